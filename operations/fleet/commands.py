@@ -16,22 +16,38 @@ app = group(
 )
 
 
+AtOnce = Annotated[
+    int, typer.Option("--at-once", min=1, help="How many stacks are worked on at the same time.")
+]
+Kubeconfig = Annotated[
+    Path | None, typer.Option("--kubeconfig", metavar="FILE", help="A cluster of yours for all of them.")
+]
+
+
 @command(
     app,
     "credfleet fleet status",
-    "credfleet fleet status --output json",
+    "credfleet fleet status --drift --output json",
     "PULUMI_BACKEND_URL=file:///srv/states credfleet fleet status",
 )
-def status() -> Answer:
+def status(
+    *,
+    drift: Annotated[
+        bool,
+        typer.Option("--drift", help="Look in the clusters what a refresh would find, and write nothing."),
+    ] = False,
+    at_once: AtOnce = 2,
+    kubeconfig: Kubeconfig = None,
+) -> Answer:
     """Show each stack's tenants, accounts, last update, failures, and whether its files changed since.
 
-    States and files alone are read: no key is used, no cluster is asked.
+    States and files alone are read, without --drift: no key is used, no cluster is asked.
 
     Exit code 1 when a stack failed, or cannot be read.
     """
     from operations.fleet.status import fleet_status
 
-    return fleet_status()
+    return fleet_status(drift=drift, at_once=at_once, kubeconfig=kubeconfig)
 
 
 @command(
@@ -64,12 +80,8 @@ def up(
     stacks: Annotated[
         list[str] | None, typer.Argument(metavar="[STACK]...", help="Stacks of stacks.yaml; all without.")
     ] = None,
-    at_once: Annotated[
-        int, typer.Option("--at-once", min=1, help="How many stacks are brought up at the same time.")
-    ] = 2,
-    kubeconfig: Annotated[
-        Path | None, typer.Option("--kubeconfig", metavar="FILE", help="A cluster of yours for all of them.")
-    ] = None,
+    at_once: AtOnce = 2,
+    kubeconfig: Kubeconfig = None,
 ) -> Answer:
     """Bring the stacks of stacks.yaml up side by side, those of pools first.
 

@@ -96,6 +96,10 @@ class Split:
         """Return the stack of an entry of the configuration; otherwise: of one in no tenant's file."""
         return self.homes[self._owners[place]] if place in self._owners else otherwise
 
+    def home_of_credential(self, name: str) -> str | None:
+        """Return the stack of the tenant after whom a credential is called."""
+        return self.homes.get(owner_of(name, self.homes) or "")
+
     def home_of(self, resource: Resource) -> str | None:
         """Return the stack of what is named after an entry of a tenant's file; None for all else."""
         named = urns.parse(resource.urn)
@@ -243,29 +247,59 @@ def _files(found: Split, first: Workspace) -> dict[Path, str]:
     document = engine.load_yaml(path) if former else {"fleets": {}}
     fleets = {**document["fleets"], found.name: found.document}
     texts = {path: engine.merged(former, {**document, "fleets": fleets})}
-    for stack in found.after.stacks:
-        file = first.project.stack_files / f"Pulumi.{stack}.yaml"
-        if not file.exists():
-            texts[file] = engine.merged("", _stack_file(found, first, stack))
+    key = f"{NAMESPACE}{CREDENTIALS}"
+    kind, project = type(first.stack_file), first.project
+    files = {
+        stack: kind.load(project.stack_files / f"Pulumi.{stack}.yaml", project.name)
+        for stack in found.after.stacks
+    }
+    held = {
+        stack: file.config.get(f"{NAMESPACE}{HELD_AS}", stack) for stack, file in files.items() if file.config
+    }
+    if strange := [
+        stack for stack in found.changed if held.get(stack, held[first.stack]) != held[first.stack]
+    ]:
+        raise CredfleetError(
+            code="held-otherwise",
+            place=str(files[strange[0]].path),
+            cause=f"it holds accounts as {held[strange[0]]}, and {first.stack} as {held[first.stack]}, so"
+            " what moves would be written anew",
+            mend="share tenants out among stacks of one heldAs: docs/adr/0010-held-as.md",
+        )
+    for stack in found.changed:
+        file = files[stack]
+        former = file.path.read_text(encoding="utf-8") if file.path.exists() else ""
+        document = engine.load_yaml(file.path) if former else _stack_file(first)
+        salt = document.get("encryptionsalt", "")
+        missing: dict[str, Any] = {}
+        for other in files.values():
+            given = other.config.get(key) or {}
+            own = {name: each for name, each in given.items() if found.home_of_credential(name) == stack}
+            lacking = own.keys() - (document["config"].get(key) or {})
+            if lacking and other.salt != salt:
+                raise CredfleetError(
+                    code="credential-missing",
+                    place=str(file.path),
+                    cause=f"it lacks {', '.join(sorted(lacking))}, and {other.path.name} has another key",
+                    mend="set each with `credfleet sandbox config set --secret --path`, then go on",
+                )
+            missing |= {name: own[name] for name in own if name in lacking}
+        if missing:
+            document["config"][key] = {**(document["config"].get(key) or {}), **missing}
+        if missing or not former:
+            texts[file.path] = engine.merged(former, document)
     return texts
 
 
-def _stack_file(found: Split, first: Workspace, stack: str) -> dict[str, Any]:
+def _stack_file(first: Workspace) -> dict[str, Any]:
     """Return the file of a new stack: that of the first without what is that one's alone."""
-    config = {key: value for key, value in first.stack_file.config.items() if key != f"{NAMESPACE}tenants"}
-    tenants = {*found.homes}
+    alone = {f"{NAMESPACE}{each}" for each in ("tenants", CREDENTIALS)}
+    config = {key: value for key, value in first.stack_file.config.items() if key not in alone}
     for section, parts in PARTS.items():
         given = config.get(f"{NAMESPACE}{section}")
         if isinstance(given, dict):
-            alone = (*parts, "globalSettings")
-            config[f"{NAMESPACE}{section}"] = {key: each for key, each in given.items() if key not in alone}
-    known = config.get(f"{NAMESPACE}{CREDENTIALS}")
-    if isinstance(known, dict):
-        config[f"{NAMESPACE}{CREDENTIALS}"] = {
-            name: each
-            for name, each in known.items()
-            if (owner := owner_of(name, tenants)) and found.homes[owner] == stack
-        }
+            of_tenants = (*parts, "globalSettings")
+            config[f"{NAMESPACE}{section}"] = {k: each for k, each in given.items() if k not in of_tenants}
     config.setdefault(f"{NAMESPACE}{HELD_AS}", first.stack)
     return {"encryptionsalt": first.stack_file.salt, "config": config}
 

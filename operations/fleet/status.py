@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +19,7 @@ from components.errors import CredfleetError, how_many
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged
+from operations.fleet.updating import ran
 from operations.folders import Folders
 from operations.review.record import deployment_in, undeployed
 from operations.review.sealed import unread
@@ -30,6 +35,7 @@ class Standing:
     """One stack. waiting: what its configuration asks for and it does not declare yet.
 
     files: whether they are what it was last updated with. updated: when, RFC 3339; None for never.
+    drift: what a refresh would find; None where nobody looked.
     """
 
     stack: str
@@ -39,10 +45,13 @@ class Standing:
     files: str = "never deployed"
     updated: str | None = None
     failures: tuple[str, ...] = ()
+    drift: str | None = None
 
 
-def fleet_status() -> Answer:
+def fleet_status(*, drift: bool = False, at_once: int = 1, kubeconfig: Path | None = None) -> Answer:
     """Return how each stack of the project here stands.
+
+    drift: whether to look for it, in so many stacks at the same time, on copies of their states.
 
     Raises:
         SandboxError: as `Folders.find` and `find_backend`.
@@ -54,17 +63,23 @@ def fleet_status() -> Answer:
     found = [
         _standing(folders.project, backend, name, states.get(name)) for name in sorted({*states, *files})
     ]
+    if drift:
+        options = ["--kubeconfig", str(kubeconfig)] if kubeconfig else []
+        with ThreadPoolExecutor(at_once) as threads:
+            found = [*threads.map(partial(_drifted, folders.project, states, options), found)]
     failed = [each for each in found if each.failures]
     columns = (
         Column("Stack", names=True),
         *("Tenants", "Accounts", Column("Waiting", leaves=2), "Files", Column("Last update", leaves=1)),
+        *(["Drift"] if drift else []),
         Column("Failures", folds=True),
     )
     rows = [
         (
             each.stack,
             *(str(count) for count in (each.tenants, each.accounts, each.waiting)),
-            *(each.files, each.updated or "-", "; ".join(each.failures)),
+            *(each.files, each.updated or "-", *([each.drift or "-"] if drift else [])),
+            "; ".join(each.failures),
         )
         for each in found
     ]
@@ -79,6 +94,24 @@ def fleet_status() -> Answer:
         )
     )
     return Answer(document, [Table("Stacks", columns, rows), told], 1 if failed else 0)
+
+
+def _drifted(
+    project: Path, states: Mapping[str, Path], options: Sequence[str], standing: Standing
+) -> Standing:
+    """Return how a stack stands with what a refresh would find, which it finds on a copy of the state."""
+    state = states.get(standing.stack)
+    if state is None:
+        return standing
+    with tempfile.TemporaryDirectory(prefix="credfleet-") as folder:
+        copy = Path(folder, ".pulumi", "stacks", state.parent.name)
+        copy.mkdir(parents=True)
+        for file in state.parent.glob(f"{state.name}*"):
+            shutil.copy(file, copy)
+        looked = ran("refresh", project, standing.stack, options, Path(folder))
+    if looked.code:
+        return replace(standing, drift="unknown", failures=(*standing.failures, looked.why))
+    return replace(standing, drift=how_many(sum(looked.changes.values()), "resource"))
 
 
 def _states(backend: Path, project: str) -> Iterator[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -48,9 +49,11 @@ def up_together(names: Sequence[str], at_once: int, kubeconfig: Path | None) -> 
     if strange := [*({*names} - {*known})] or (not known and [STACKS]):
         cause = "it is not there, or names no stack" if not known else "stacks.yaml has no such stack"
         raise Misused(place=strange[0], cause=cause, mend="credfleet fleet split writes it")
-    options = ["--yes", "--output", "json", *(["--kubeconfig", str(kubeconfig)] if kubeconfig else [])]
+    options = ["--kubeconfig", str(kubeconfig)] if kubeconfig else []
     done = [
-        *ordered(fleets, {*names} or {*known}, at_once, lambda stack: _up(folders.project, stack, options))
+        *ordered(
+            fleets, {*names} or {*known}, at_once, lambda stack: ran("up", folders.project, stack, options)
+        )
     ]
     failed = [each for each in done if each.code not in (0, CLAIMS_SKIPPED)]
     rows = [
@@ -85,9 +88,18 @@ def ordered(
         yield from threads.map(update, rest)
 
 
-def _up(project: Path, stack: str, options: Sequence[str]) -> Outcome:
-    command = [sys.executable, "-m", "credfleet", "sandbox", "up", "--stack", stack, *options]
-    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+def ran(verb: str, project: Path, stack: str, options: Sequence[str], backend: Path | None = None) -> Outcome:
+    """Run a command of `credfleet sandbox` on a stack. backend: of its state; None for the usual one."""
+    command = [sys.executable, "-m", "credfleet", "sandbox", verb, "--stack", stack, "--yes", *options]
+    environment = {**os.environ, **({"PULUMI_BACKEND_URL": f"file://{backend}"} if backend else {})}
+    done = subprocess.run(
+        [*command, "--output", "json"],
+        cwd=project,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     try:
         told: dict[str, Any] = json.loads(done.stdout)
     except ValueError:

@@ -59,3 +59,15 @@ def test_a_fleet_that_is_split_over_three_stacks_changes_no_object_in_the_cluste
         stacks, "nothing changed"
     )
     assert versions(admin, project.pool) == before
+
+    namespaces = admin.resources.get(api_version="v1", kind="Namespace")
+    namespaces.patch(
+        name=f"{project.pool}-stark", body={"metadata": {"labels": {"credfleet.io/tenant": "other"}}}
+    )
+    states = [path.read_bytes() for path in sorted((fleet.folder / ".sandbox" / "backend").rglob("*.json"))]
+    told = fleet.run("fleet", "status", "--drift", "--kubeconfig", str(fleet.kubeconfig), "--output", "json")
+    drift = {each["stack"]: each["drift"] for each in told.quiet().json["stacks"]}
+    assert drift == dict(zip(stacks, ("0 resources", "0 resources", "1 resource"), strict=True))
+    assert states == [
+        path.read_bytes() for path in sorted((fleet.folder / ".sandbox" / "backend").rglob("*.json"))
+    ]

@@ -62,6 +62,7 @@ def test_each_stack_is_told_with_what_it_has_and_one_that_was_never_deployed_wit
         "files": "as deployed",
         "updated": deployment["manifest"]["time"],
         "failures": (),
+        "drift": None,
     }
     assert told["never"]["files"] == "never deployed"
     assert told["never"]["updated"] is None
