@@ -23,7 +23,7 @@ def differences(old: Properties, new: Properties) -> list[Difference]:
     Objects and lists are followed as deep as both sides have them; secrets are compared by what they hold, so
     a value that merely became secret is no difference; a null is as good as an absent property.
     """
-    return _objects((), old, new)
+    return [] if old is new else _objects((), old, new)
 
 
 def _objects(path: Path, old: Properties, new: Properties) -> list[Difference]:

@@ -35,7 +35,7 @@ from pulumi_sandbox.engine.show.live_tree import LiveTree
 from pulumi_sandbox.engine.show.phrases import seconds, short_type
 from pulumi_sandbox.engine.show.tree import Picture
 from pulumi_sandbox.protocol import urns
-from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret
+from pulumi_sandbox.protocol.values import MASK, UNKNOWN, Properties, Secret
 
 
 def _resource(
@@ -129,6 +129,13 @@ def test_a_log_gets_one_line_per_change_and_none_for_what_is_unchanged_or_under_
         "- deleted   gone  shop:index:Shelf  1m05s",
         "Resources: 1 created, 1 updated, 1 deleted, 1 unchanged · 1m06s",
     ]
+
+
+def test_of_a_record_that_stayed_a_step_keeps_one_masked_copy():
+    room = _resource("room", _STACK, key=Secret("hidden"))
+    step = Step.of("same", room, room)
+    assert step.old is step.new
+    assert (step.resource.inputs, step.changes) == ({"key": MASK}, ())
 
 
 def test_a_preview_speaks_of_what_would_be_done():

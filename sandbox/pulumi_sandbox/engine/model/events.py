@@ -73,12 +73,14 @@ class Step:
     ) -> Step:
         """Describe a step, from the records before and after it (None: not there).
 
-        Without a provider's own account of the differences, old and new inputs are compared.
+        Without a provider's own account of the differences, old and new inputs are compared. Of a record that
+        stayed the one it was, a single masked copy is made: an update keeps all its steps.
         """
         resource = new or old
         if resource is None:
             raise ValueError(op)
-        before, after = old and _shown(old), new and _shown(new)
+        before = old and _shown(old)
+        after = before if new is old else new and _shown(new)
         changes: tuple[Change, ...] = ()
         if old and new and before and after:
             found = detailed_diff or {
