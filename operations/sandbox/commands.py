@@ -8,7 +8,7 @@ import typer
 from operations.cli.answer import Answer
 from operations.cli.command import JSON, OUTPUT, command, group
 from operations.cli.options import StackOption, YesOption
-from operations.sandbox.runs import PreviewRun, RefreshRun, Run, UpRun
+from operations.sandbox.runs import DestroyRun, PreviewRun, RefreshRun, UpRun
 
 app = group(
     "Run a stack with no cloud, no cluster and no Pulumi CLI.",
@@ -36,6 +36,7 @@ PathOption = Annotated[
     "credfleet sandbox up",
     "credfleet sandbox up --expect-no-changes",
     "credfleet sandbox up --kubeconfig ~/.kube/config --yes",
+    "credfleet sandbox up --target '**::tenant-1**' --target-dependents",
     form=(),
 )
 def up(run: UpRun) -> Answer:
@@ -57,7 +58,7 @@ def preview(run: PreviewRun) -> Answer:
     return updates.preview(run)
 
 
-@command(app, "credfleet sandbox refresh", "credfleet sandbox refresh --expect-no-changes", form=())
+@command(app, "credfleet sandbox refresh", "credfleet sandbox refresh --preview-only", form=())
 def refresh(run: RefreshRun) -> Answer:
     """Bring the state up to what is really there.
 
@@ -69,8 +70,8 @@ def refresh(run: RefreshRun) -> Answer:
 
 
 @command(app, "credfleet sandbox destroy", "credfleet sandbox destroy --yes", form=())
-def destroy(run: Run) -> Answer:
-    """Delete everything a stack has declared, after asking."""
+def destroy(run: DestroyRun) -> Answer:
+    """Delete everything a stack has declared, or what is meant of it, after asking."""
     from operations.sandbox import updates
 
     return updates.destroy(run)

@@ -8,6 +8,9 @@ import typer
 
 from operations.cli.options import Form, JsonOption, OutputOption, StackOption, YesOption, note_json
 
+RefreshFirst = Annotated[bool, typer.Option("--refresh", help="Read what is really there first.")]
+PreviewOnly = Annotated[bool, typer.Option("--preview-only", help="Show it; nothing is written.")]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
@@ -41,6 +44,23 @@ class Run:
     policy_pack: list[Path] | None = None
     continue_on_error: bool = False
     clear_pending_creates: bool = False
+    refresh: bool = False
+    preview_only: bool = False
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--target", "-t", metavar="URN", help="Only this resource; '*' and '**' match as with pulumi."
+        ),
+    ] = None
+    target_dependents: Annotated[
+        bool, typer.Option("--target-dependents", help="And what depends on the targets.")
+    ] = False
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", metavar="URN", help="All but this resource.")
+    ] = None
+    exclude_dependents: Annotated[
+        bool, typer.Option("--exclude-dependents", help="And but what depends on the excluded ones.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +73,18 @@ class CheckedRun(Run):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DestroyRun(Run):
+    """A run that takes everything away, or only shows it."""
+
+    refresh: RefreshFirst = False
+    preview_only: PreviewOnly = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshRun(CheckedRun):
-    """A run that may forget what was begun."""
+    """A run that may forget what was begun, or only show what it finds."""
+
+    preview_only: PreviewOnly = False
 
     clear_pending_creates: Annotated[
         bool,
@@ -68,6 +98,8 @@ class RefreshRun(CheckedRun):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedRun(CheckedRun):
     """A run that policies judge."""
+
+    refresh: RefreshFirst = False
 
     policy_pack: Annotated[
         list[Path] | None,

@@ -21,6 +21,7 @@ from pulumi_sandbox.engine import (
     Outputs,
     PreviewDigest,
     Result,
+    Selection,
     Serialised,
     Sink,
     Snapshot,
@@ -170,15 +171,16 @@ def refresh(wanted: Run) -> Answer:
 
 
 def destroy(wanted: Run) -> Answer:
-    """Delete what the stack declared, after asking."""
+    """Delete what the stack declared, or what is meant of it, after asking."""
     ready = _prepare(wanted)
-    count = len(results.declared(ready.workspace.store.load().resources, []))
+    count = not wanted.preview_only and len(results.declared(ready.workspace.store.load().resources, []))
     if count:
         where = f"stack {wanted.stack} on {ready.cluster.server}"
-        ask(f"{how_many(count, 'resource')} of {where} will be deleted. Go on?", yes=wanted.yes)
+        some = "What is meant of the" if wanted.target or wanted.exclude else "All"
+        ask(f"{some} {how_many(count, 'resource')} of {where} will be deleted. Go on?", yes=wanted.yes)
     silent = _Silent()
     result = _deploy(engine.destroy, ready, wanted, _display(wanted, silent))
-    if result.exit_code == 0:
+    if not ready.workspace.store.load().resources:
         ready.folders.clusters(wanted.stack).unlink(missing_ok=True)
     return _summed_up(wanted, result, silent)
 
@@ -225,6 +227,13 @@ def _prepare(wanted: Run) -> _Prepared:
         expect_no_changes=wanted.expect_no_changes,
         continue_on_error=wanted.continue_on_error,
         clear_pending_creates=wanted.clear_pending_creates,
+        refresh=wanted.refresh,
+        preview_only=wanted.preview_only,
+        selection=Selection(
+            tuple(wanted.target or ()),
+            tuple(wanted.exclude or ()),
+            dependents=wanted.target_dependents or wanted.exclude_dependents,
+        ),
     )
     ready = _Prepared(folders, cluster, workspace, options)
     if is_stale:

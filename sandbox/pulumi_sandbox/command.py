@@ -20,12 +20,19 @@ if TYPE_CHECKING:
 
 _CANCELLED: Final = 8
 
+_SELECTIONS: Final = {
+    "--target": "only this resource; * stands for all but colons, ** for anything; repeatable",
+    "--exclude": "all but this resource; repeatable",
+}
+
 _EXAMPLES: Final = """\
 examples:
   pulumi-sandbox up --stack dev          start what the stack needs, and create what it declares
   pulumi-sandbox preview --stack dev     show what an update would change
   pulumi-sandbox up --stack dev --kubeconfig ~/.kube/config
                                          the same on a cluster of yours
+  pulumi-sandbox up --stack dev --target '**::greeting' --target-dependents
+                                         only this resource, and what depends on it
   pulumi-sandbox status                  what runs, its kubeconfig files and logs
   pulumi-sandbox down                    stop what runs; data and state are kept
   pulumi-sandbox --version               which one it is, of every command
@@ -76,6 +83,13 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--json", action="store_true", help="events as JSON, one a line")
         if name != "destroy":
             command.add_argument("--expect-no-changes", action="store_true", help="fail where there are any")
+        for flag, meant in _SELECTIONS.items():
+            command.add_argument(flag, action="append", default=[], metavar="URN", help=meant)
+            command.add_argument(f"{flag}-dependents", action="store_true", help="and what depends on it")
+        if name != "refresh":
+            command.add_argument("--refresh", action="store_true", help="read what is there first")
+        if name in ("refresh", "destroy"):
+            command.add_argument("--preview-only", action="store_true", help="show it; nothing is written")
         if name in ("up", "destroy"):
             command.add_argument(
                 "--continue-on-error",
@@ -97,6 +111,8 @@ def _parser() -> argparse.ArgumentParser:
             policy_pack=None,
             continue_on_error=False,
             clear_pending_creates=False,
+            refresh=False,
+            preview_only=False,
         )
     status = commands.add_parser("status", help="name what runs, for whom, and where the state is")
     status.add_argument("--json", action="store_true", help="as JSON")
@@ -127,6 +143,13 @@ def _deploy(given: argparse.Namespace) -> int:
         expect_no_changes=given.expect_no_changes,
         continue_on_error=given.continue_on_error,
         clear_pending_creates=given.clear_pending_creates,
+        refresh=given.refresh,
+        preview_only=given.preview_only,
+        selection=engine.Selection(
+            tuple(given.target),
+            tuple(given.exclude),
+            dependents=given.target_dependents or given.exclude_dependents,
+        ),
     )
     if is_stale:
         _say("· the API server is a new one: looking what is left of the stack")
@@ -134,19 +157,21 @@ def _deploy(given: argparse.Namespace) -> int:
             left = engine.refresh(workspace, engine.Options(given.parallel, STAND_INS), display)
         if left.exit_code:
             return left.exit_code
+    writes = given.deployment != "preview" and not given.preview_only
     resources = workspace.store.load().resources
-    if given.deployment == "destroy" and resources:
+    if given.deployment == "destroy" and writes and resources:
+        some = "What is meant of the" if given.target or given.exclude else "All"
         _confirm(
-            f"All {len(resources)} resources of stack {given.stack} on {cluster.server} will be deleted. "
+            f"{some} {len(resources)} resources of stack {given.stack} on {cluster.server} will be deleted. "
             "Go on?",
             yes=given.yes,
         )
-    if given.deployment != "preview":
+    if writes:
         cluster.remember(folders.clusters(given.stack))
     deploy: Callable[[Workspace, Options, Sink], Result] = getattr(engine, given.deployment)
     with engine.display_for(sys.stdout, json_lines=given.json) as display:
         code = deploy(workspace, options, display).exit_code
-    if given.deployment == "destroy" and code == 0:
+    if given.deployment == "destroy" and writes and not workspace.store.load().resources:
         folders.clusters(given.stack).unlink(missing_ok=True)
     return code
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.engine.deploy.start import preview as preview
     from pulumi_sandbox.engine.deploy.start import refresh as refresh
     from pulumi_sandbox.engine.deploy.start import up as up
+    from pulumi_sandbox.engine.deploy.targets import Selection as Selection
     from pulumi_sandbox.engine.model.events import Diagnostic as Diagnostic
     from pulumi_sandbox.engine.model.events import Event as Event
     from pulumi_sandbox.engine.model.events import Op as Op
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 PUBLIC: Final = {
     "deploy.options": ("Options", "Result"),
     "deploy.start": ("destroy", "preview", "refresh", "up"),
+    "deploy.targets": ("Selection",),
     "model.events": (
         "Diagnostic",
         "Event",

@@ -181,3 +181,56 @@ def test_refresh_and_destroy_begin_once(stack: Stack, provider: RecordingProvide
     stack.up(family)
     for outcome in (stack.refresh(), stack.destroy()):
         assert [type(event) for event in outcome.events].count(StackStarted) == 1
+
+
+def test_what_a_refresh_would_find_can_be_shown_without_a_write(stack: Stack, provider: RecordingProvider):
+    stack.up(family)
+    provider.things = {id_: each for id_, each in provider.things.items() if not each.urn.endswith("b")}
+    before = stack.state_text
+    shown = stack.refresh(preview_only=True)
+    assert (shown.code, shown.ops("b"), shown.ops("a")) == (0, ["delete"], ["same"])
+    assert stack.state_text == before
+    assert stack.refresh(preview_only=True, expect_no_changes=True).code == 7
+
+
+def test_what_a_destroy_would_take_can_be_shown_without_a_write(stack: Stack, provider: RecordingProvider):
+    stack.up(family)
+    before = stack.state_text
+    shown = stack.destroy(preview_only=True)
+    assert (shown.code, shown.ops("a")) == (0, ["delete"])
+    assert stack.state_text == before
+    assert not provider.of("Delete")
+
+
+def test_an_update_can_read_first_what_is_there(stack: Stack, provider: RecordingProvider):
+    stack.up(family)
+    drifted = provider.thing("a")
+    drifted.inputs = {**drifted.inputs, "colour": "red"}
+    provider.things = {id_: each for id_, each in provider.things.items() if not each.urn.endswith("b")}
+    before = stack.state_text
+    preview = stack.preview(family, refresh=True)
+    assert (preview.ops("a"), preview.ops("b")) == (["update", "update"], ["delete", "create"])
+    assert stack.state_text == before
+    up = stack.up(family, refresh=True)
+    assert (up.ops("a"), up.ops("b")) == (["update", "update"], ["delete", "create"])
+    assert provider.names() == ["a", "b", "c", "child"]
+    assert stack.up(family).counts == stack.preview(family).counts
+
+
+def test_a_destroy_can_read_first_what_is_there(stack: Stack, provider: RecordingProvider):
+    stack.up(family)
+    provider.things = {id_: each for id_, each in provider.things.items() if not each.urn.endswith("b")}
+    assert stack.destroy(refresh=True).code == 0
+    assert sorted(call.name for call in provider.of("Delete")) == ["a", "child"]
+
+
+def test_nothing_is_done_after_a_refresh_that_failed(stack: Stack, provider: RecordingProvider):
+    stack.up(family)
+
+    def broken() -> None:
+        raise ValueError("broken")
+
+    provider.on["Read", "a"] = broken
+    up = stack.up(lambda script: script.register("a", {"colour": "green"}), refresh=True)
+    assert (up.code, up.errors) == (1, ["broken"])
+    assert not provider.of("Update")

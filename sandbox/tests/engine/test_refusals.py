@@ -27,7 +27,6 @@ HOOKS = resource_pb2.RegisterResourceRequest.ResourceHooksBinding
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        pytest.param({"importId": "x"}, "the option import_", id="import"),
         pytest.param(
             {"replacement_trigger": struct_pb2.Value(string_value="x")},
             "the option replacement_trigger",
@@ -162,7 +161,7 @@ def test_calls_after_a_refusal_end_as_the_sdk_expects(stack: Stack):
     def program(script: Script) -> None:
         for _ in range(2):
             with pytest.raises(grpc.RpcError) as refused:
-                script.register("a", {}, importId="x")
+                script.register("a", {}, pluginDownloadURL="x")
             codes.append(refused.value.code())
 
     stack.up(program)

@@ -23,10 +23,26 @@ async def delete_the_rest(control: Control, journal: Journal, registrar: Registr
 
     A protected resource is an error that leaves the other deletions alone, but spares what it depends on; so
     is a deletion that failed, where the deployment goes on.
+    With targets, what depends on one of them would go as well: that is an error, unless dependents are meant.
     Raises Stopped when a deletion failed or the user stopped the deployment.
     """
-    stays = order.with_all_below(registrar.resources.left_as_they_were, journal.old)
+    targets, resources = registrar.targets, registrar.resources
+    stays = order.with_all_below(resources.left_as_they_were, journal.old)
+    if not targets.are_all:
+        stays |= targets.spared()
     condemned = [each for each in journal.old if each.urn not in stays]
+    unasked = [each.urn for each in condemned if not targets.asks_for(each.urn)]
+    for urn in unasked:
+        control.flaw(
+            "it will be destroyed but was not specified in --target list\n"
+            "→ include it in the --target list, or pass --target-dependents",
+            urn,
+        )
+    if unasked and not control.preview:
+        raise control.stop()
+    for each in () if targets.are_all else journal.old:
+        if each.urn in stays - resources.planned and not each.delete:
+            control.tell("same", each, each)
     applier.announce(condemned)
     spared: set[str] = set()
     for ring in order.deletion_rings(condemned):

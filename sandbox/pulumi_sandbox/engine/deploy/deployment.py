@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Generator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -24,6 +25,7 @@ from pulumi_sandbox.engine.deploy.refresh import refresh as refresh_resources
 from pulumi_sandbox.engine.deploy.register import Registrar
 from pulumi_sandbox.engine.deploy.resources import Resources
 from pulumi_sandbox.engine.deploy.root_stack import RootStack
+from pulumi_sandbox.engine.deploy.targets import Targets
 from pulumi_sandbox.engine.model.events import (
     Operation,
     Outputs,
@@ -61,11 +63,13 @@ class Deployment:
         """
         self._workspace = workspace
         self._options = options
+        self._operation: Final = operation
+        is_preview = operation == "preview" or options.preview_only
         self._python = python
         self._config = workspace.config()
         self._control: Final = Control(
-            operation,
-            preview=operation == "preview",
+            "preview" if is_preview else operation,
+            preview=is_preview,
             goes_on=options.continue_on_error,
             sink=sink,
             secrets=self._config.secrets,
@@ -127,9 +131,7 @@ class Deployment:
         hooks = Hooks(callbacks, preview=control.preview, warn=control.warn)
         self._journal = Journal(snapshot, None if control.preview else workspace.store.save)
         resources = Resources(control, self._journal, self._identity)
-        provider_resources = ProviderResources(
-            self._plugins, Builtin(resources.done.get, workspace.store.state_of)
-        )
+        provider_resources = ProviderResources(self._plugins, Builtin(self._done, workspace.store.state_of))
         self._root = RootStack(self._identity.root, control, self._journal, resources)
         self._applier = Applier(control, self._journal, hooks)
         self._registrar = Registrar(
@@ -140,6 +142,7 @@ class Deployment:
             resources=resources,
             planner=Planner(control, self._journal, provider_resources, resources, self._packs),
             identity=self._identity,
+            targets=Targets(self._options.selection, snapshot.resources),
         )
         self._log = EngineLog(control)
         self._monitor = Monitor(
@@ -154,6 +157,26 @@ class Deployment:
             address=self._address,
         )
         await serve(server, self._monitor, self._log)
+        if self._options.refresh and self._operation != "refresh":
+            await self._refresh()
+            self._begin_anew()
+
+    def _done(self, urn: str) -> Resource | None:
+        return self._registrar.resources.done.get(urn)
+
+    def _begin_anew(self) -> None:
+        """Let what takes registrations begin with the state as the journal has it now."""
+        control, journal = self._control, self._journal
+        resources = Resources(control, journal, self._identity)
+        self._root = RootStack(self._identity.root, control, journal, resources)
+        self._registrar = replace(
+            self._registrar,
+            resources=resources,
+            planner=replace(self._registrar.planner, resources=resources),
+            targets=Targets(self._options.selection, journal.old),
+        )
+        self._monitor.resources, self._monitor.root = resources, self._root
+        self._monitor.registrar = self._registrar
 
     def _sources(self) -> Sources:
         project = self._workspace.project
@@ -175,7 +198,7 @@ class Deployment:
         )
 
     async def _start_packs(self) -> tuple[PolicyPack, ...]:
-        if self._control.operation not in ("preview", "update"):
+        if self._operation not in ("preview", "update"):
             return ()
         folders, configs = self._options.policy_packs, self._options.policy_configs
         try:
@@ -237,14 +260,17 @@ class Deployment:
         """Do what the program must still be alive for: deletions, then the judgement on the whole."""
         if self._control.failed and not (self._control.preview or self._control.goes_on):
             return
+        missing = self._missing_targets()
         await delete_the_rest(self._control, self._journal, self._registrar, self._applier)
+        if missing:
+            raise self._control.stop()
         self._root.finish()
         if self._packs and (self._control.preview or not self._control.failed):
             try:
                 await self._root.judge(self._packs)
             except SandboxError as error:
                 raise self._control.fail(str(error)) from error
-        for urn in self._journal.interruptions:
+        for urn in sorted({*self._journal.interruptions} - self._registrar.resources.not_made):
             self._control.say(
                 "warning",
                 "an earlier run began to create this and was killed, and the program no longer asks for it: "
@@ -252,13 +278,33 @@ class Deployment:
                 urn,
             )
 
+    def _missing_targets(self) -> bool:
+        """Whether a target is neither in the state nor registered, which is told."""
+        registrar = self._registrar
+        missing = registrar.targets.unknown(
+            registrar.resources.goals, excludes_too=self._operation == "refresh"
+        )
+        for urn in missing:
+            hint = "" if "$" in urn else " Did you forget to escape $ in your shell?"
+            self._control.flaw(f"Target '{urn}' could not be found in the stack.{hint}")
+        return bool(missing)
+
+    async def _refresh(self) -> None:
+        if self._missing_targets():
+            raise self._control.stop()
+        forgets = self._options.clear_pending_creates
+        await self._control.serve(
+            lambda: refresh_resources(self._control, self._journal, self._registrar, forgets=forgets)
+        )
+
     async def _without_program(self) -> None:
         """Refresh or destroy."""
         control, journal, registrar = self._control, self._journal, self._registrar
-        forgets = self._options.clear_pending_creates
         try:
-            if control.operation == "refresh":
-                await control.serve(lambda: refresh_resources(control, journal, registrar, forgets=forgets))
+            if self._operation == "refresh":
+                await self._refresh()
+            elif self._missing_targets():
+                raise control.stop()
             else:
                 await control.serve(lambda: delete_the_rest(control, journal, registrar, self._applier))
         finally:

@@ -171,6 +171,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         return resource_pb2.RegisterResourceResponse(
             urn=resource.urn,
             id=resource.id,
+            unknown=resource.urn in self.resources.not_made,
             object=wire.encode(
                 resource.outputs if goal.custom else {},
                 secrets=request.acceptSecrets,

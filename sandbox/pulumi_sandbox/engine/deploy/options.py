@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pulumi_sandbox.engine.deploy.targets import Selection
 from pulumi_sandbox.engine.model.events import PolicyViolation, StepFinished, StepPlanned, Summary
 from pulumi_sandbox.engine.model.resource import Snapshot
 from pulumi_sandbox.engine.plugins.process import Confinement
@@ -14,6 +15,10 @@ from pulumi_sandbox.protocol.values import Properties
 @dataclass(frozen=True, slots=True)
 class Options:
     """How to deploy: steps at a time, folders of policy packs, whether any change is an error (exit 7).
+
+    preview_only: show what a refresh or a destroy would do; nothing is written.
+
+    refresh: read what the state has before anything else is done.
 
     continue_on_error: after a failed step, go on with all that does not depend on it, and fail at the end.
 
@@ -27,6 +32,8 @@ class Options:
 
     direct: package → what serves it within this process: it asks nobody.
 
+    selection: which resources are meant, where it is not all.
+
     confinement: how the program is shut in, if nobody trusts it; its hooks and transforms are not called. Its
     dynamic providers are then those of `trusted`: a folder, and type → the provider to be used for it, as the
     state holds it; those of other types are not asked.
@@ -37,9 +44,12 @@ class Options:
     policy_packs: tuple[Path, ...] = ()
     policy_configs: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
     expect_no_changes: bool = False
+    preview_only: bool = False
+    refresh: bool = False
     continue_on_error: bool = False
     clear_pending_creates: bool = False
     direct: Mapping[str, Callable[[], object]] = field(default_factory=dict[str, "Callable[[], object]"])
+    selection: Selection = field(default_factory=Selection)
     confinement: Confinement | None = None
     trusted: Trusted | None = None
 

@@ -22,6 +22,15 @@ def with_all_below(urns: Collection[str], resources: Sequence[Resource]) -> set[
     return found
 
 
+def with_all_above(urns: Collection[str], resources: Sequence[Resource]) -> set[str]:
+    """Return these URNs, and those of all resources that depend on them, directly or not."""
+    found = set(urns)
+    for resource in resources:
+        if not found.isdisjoint(depends_on(resource)):
+            found.add(resource.urn)
+    return found
+
+
 def dependents(root: str, resources: Sequence[Resource]) -> list[Resource]:
     """List what depends on `root`, directly or not, in the order of the state."""
     reached = {root}

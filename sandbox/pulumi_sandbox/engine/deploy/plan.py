@@ -51,12 +51,19 @@ class Planner:
     resources: Resources
     packs: asyncio.Task[tuple[PolicyPack, ...]]
 
-    async def plan(self, urn: str, former: str, goal: Goal, provider: Provider | None) -> Planned:
-        """Plan a registration whose record the state has under `former`, if it has one.
+    async def plan(
+        self,
+        urn: str,
+        former: str,
+        goal: Goal,
+        provider: Provider | None,
+        imported: Resource | None = None,
+    ) -> Planned:
+        """Plan a registration whose record the state has under `former`, if it has one, or was just imported.
 
         Raises Stopped when provider or policies refuse it, ProviderError when the provider fails.
         """
-        old = self.journal.live(former)
+        old = imported or self.journal.live(former)
         new = goal.record(urn, former if former != urn else "", old)
         self.control.learn(goal.inputs)
         recreating = former in self.resources.recreated_later
@@ -81,6 +88,8 @@ class Planner:
         if plan.verdict == "replace":
             if old.protect and new.protect:
                 self._refuse_replacement(urn)
+            if goal.import_id:
+                self._refuse_reimport(urn, plan.diff)
             new = await self._check(new, goal, provider, None)
         return Planned(new, old, plan)
 
@@ -155,6 +164,17 @@ class Planner:
             return True
         diff = await self.provider_resources.diff_config(new.provider, former, present.inputs)
         return diff.demands_replacement
+
+    def _refuse_reimport(self, urn: str, diff: Diff) -> None:
+        """Refuse to replace what is to have a certain id; a preview goes on to show what would happen."""
+        message = (
+            "previously-imported resources that still specify an ID may not be replaced "
+            f"(it would be, for {', '.join(diff.replaces) or 'what was asked for'})\n"
+            "→ let the program say what is there, or remove the `import_` declaration from it"
+        )
+        if not self.control.preview:
+            raise self.control.fail(message, urn)
+        self.control.warn(urn, message)
 
     def _refuse_replacement(self, urn: str) -> None:
         """Refuse to replace what is protected; a preview goes on to show what would happen."""

@@ -10,7 +10,7 @@ from pulumi_sandbox.engine.deploy.register import Registrar
 from pulumi_sandbox.engine.model.diff import NO_DIFFERENCE, Diff, PropertyDiff
 from pulumi_sandbox.engine.model.events import Op
 from pulumi_sandbox.engine.model.resource import Resource, now, with_secret_outputs
-from pulumi_sandbox.engine.plugins.provider import InitializationError, Live, Provider, ProviderError
+from pulumi_sandbox.engine.plugins.provider import Live, Provider, ProviderError, read_live
 from pulumi_sandbox.engine.state.journal import Journal
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import equal
@@ -25,8 +25,14 @@ async def refresh(control: Control, journal: Journal, registrar: Registrar, *, f
 
     Raises Stopped when a resource could not be read; the state is left as it was.
     """
+    meant = [registrar.targets.refreshes(each) for each in journal.old]
+    read = {each.urn for each, is_meant in zip(journal.old, meant, strict=True) if is_meant}
     found = await asyncio.gather(
-        *(_refreshed(old, control, registrar) for old in journal.old), return_exceptions=True
+        *(
+            _refreshed(old, control, registrar) if is_meant else _as_it_is(old)
+            for old, is_meant in zip(journal.old, meant, strict=True)
+        ),
+        return_exceptions=True,
     )
     remaining: list[Resource] = []
     for each in found:
@@ -34,7 +40,7 @@ async def refresh(control: Control, journal: Journal, registrar: Registrar, *, f
             raise each
         if each is not None:
             remaining.append(each)
-    journal.rebase(without_dangling_references(remaining), forgets=forgets)
+    journal.rebase(without_dangling_references(remaining), known=read, forgets=forgets)
     await journal.settled()
 
 
@@ -64,6 +70,10 @@ def without_dangling_references(resources: list[Resource]) -> list[Resource]:
     return repaired
 
 
+async def _as_it_is(old: Resource) -> Resource:
+    return old
+
+
 async def _refreshed(old: Resource, control: Control, registrar: Registrar) -> Resource | None:
     """Return a resource as it is now, None when it is gone; told as what became of it, as the CLI does."""
     if not old.custom or old.pending_replacement or old.is_provider:
@@ -74,7 +84,7 @@ async def _refreshed(old: Resource, control: Control, registrar: Registrar) -> R
     async def read() -> Resource | None:
         nonlocal diff
         provider = await registrar.provider(old.provider)
-        live, reasons = await _read(old, provider)
+        live, reasons = await read_live(old, provider)
         if not live.id:
             return None
         reasons = tuple(map(control.redacted, reasons))
@@ -92,13 +102,6 @@ async def _refreshed(old: Resource, control: Control, registrar: Registrar) -> R
     became: Op = "delete" if new is None else "same" if diff.changes == "none" else "update"
     control.tell(became, old, new, Diff(diff.changes, detailed=_inverted(diff)))
     return new
-
-
-async def _read(old: Resource, provider: Provider) -> tuple[Live, tuple[str, ...]]:
-    try:
-        return await provider.read(old), ()
-    except InitializationError as failed:
-        return failed.live, failed.reasons
 
 
 def _learned(old: Resource, live: Live, reasons: tuple[str, ...]) -> Resource:

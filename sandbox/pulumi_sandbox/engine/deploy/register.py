@@ -14,10 +14,12 @@ from pulumi_sandbox.engine.deploy.gate import Gate
 from pulumi_sandbox.engine.deploy.plan import Planned, Planner
 from pulumi_sandbox.engine.deploy.provider_resources import UNKNOWN_ID, ProviderResources
 from pulumi_sandbox.engine.deploy.resources import Resources
+from pulumi_sandbox.engine.deploy.targets import Targets
 from pulumi_sandbox.engine.model.diff import NO_DIFFERENCE, Diff
+from pulumi_sandbox.engine.model.events import Op
 from pulumi_sandbox.engine.model.goal import INTERNAL, Goal
 from pulumi_sandbox.engine.model.resource import Resource, now, with_secret_outputs
-from pulumi_sandbox.engine.plugins.provider import Live, Provider, ProviderError
+from pulumi_sandbox.engine.plugins.provider import Live, Provider, ProviderError, read_live
 from pulumi_sandbox.engine.plugins.provider_processes import DYNAMIC
 from pulumi_sandbox.engine.project.identity import Identity
 from pulumi_sandbox.engine.project.program_config import ProgramConfig
@@ -76,6 +78,7 @@ class Registrar:
     resources: Resources
     planner: Planner
     identity: Identity
+    targets: Targets
     _gate: Gate = field(default_factory=Gate, init=False)
     _default_providers: dict[tuple[str, str], asyncio.Task[Resource]] = field(
         default_factory=dict[tuple[str, str], "asyncio.Task[Resource]"], init=False
@@ -133,19 +136,29 @@ class Registrar:
         goal = replace(goal, provider=await self._reference(urn, goal))
         self.resources.goals[urn] = goal
         former = self.resources.find_old(urn, goal)
-        if not self.resources.unfulfilled.isdisjoint(order.depends_on(goal.record(urn, "", None))):
+        record = goal.record(urn, "", None)
+        if not self.resources.unfulfilled.isdisjoint(order.depends_on(record)):
             raise self._unfulfilled(urn)
+        if not self.targets.includes(record) and former not in self.resources.recreated_later:
+            return self._left_alone(record, former)
+        if former in self.resources.brought_forward:
+            raise self.control.fail(
+                "it is registered after what depends on it by the state: leave out its target", urn
+            )
+        self._demand(record)
         await self._gate.enter()
         try:
             provider = await self._provider_of(goal)
-            planned = await self.planner.plan(urn, former, goal, provider)
+            imported = await self._import(former, record, provider)
+            planned = await self.planner.plan(urn, former, goal, provider, imported)
             self.resources.planned.update({urn, former})
             if planned.recreating or (planned.plan and planned.plan.verdict == "replace"):
                 self.resources.replaced.add(urn)
         finally:
             self._gate.leave()
         try:
-            record = await self._take(planned, goal, provider)
+            is_as_imported = imported and planned.plan and planned.plan.verdict == "same"
+            record = imported if imported and is_as_imported else await self._take(planned, goal, provider)
         except (CallbackError, ProviderError, SandboxError) as error:
             if not self.control.goes_on or self.control.stopping:
                 raise
@@ -154,6 +167,97 @@ class Registrar:
         self.control.learn(record.outputs)
         self.resources.done[urn] = record
         return record
+
+    async def _import(self, former: str, new: Resource, provider: Provider | None) -> Resource | None:
+        """Take an object that exists as this resource, in place of one of another id; None: none is wanted.
+
+        Raises ProviderError where it does not exist, or its provider does not tell what was asked for.
+        """
+        old = self.journal.live(former)
+        if not new.import_id or provider is None or (old and _is_there(old, new.import_id)):
+            return None
+        if new.is_provider:
+            raise ProviderError("provider resources may not be imported")
+        replaces = old is not None and not old.external
+
+        async def read() -> Resource:
+            live, reasons = await read_live(replace(new, id=new.import_id, inputs={}), provider)
+            if not live.id:
+                raise ProviderError(f"resource {new.import_id!r} does not exist")
+            if live.inputs is None:
+                raise ProviderError("its provider does not support importing resources")
+            time = now()
+            record = with_secret_outputs(
+                replace(
+                    new,
+                    id=live.id,
+                    inputs=live.inputs,
+                    outputs=live.outputs,
+                    init_errors=tuple(map(self.control.redacted, reasons)),
+                    created=time,
+                    modified=time,
+                )
+            )
+            if replaces:
+                self.journal.put(record)
+                self.journal.condemn(former)
+                self.resources.replaced.add(new.urn)
+            else:
+                self.journal.put(record, replaces=former)
+            await self.journal.settled()
+            return record
+
+        op: Op = "import-replacement" if replaces else "import"
+        record = await self.control.step(op, old, new, read)
+        if replaces:
+            self.control.tell("replace", old, record)
+        return record
+
+    def _left_alone(self, new: Resource, former: str) -> Resource:
+        """Leave what is not meant as the state has it, where it stands there; or unmade."""
+        self.resources.planned.add(new.urn)
+        old = self.resources.brought_forward.get(former) or self.journal.live(former)
+        if old is None:
+            self.resources.not_made.add(new.urn)
+            self.control.tell("same", new, new)
+            return new
+        if old.provider_urn and old.provider_urn not in self.resources.done:
+            raise self.control.fail(
+                f"its provider {old.provider_urn} is not registered: with targets, change no providers",
+                new.urn,
+            )
+        self.resources.left_alone.add(old.urn)
+        self.resources.planned.add(old.urn)
+        self.resources.goals[old.urn] = self.resources.goals[new.urn]
+        self.resources.done[old.urn] = old
+        if old.urn not in self.resources.brought_forward:
+            self.control.tell("same", old, old)
+        return old
+
+    def _demand(self, new: Resource) -> None:
+        """See to it that all stands that a resource depends on, before it in the state.
+
+        Raises Stopped where that is not made, because it is not meant; a preview tells of it and goes on.
+        """
+        for missing in sorted(order.depends_on(new) & self.resources.not_made):
+            message = f"it depends on {missing}, which was not specified in --target list"
+            if not self.control.preview:
+                raise self.control.fail(message, new.urn)
+            self.control.flaw(message, new.urn)
+        for urn in order.depends_on(new):
+            self._bring_forward(urn)
+
+    def _bring_forward(self, urn: str) -> None:
+        """Put what was left alone before what is new, after all that it depends on."""
+        old = self.journal.live(urn)
+        if old and urn in self.resources.left_alone:
+            for each in order.depends_on(old):
+                self.resources.left_alone.add(each)
+                self._bring_forward(each)
+            self.journal.put(old, replaces=urn)
+            self.resources.brought_forward[urn] = old
+            if urn not in self.resources.planned:
+                self.control.tell("same", old, old)
 
     async def _reference(self, urn: str, goal: Goal) -> str:
         if not goal.custom or goal.is_provider:
@@ -292,7 +396,7 @@ class Registrar:
     async def outputs(self, urn: str, outputs: Properties) -> None:
         """Take the outputs of a component, which completes it."""
         self.control.learn(outputs)
-        if urn in self.resources.unfulfilled:
+        if urn in self.resources.unfulfilled or urn in self.resources.not_made:
             return
         record = self.resources.done.get(urn)
         if record is None:
@@ -300,9 +404,16 @@ class Registrar:
         outputs = self.control.kept(before=record.outputs, now=outputs)
         record = with_secret_outputs(replace(record, outputs=outputs))
         self.resources.done[urn] = record
+        if urn in self.resources.left_alone:
+            self._bring_forward(urn)
         self.journal.amend(record)
         await self.journal.settled()
         await self.applier.complete(record)
+
+
+def _is_there(old: Resource, import_id: str) -> bool:
+    """Whether a resource of the state is the object that is to be imported."""
+    return not old.external and (old.import_id or old.id) == import_id
 
 
 def default_provider(package: str, version: str, config: ProgramConfig) -> Goal:

@@ -17,7 +17,9 @@ class Resources:
 
     `planned` holds the URNs whose fate is decided, `replaced` those being replaced, and `recreated_later` old
     ones that were deleted with what they depend on and await their own registration. `unfulfilled` are those
-    that stay as they were, because their step failed or one that they depend on did.
+    that stay as they were, because their step failed or one that they depend on did. What this run
+    does not mean is `left_alone`, by the URNs of the state, or `not_made`;
+    it is `brought_forward` to stand before what is new.
     """
 
     def __init__(self, control: Control, journal: Journal, identity: Identity) -> None:
@@ -33,15 +35,18 @@ class Resources:
         self.replaced: Final[set[str]] = set()
         self.recreated_later: Final[set[str]] = set()
         self.unfulfilled: Final[set[str]] = set()
+        self.left_alone: Final[set[str]] = set()
+        self.brought_forward: Final[dict[str, Resource]] = {}
+        self.not_made: Final[set[str]] = set()
 
     def before(self, urn: str) -> Resource | None:
         """Return the record the state began with, by the present or the former URN of the resource."""
         return self._before.get(self._former.get(urn, urn))
 
     @property
-    def left_as_they_were(self) -> frozenset[str]:
-        """The URNs, as the state has them, of what is unfulfilled."""
-        return frozenset(self._former.get(urn, urn) for urn in self.unfulfilled)
+    def left_as_they_were(self) -> set[str]:
+        """The URNs, as the state has them, of what is unfulfilled, or not meant."""
+        return self.left_alone.union(self._former.get(urn, urn) for urn in self.unfulfilled)
 
     def claim(self, parent: str, type_: str, name: str) -> str:
         """Name a resource, once.

@@ -35,7 +35,7 @@ def up(workspace: Workspace, options: Options, sink: Sink) -> Result:
 
 
 def refresh(workspace: Workspace, options: Options, sink: Sink) -> Result:
-    """Bring the state to what the providers report; the program is not run.
+    """Bring the state to what the providers report, or show how; the program is not run.
 
     Raises SandboxError as `up` does.
     """
@@ -43,7 +43,7 @@ def refresh(workspace: Workspace, options: Options, sink: Sink) -> Result:
 
 
 def destroy(workspace: Workspace, options: Options, sink: Sink) -> Result:
-    """Delete all resources of the stack; the program is not run.
+    """Delete the resources of the stack, or show which; the program is not run.
 
     Raises SandboxError as `up` does.
     """
@@ -51,7 +51,9 @@ def destroy(workspace: Workspace, options: Options, sink: Sink) -> Result:
 
 
 def _deploy_alone(workspace: Workspace, options: Options, sink: Sink, operation: Operation) -> Result:
-    """Deploy while holding the stack's lock."""
+    """Deploy while holding the stack's lock; what only shows needs none."""
+    if options.preview_only:
+        return asyncio.run(_deploy(workspace, options, sink, operation))
     with workspace.store.locked() as gone:
         for owner in gone:
             message = f"took over the lock of a run that ended without releasing it (pid {owner.pid})"

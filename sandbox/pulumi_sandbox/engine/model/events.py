@@ -30,6 +30,7 @@ Op: TypeAlias = Literal[
     "discard",
     "refresh",
     "import",
+    "import-replacement",
     "remove-pending-replace",
 ]
 Severity: TypeAlias = Literal["debug", "info", "info#err", "warning", "error"]

@@ -20,6 +20,7 @@ INTERNAL: Final = "__internal"
 class Goal:
     """The state a program wants a resource to be in.
 
+    `import_id` is that of an object that exists already, and is to be this resource from now on.
     `provider` is a reference `urn::id`, empty for components, provider resources and where the default
     provider is to serve; `providers` maps packages to references, for the children of a component.
     `protect` and `retain_on_delete` are None when not said.
@@ -42,6 +43,7 @@ class Goal:
     replace_on_changes: tuple[str, ...] = ()
     additional_secret_outputs: tuple[str, ...] = ()
     aliases: tuple[alias_pb2.Alias, ...] = ()
+    import_id: str = ""
     custom_timeouts: CustomTimeouts = field(default_factory=CustomTimeouts)
     deleted_with: str = ""
     replace_with: tuple[str, ...] = ()
@@ -75,6 +77,7 @@ class Goal:
             property_dependencies=self.property_dependencies,
             additional_secret_outputs=self.additional_secret_outputs,
             aliases=(alias,) if alias else (),
+            import_id=self.import_id if self.custom else "",
             custom_timeouts=self.custom_timeouts,
             retain_on_delete=bool(self.retain_on_delete),
             deleted_with=self.deleted_with,
@@ -103,9 +106,6 @@ def refuse_unsupported(
     Raises SandboxError `unsupported`.
     """
     place = f"{request.type} {request.name!r}"
-    if getattr(options, "import"):
-        mend = "run the stack with the Pulumi CLI: without the option, a second object would be made"
-        raise unsupported("the option import_", place, mend)
     wanted = {
         "the option replacement_trigger": options.HasField("replacement_trigger"),
         "the option state_migrations": bool(request.state_migrations),
@@ -195,6 +195,7 @@ def goal_of(
         replace_on_changes=tuple(options.replace_on_changes),
         additional_secret_outputs=tuple(options.additional_secret_outputs),
         aliases=tuple(options.aliases),
+        import_id=getattr(options, "import"),
         custom_timeouts=CustomTimeouts(
             create=seconds(options.custom_timeouts.create),
             update=seconds(options.custom_timeouts.update),

@@ -92,3 +92,11 @@ class Provider(Protocol):
     async def invoke(self, token: str, args: Properties, *, preview: bool) -> Checked:
         """Call a function; its results stand where inputs do."""
         ...
+
+
+async def read_live(known: Resource, provider: Provider) -> tuple[Live, tuple[str, ...]]:
+    """Return what a resource is, and why it is not what was asked for, where it is not."""
+    try:
+        return await provider.read(known), ()
+    except InitializationError as failed:
+        return failed.live, failed.reasons

@@ -49,6 +49,7 @@ WORDS: Final[Mapping[Op, Words]] = {
     "discard": Words("<", "forget", "forgetting", "forgotten"),
     "refresh": Words("~", "refresh", "refreshing", "refreshed"),
     "import": Words("=", "import", "importing", "imported"),
+    "import-replacement": Words("±", "replace", "importing", "replaced"),
     "remove-pending-replace": Words("±", "replace", "replacing", "replaced"),
 }
 
@@ -56,6 +57,7 @@ _COUNTED: Final = (
     ("create", "to create", "created"),
     ("update", "to update", "updated"),
     ("replace", "to replace", "replaced"),
+    ("import", "to import", "imported"),
     ("delete", "to delete", "deleted"),
     ("read", "to read", "read"),
     ("same", "unchanged", "unchanged"),

@@ -1,7 +1,7 @@
 """The state while a deployment runs: what is done, what is left of before, and which calls are under way."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from pulumi_sandbox.engine.model.resource import OperationType, PendingOperation, Resource, Snapshot
@@ -153,15 +153,18 @@ class Journal:
             del self._new[gone.urn]
             self._changed()
 
-    def rebase(self, resources: Iterable[Resource], *, forgets: bool) -> None:
+    def rebase(self, resources: Iterable[Resource], *, known: Collection[str], forgets: bool) -> None:
         """Replace all records by what a refresh found.
 
-        The calls of before that were no creates are settled by that; creates are, where it `forgets` them.
+        The calls of before to what is `known` now are settled by that, but for creates; those are, where it
+        `forgets` them.
         """
         resources = tuple(resources)
-        if resources != tuple(self._old.values()) or self._uncertain or (forgets and self._interrupted):
+        settled = self._uncertain.keys() & known
+        if resources != tuple(self._old.values()) or settled or (forgets and self._interrupted):
             self._changed()
-        self._uncertain.clear()
+        for urn in settled:
+            del self._uncertain[urn]
         if forgets:
             self._interrupted.clear()
         self._old = dict(enumerate(resources))
