@@ -45,6 +45,7 @@ class Run:
     continue_on_error: bool = False
     clear_pending_creates: bool = False
     refresh: bool = False
+    run_program: bool = False
     preview_only: bool = False
     target: Annotated[
         list[str] | None,
@@ -78,6 +79,10 @@ class DestroyRun(Run):
 
     refresh: RefreshFirst = False
     preview_only: PreviewOnly = False
+    run_program: Annotated[
+        bool,
+        typer.Option("--run-program", help="Run the program, for its hooks and what it gives providers."),
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -176,11 +176,12 @@ def destroy(wanted: Run) -> Answer:
     count = not wanted.preview_only and len(results.declared(ready.workspace.store.load().resources, []))
     if count:
         where = f"stack {wanted.stack} on {ready.cluster.server}"
-        some = "What is meant of the" if wanted.target or wanted.exclude else "All"
-        ask(f"{some} {how_many(count, 'resource')} of {where} will be deleted. Go on?", yes=wanted.yes)
+        some = "What is meant of " if wanted.target or wanted.exclude else ""
+        ask(f"{some}{how_many(count, 'resource')} of {where} will be deleted. Go on?", yes=wanted.yes)
     silent = _Silent()
     result = _deploy(engine.destroy, ready, wanted, _display(wanted, silent))
-    if not ready.workspace.store.load().resources:
+    is_whole = not (wanted.preview_only or wanted.target or wanted.exclude)
+    if is_whole and result.exit_code == 0:
         ready.folders.clusters(wanted.stack).unlink(missing_ok=True)
     return _summed_up(wanted, result, silent)
 
@@ -228,6 +229,7 @@ def _prepare(wanted: Run) -> _Prepared:
         continue_on_error=wanted.continue_on_error,
         clear_pending_creates=wanted.clear_pending_creates,
         refresh=wanted.refresh,
+        run_program=wanted.run_program,
         preview_only=wanted.preview_only,
         selection=Selection(
             tuple(wanted.target or ()),

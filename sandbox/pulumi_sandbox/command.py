@@ -90,6 +90,8 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--refresh", action="store_true", help="read what is there first")
         if name in ("refresh", "destroy"):
             command.add_argument("--preview-only", action="store_true", help="show it; nothing is written")
+        if name == "destroy":
+            command.add_argument("--run-program", action="store_true", help="for its hooks and providers")
         if name in ("up", "destroy"):
             command.add_argument(
                 "--continue-on-error",
@@ -112,6 +114,7 @@ def _parser() -> argparse.ArgumentParser:
             continue_on_error=False,
             clear_pending_creates=False,
             refresh=False,
+            run_program=False,
             preview_only=False,
         )
     status = commands.add_parser("status", help="name what runs, for whom, and where the state is")
@@ -144,6 +147,7 @@ def _deploy(given: argparse.Namespace) -> int:
         continue_on_error=given.continue_on_error,
         clear_pending_creates=given.clear_pending_creates,
         refresh=given.refresh,
+        run_program=given.run_program,
         preview_only=given.preview_only,
         selection=engine.Selection(
             tuple(given.target),
@@ -171,7 +175,8 @@ def _deploy(given: argparse.Namespace) -> int:
     deploy: Callable[[Workspace, Options, Sink], Result] = getattr(engine, given.deployment)
     with engine.display_for(sys.stdout, json_lines=given.json) as display:
         code = deploy(workspace, options, display).exit_code
-    if given.deployment == "destroy" and writes and not workspace.store.load().resources:
+    is_whole = not (given.target or given.exclude)
+    if given.deployment == "destroy" and writes and is_whole and code == 0:
         folders.clusters(given.stack).unlink(missing_ok=True)
     return code
 

@@ -55,6 +55,19 @@ def test_transforms_and_hooks_run_at_their_moments(called_back: Stack, provider:
     assert provider.names() == ["child"]
 
 
+def test_hooks_of_a_deletion_need_the_program(called_back: Stack, provider: RecordingProvider):
+    called_back.up()
+    assert called_back.destroy().failed_with("run a destroy with --run-program")
+    assert "hooked" in provider.names()
+    destroy = called_back.destroy(run_program=True)
+    assert (destroy.code, destroy.errors) == (0, [])
+    assert told(destroy) == [
+        "before-delete hooked: red by-the-stack -> None, made False",
+        "after-delete hooked: red by-the-stack -> None, made False",
+    ]
+    assert called_back.names == []
+
+
 def test_a_failing_hook_before_a_step_prevents_it(called_back: Stack, provider: RecordingProvider):
     called_back.configure("  test:failing: before-create\n")
     up = called_back.up()

@@ -9,7 +9,7 @@ from pulumi_sandbox.protocol.values import Secret
 
 from sandbox.tests.support.engine_stack import Stack
 from sandbox.tests.support.recording_provider import PartialFailureError, RecordingProvider
-from sandbox.tests.support.scripted_program import Script
+from sandbox.tests.support.scripted_program import Script, playing
 
 
 def family(script: Script) -> None:
@@ -234,3 +234,33 @@ def test_nothing_is_done_after_a_refresh_that_failed(stack: Stack, provider: Rec
     up = stack.up(lambda script: script.register("a", {"colour": "green"}), refresh=True)
     assert (up.code, up.errors) == (1, ["broken"])
     assert not provider.of("Update")
+
+
+def test_a_destroy_can_run_the_program_which_changes_nothing(stack: Stack, provider: RecordingProvider):
+    def program(script: Script) -> None:
+        served = script.register("served-by", {"zone": "z"}, type_="pulumi:providers:fake")
+        room = script.component("room")
+        a = script.register("a", {"colour": "blue"}, provider=served.reference, parent=room.urn)
+        script.register("b", {}, depends_on={"": [a.urn]})
+        script.outputs(room.urn, {"a": a.id})
+
+    stack.up(program)
+
+    def changed(script: Script) -> None:
+        served = script.register("served-by", {"zone": "other"}, type_="pulumi:providers:fake")
+        room = script.component("room")
+        script.register("a", {"colour": "red"}, provider=served.reference, parent=room.urn)
+        script.register("new", {})
+        script.outputs(room.urn, {})
+        script.exported["x"] = 1
+
+    calls = len(provider.calls)
+    with playing(changed, stack.virtualenv):
+        destroy = stack.destroy(run_program=True)
+    assert (destroy.code, destroy.errors) == (0, [])
+    assert not stack.names
+    assert not provider.things
+    done = [(each.method, each.name) for each in provider.calls[calls:]]
+    assert [each for each in done if each[0] in ("Create", "Update")] == []
+    assert sorted(name for method, name in done if method == "Delete") == ["a", "b"]
+    assert ("Configure", "served-by") in done

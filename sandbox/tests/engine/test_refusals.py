@@ -14,7 +14,6 @@ from sandbox.tests.support.recording_provider import RecordingProvider
 from sandbox.tests.support.scripted_program import Script
 
 _REQUESTS: Final = {
-    "Call": resource_pb2.ResourceCallRequest,
     "RegisterPackage": resource_pb2.RegisterPackageRequest,
     "RegisterErrorHook": resource_pb2.RegisterErrorHookRequest,
     "ExistsResource": resource_pb2.ExistsResourceRequest,
@@ -53,11 +52,6 @@ def test_an_option_that_is_not_supported_is_refused_by_name(
 @pytest.mark.parametrize(
     ("method", "request_", "named"),
     [
-        (
-            "Call",
-            {"tok": "fake:index:Thing/method"},
-            "methods of remote components (fake:index:Thing/method)",
-        ),
         ("RegisterPackage", {"name": "terraform"}, "parameterized packages (terraform)"),
         ("RegisterErrorHook", {"name": "retry"}, "error hooks (retry)"),
         ("ExistsResource", {"type": "fake:index:Thing"}, "looking whether resources exist"),

@@ -65,8 +65,8 @@ class PartialFailureError(Exception):
 class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
     """The provider; tests read `calls` and `things`, and set `on` to interfere with a call.
 
-    `build` answers Construct, from the request. `on[method, name]` runs before the call does its work: it may
-    raise, wait, or change the world.
+    `build` answers Construct and `answer` Call, from the request. `on[method, name]` runs before the call
+    does its work: it may raise, wait, or change the world.
     """
 
     accepts_secrets: bool = True
@@ -78,6 +78,7 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
         default_factory=dict[tuple[str, str], Callable[[], None]]
     )
     build: Callable[[Any], Any] | None = None
+    answer: Callable[[Any], Any] | None = None
     _ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -204,6 +205,12 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
         if self.build is None:
             context.abort(grpc.StatusCode.UNIMPLEMENTED, "it constructs nothing")
         return self.build(request)
+
+    def Call(self, request: Any, context: grpc.ServicerContext) -> Any:
+        self._record("Call", request.tok, request)
+        if self.answer is None:
+            context.abort(grpc.StatusCode.UNIMPLEMENTED, "it has no methods")
+        return self.answer(request)
 
     def Cancel(self, request: Any, context: grpc.ServicerContext) -> Any:
         self._record("Cancel", "", request)

@@ -118,7 +118,10 @@ class Hooks:
         for name in resource.resource_hooks.get(moment, ()):
             hook = self._known.get(name)
             if hook is None:
-                raise CallbackError(f"hook {name!r} was not registered")
+                raise CallbackError(
+                    f"hook {name!r} was not registered"
+                    "\n→ run a destroy with --run-program; let the program of an update register it"
+                )
             if self._preview and not hook.on_dry_run:
                 continue
             error = await self._call(hook, _request(resource, old, new, after=moment.startswith("After")))

@@ -1,12 +1,15 @@
-"""What a provider is told that is to construct a component.
+"""What a provider is told that is to construct a component, or to answer a method of one.
 
 Seen of the genuine engine: sandbox/docs/engine-facts.md, components that a provider constructs.
 """
+
+from collections.abc import Iterable, Iterator, Mapping
 
 from google.protobuf import struct_pb2
 
 from pulumi_sandbox.engine.model.goal import Goal
 from pulumi_sandbox.engine.project.identity import ORGANIZATION, Identity
+from pulumi_sandbox.protocol import signatures
 from pulumi_sandbox.protocol.stubs import provider_pb2, resource_pb2
 
 _Dependencies = provider_pb2.ConstructRequest.PropertyDependencies
@@ -67,3 +70,47 @@ def _hooks(
     hooks: resource_pb2.RegisterResourceRequest.ResourceHooksBinding,
 ) -> provider_pb2.ConstructRequest.ResourceHooksBinding:
     return provider_pb2.ConstructRequest.ResourceHooksBinding.FromString(hooks.SerializeToString())
+
+
+def call_request(
+    request: resource_pb2.ResourceCallRequest, *, identity: Identity, parallel: int, monitor: str
+) -> provider_pb2.CallRequest:
+    """Return the request for a method; its arguments go on as the program sent them."""
+    config = identity.config
+    sent = {key: each.urns for key, each in request.argDependencies.items()}
+    dependencies = provider_pb2.CallRequest.ArgumentDependencies
+    return provider_pb2.CallRequest(
+        tok=request.tok,
+        args=request.args,
+        argDependencies={
+            key: dependencies(urns=urns) for key, urns in all_dependencies(request.args, sent).items()
+        },
+        project=identity.project,
+        stack=identity.stack,
+        organization=ORGANIZATION,
+        config=config.values,
+        configSecretKeys=config.secret_keys,
+        dryRun=identity.preview,
+        parallel=parallel,
+        monitorEndpoint=monitor,
+        accepts_output_values=True,
+    )
+
+
+def all_dependencies(values: struct_pb2.Struct, said: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Return what each value depends on: what was said, and what the output values in it say."""
+    keys = (*values.fields, *(key for key in said if key not in values.fields))
+    there = values.fields
+    return {
+        key: sorted({*said.get(key, ()), *(_dependencies(there[key]) if key in there else ())})
+        for key in keys
+    }
+
+
+def _dependencies(value: struct_pb2.Value) -> Iterator[str]:
+    fields = value.struct_value.fields
+    if signatures.KEY in fields and fields[signatures.KEY].string_value == signatures.OUTPUT:
+        said = fields["dependencies"].list_value.values if "dependencies" in fields else ()
+        yield from (each.string_value for each in said)
+    for each in (*fields.values(), *value.list_value.values):
+        yield from _dependencies(each)

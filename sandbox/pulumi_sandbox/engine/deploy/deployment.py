@@ -143,6 +143,7 @@ class Deployment:
             planner=Planner(control, self._journal, provider_resources, resources, self._packs),
             identity=self._identity,
             targets=Targets(self._options.selection, snapshot.resources),
+            destroys=self._operation == "destroy",
         )
         self._log = EngineLog(control)
         self._monitor = Monitor(
@@ -261,6 +262,10 @@ class Deployment:
         if self._control.failed and not (self._control.preview or self._control.goes_on):
             return
         missing = self._missing_targets()
+        if self._operation == "destroy":
+            self._registrar.resources.left_alone.clear()
+            self._registrar.resources.done.pop(self._root.urn, None)
+            self._journal.reopen()
         await delete_the_rest(self._control, self._journal, self._registrar, self._applier)
         if missing:
             raise self._control.stop()

@@ -23,7 +23,7 @@ from google.protobuf import empty_pb2, struct_pb2
 
 from pulumi_sandbox.engine.deploy.assets import hashed
 from pulumi_sandbox.engine.deploy.callbacks import CallbackError, Callbacks, Hooks
-from pulumi_sandbox.engine.deploy.construct import construct_request
+from pulumi_sandbox.engine.deploy.construct import all_dependencies, call_request, construct_request
 from pulumi_sandbox.engine.deploy.control import Control, Stopped, Unfulfilled
 from pulumi_sandbox.engine.deploy.register import Registrar
 from pulumi_sandbox.engine.deploy.resources import Resources
@@ -45,7 +45,7 @@ from pulumi_sandbox.engine.plugins.plugin_provider import PluginProvider
 from pulumi_sandbox.engine.plugins.provider import ProviderError
 from pulumi_sandbox.engine.project.identity import ORGANIZATION, Identity
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol import urns, wire
+from pulumi_sandbox.protocol import signatures, urns, wire
 from pulumi_sandbox.protocol.stubs import (
     CHANNEL_OPTIONS,
     callback_pb2,
@@ -356,8 +356,45 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
 
     @_served
     async def Call(self, request: resource_pb2.ResourceCallRequest) -> provider_pb2.CallResponse:
-        """Refuse by name."""
-        raise unsupported(f"methods of remote components ({request.tok})", "the program")
+        """Call a method of a resource: who serves that answers; a failure stops the deployment."""
+        _refuse_download(request.pluginDownloadURL, request.tok)
+        package, given = self._receiver(request)
+        reference = await self.registrar.provider_reference(package, request.version, given)
+        provider = await self.registrar.provider(reference)
+        if not isinstance(provider, PluginProvider):
+            raise unsupported("methods of the engine's own package", request.tok)
+        try:
+            answer = await provider.call(
+                call_request(request, identity=self.identity, parallel=self.parallel, monitor=self.address)
+            )
+        except ProviderError as error:
+            message = f"call to function '{request.tok}' failed: {error}"
+            raise self.control.fail_unless_stopping(message) from error
+        returned = getattr(answer, "return")
+        said = {key: each.urns for key, each in answer.returnDependencies.items()}
+        dependencies = provider_pb2.CallResponse.ReturnDependencies
+        response = provider_pb2.CallResponse(
+            failures=answer.failures,
+            returnDependencies={
+                key: dependencies(urns=urns) for key, urns in all_dependencies(returned, said).items()
+            },
+        )
+        getattr(response, "return").CopyFrom(wire.encode(wire.decode(returned)))
+        return response
+
+    def _receiver(self, request: resource_pb2.ResourceCallRequest) -> tuple[str, str]:
+        """Return the package that a method is of, and the reference of its provider, where one is said.
+
+        A method of a provider, `pulumi:providers:PACKAGE/METHOD`, is answered by that very one.
+        """
+        self_ = request.args.fields["__self__"].struct_value if "__self__" in request.args.fields else None
+        told = {} if self_ is None else {key: self_[key] for key in ("urn", "id") if key in self_.fields}
+        urn = str(told.get("urn", ""))
+        if request.tok.startswith(urns.PROVIDER_TYPE_PREFIX):
+            package = package_of(request.tok).partition("/")[0]
+            return package, f"{urn}::{told.get('id') or signatures.UNKNOWN}"
+        goal = self.resources.goals.get(urn)
+        return package_of(request.tok), request.provider or (goal.provider if goal else "")
 
     @_served
     async def RegisterErrorHook(self, request: resource_pb2.RegisterErrorHookRequest) -> empty_pb2.Empty:

@@ -20,6 +20,9 @@ class Options:
 
     refresh: read what the state has before anything else is done.
 
+    run_program: let a destroy run the program, which changes nothing: for its hooks, and what it configures
+    providers with.
+
     continue_on_error: after a failed step, go on with all that does not depend on it, and fail at the end.
 
     clear_pending_creates: let a refresh forget creates that an earlier run began and nobody saw end.
@@ -46,6 +49,7 @@ class Options:
     expect_no_changes: bool = False
     preview_only: bool = False
     refresh: bool = False
+    run_program: bool = False
     continue_on_error: bool = False
     clear_pending_creates: bool = False
     direct: Mapping[str, Callable[[], object]] = field(default_factory=dict[str, "Callable[[], object]"])

@@ -90,6 +90,7 @@ class Planner:
                 self._refuse_replacement(urn)
             if goal.import_id:
                 self._refuse_reimport(urn, plan.diff)
+                old = replace(old, pending_replacement=True) if imported else old
             new = await self._check(new, goal, provider, None)
         return Planned(new, old, plan)
 

@@ -79,6 +79,7 @@ class Registrar:
     planner: Planner
     identity: Identity
     targets: Targets
+    destroys: bool = False
     _gate: Gate = field(default_factory=Gate, init=False)
     _default_providers: dict[tuple[str, str], asyncio.Task[Resource]] = field(
         default_factory=dict[tuple[str, str], "asyncio.Task[Resource]"], init=False
@@ -139,7 +140,8 @@ class Registrar:
         record = goal.record(urn, "", None)
         if not self.resources.unfulfilled.isdisjoint(order.depends_on(record)):
             raise self._unfulfilled(urn)
-        if not self.targets.includes(record) and former not in self.resources.recreated_later:
+        is_meant = self.targets.includes(record) or former in self.resources.recreated_later
+        if not is_meant or (self.destroys and self._needs_no_work(record)):
             return self._left_alone(record, former)
         if former in self.resources.brought_forward:
             raise self.control.fail(
@@ -167,6 +169,11 @@ class Registrar:
         self.control.learn(record.outputs)
         self.resources.done[urn] = record
         return record
+
+    def _needs_no_work(self, new: Resource) -> bool:
+        """Whether a destroy leaves a registration as it is until its end: only providers are configured."""
+        is_implied = new.is_provider or new.type == urns.ROOT_STACK_TYPE
+        return not is_implied or not self.resources.not_made.isdisjoint(order.depends_on(new))
 
     async def _import(self, former: str, new: Resource, provider: Provider | None) -> Resource | None:
         """Take an object that exists as this resource, in place of one of another id; None: none is wanted.
@@ -221,7 +228,7 @@ class Registrar:
             self.resources.not_made.add(new.urn)
             self.control.tell("same", new, new)
             return new
-        if old.provider_urn and old.provider_urn not in self.resources.done:
+        if old.provider_urn and old.provider_urn not in self.resources.done and not self.destroys:
             raise self.control.fail(
                 f"its provider {old.provider_urn} is not registered: with targets, change no providers",
                 new.urn,

@@ -67,7 +67,7 @@ async def _deploy(workspace: Workspace, options: Options, sink: Sink, operation:
     project = workspace.project
     virtualenv = None if options.confinement else project.virtualenv
     python = virtualenv / "bin" / "python" if virtualenv else Path(sys.executable)
-    runs_program = operation in ("preview", "update")
+    runs_program = operation in ("preview", "update") or (operation == "destroy" and options.run_program)
     program = await start_program(project, python, options.confinement) if runs_program else None
     try:
         from pulumi_sandbox.engine.deploy.deployment import Deployment

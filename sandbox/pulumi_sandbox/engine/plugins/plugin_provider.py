@@ -243,6 +243,12 @@ class PluginProvider:
             raise ProviderError("its provider's configuration is not known before the update")
         return await self._call(self._stub.Construct(request))
 
+    async def call(self, request: provider_pb2.CallRequest) -> provider_pb2.CallResponse:
+        """Answer a method of a resource; nothing is known while the provider's own configuration is not."""
+        if not self._config_known:
+            return provider_pb2.CallResponse()
+        return await self._call(self._stub.Call(request))
+
     async def invoke(self, token: str, args: Properties, *, preview: bool) -> Checked:
         """See `Provider`."""
         if not self._config_known:

@@ -153,6 +153,12 @@ class Journal:
             del self._new[gone.urn]
             self._changed()
 
+    def reopen(self) -> None:
+        """Take the records of this deployment for old ones, too: all of them may go."""
+        self._old = dict(enumerate((*self._new.values(), *self._old.values())))
+        self._live = {each.urn: index for index, each in self._old.items() if not each.delete}
+        self._new.clear()
+
     def rebase(self, resources: Iterable[Resource], *, known: Collection[str], forgets: bool) -> None:
         """Replace all records by what a refresh found.
 
