@@ -44,7 +44,8 @@ def test_without_options_the_program_runs_with_this_interpreter(tmp_path: Path):
         ("runtime: python\npackages: {x: terraform-provider}", "packages.x"),
         ("runtime: python\npackages: {x: {source: ./x, parameters: [y]}}", "packages.x.parameters"),
         ("runtime: python\nbackend: {url: file://~}", "backend"),
-        ("runtime: python\noptions: {refresh: always}", "options"),
+        ("runtime: python\noptions: {refresh: sometimes}", "options: {refresh: sometimes}"),
+        ("runtime: python\noptions: {other: always}", "options: {other: always}"),
         ("runtime: python\nplugins: {analyzers: []}", "plugins.analyzers"),
     ],
 )
@@ -52,6 +53,17 @@ def test_what_only_the_genuine_cli_does_is_refused_by_name(tmp_path: Path, addit
     with pytest.raises(SandboxError, match=named) as caught:
         _load(tmp_path, f"name: shop\n{addition}\n")
     assert caught.value.code == "project-unsupported"
+
+
+@pytest.mark.parametrize(("wanted", "runs"), [(">=3.0.0", True), ("<3.0.0", False), ("anything", False)])
+def test_a_project_runs_only_under_the_release_it_requires(tmp_path: Path, wanted: str, runs: bool):
+    text = f"name: shop\nruntime: python\nrequiredPulumiVersion: '{wanted}'\n"
+    if runs:
+        assert _load(tmp_path, text).name == "shop"
+        return
+    with pytest.raises(SandboxError, match="it wants Pulumi") as caught:
+        _load(tmp_path, text)
+    assert caught.value.code == "project-invalid"
 
 
 @pytest.mark.parametrize(

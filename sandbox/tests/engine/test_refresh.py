@@ -217,6 +217,15 @@ def test_an_update_can_read_first_what_is_there(stack: Stack, provider: Recordin
     assert stack.up(family).counts == stack.preview(family).counts
 
 
+def test_a_project_can_ask_for_a_refresh_at_each_run(stack: Stack, provider: RecordingProvider):
+    stack.up(family)
+    assert not provider.of("Read")
+    with (stack.directory / "Pulumi.yaml").open("a") as project:
+        project.write("options:\n  refresh: always\n")
+    assert stack.up(family).code == 0
+    assert len(provider.of("Read")) == 4
+
+
 def test_a_destroy_can_read_first_what_is_there(stack: Stack, provider: RecordingProvider):
     stack.up(family)
     provider.things = {id_: each for id_, each in provider.things.items() if not each.urn.endswith("b")}

@@ -158,7 +158,8 @@ class Deployment:
             address=self._address,
         )
         await serve(server, self._monitor, self._log)
-        if self._options.refresh and self._operation != "refresh":
+        refreshes = self._options.refresh or (workspace.project.refreshes and not self._options.direct)
+        if refreshes and self._operation != "refresh":
             await self._refresh()
             self._begin_anew()
 

@@ -28,7 +28,6 @@ from pulumi_sandbox.engine.deploy.control import Control, Stopped, Unfulfilled
 from pulumi_sandbox.engine.deploy.register import Registrar
 from pulumi_sandbox.engine.deploy.resources import Resources
 from pulumi_sandbox.engine.deploy.root_stack import RootStack
-from pulumi_sandbox.engine.deploy.version_range import satisfies
 from pulumi_sandbox.engine.model.events import Severity
 from pulumi_sandbox.engine.model.goal import (
     Goal,
@@ -44,6 +43,7 @@ from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.engine.plugins.plugin_provider import PluginProvider
 from pulumi_sandbox.engine.plugins.provider import ProviderError
 from pulumi_sandbox.engine.project.identity import ORGANIZATION, Identity
+from pulumi_sandbox.engine.project.version_range import satisfies
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import signatures, urns, wire
 from pulumi_sandbox.protocol.stubs import (

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+from pulumi_sandbox.engine.project.version_range import satisfies
 from pulumi_sandbox.engine.project.yaml_file import load_yaml
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Json
 
 NAME: Final = re.compile(r"(?!\.+$)[A-Za-z0-9_.-]{1,100}")
-_UNSUPPORTED: Final = ("backend", "options", "requiredPulumiVersion")
 _LOCAL: Final = ("./", "../", "/")
 
 
@@ -39,7 +40,8 @@ class Project:
 
     `runtime` is `python` or `nodejs`. `virtualenv` is None when the program runs with this interpreter; in
     Node `typescript` says whether its sources are compiled. `providers` maps a package to the
-    directory of the provider that serves it, `packages` to the one whose source serves it.
+    directory of the provider that serves it, `packages` to the one whose source serves it. `refreshes` says
+    whether each run is to read first what is there.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Project:
     declarations: tuple[Declaration, ...]
     providers: Mapping[str, Path]
     packages: Mapping[str, Path]
+    refreshes: bool = False
 
     @classmethod
     def load(cls, directory: Path) -> Project:
@@ -67,9 +70,12 @@ class Project:
             raise _invalid(path, "it has no name", "add `name: …`")
         if not NAME.fullmatch(name):
             raise _invalid(path, "its name is no part of a path", "use letters, digits, -, _ and . only")
-        for key in _UNSUPPORTED:
-            if key in document:
-                raise _unsupported(path, f"`{key}`")
+        if "backend" in document:
+            raise _unsupported(path, "`backend`")
+        required, release = document.get("requiredPulumiVersion"), version("pulumi")
+        if required is not None and not satisfies(release, str(required)):
+            cause = f"it wants Pulumi {required}, and the embedded engine acts as {release}"
+            raise _invalid(path, cause, "widen requiredPulumiVersion, or install that release of the SDK")
         runtime, options = _runtime(path, document.get("runtime"))
         virtualenv = options.get("virtualenv")
         return cls(
@@ -88,11 +94,20 @@ class Project:
                 name: _package(path, directory, name, given)
                 for name, given in (document.get("packages") or {}).items()
             },
+            refreshes=_refreshes(path, document.get("options") or {}),
         )
 
     def key(self, name: str) -> str:
         """Return a configuration key with its namespace, the project's if it has none."""
         return name if ":" in name else f"{self.name}:{name}"
+
+
+def _refreshes(path: Path, options: Mapping[str, Any]) -> bool:
+    """Whether every run begins with a refresh."""
+    for option, value in options.items():
+        if (option, value) != ("refresh", "always"):
+            raise _unsupported(path, f"`options: {{{option}: {value}}}`")
+    return bool(options)
 
 
 _OPTIONS: Final = {

@@ -1,4 +1,4 @@
-"""Whether a release is in a range, as `pulumi.require_pulumi_version` writes ranges."""
+"""Whether a release is in a range, as `pulumi.require_pulumi_version` and `Pulumi.yaml` write ranges."""
 
 from __future__ import annotations
 
