@@ -191,8 +191,10 @@ def planned(at_rest: StackAtRest, most: int) -> Split:
             mend="move the pool to a stack of its own first: docs/how-to/move-a-pool-to-another-stack.md",
         )
     files, fleets = read_tenants(settings.tenants_from, root), Stacks.read(root).fleets
-    name = next((name for name, fleet in fleets.items() if at_rest.stack in fleet.stacks), at_rest.stack)
-    before = fleets.get(name) or Shards(pool=_pool_stack(at_rest, settings), stacks={at_rest.stack: Shard()})
+    alone = Shards(pool=_pool_stack(at_rest, settings), stacks={at_rest.stack: Shard()})
+    own = ((name, fleet) for name, fleet in fleets.items() if at_rest.stack in fleet.stacks)
+    free = at_rest.stack if at_rest.stack not in fleets else f"{at_rest.stack}-fleet"
+    name, before = next(own, (free, alone))
     after = proposed(next(iter(before.stacks)), before, [file.name for file in files.files], most)
     found = Split(name, before, after, files)
     for file in files.files:

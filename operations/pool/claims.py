@@ -5,8 +5,10 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Final, Protocol
 
+from pulumi_sandbox.engine import load_yaml
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.services import Step
 
@@ -17,6 +19,7 @@ from components.account_pool.pool import Pool
 from components.account_pool.protocol import Outcome
 from components.account_pool.rules import Request
 from components.errors import Exhausted, Misconfigured, Misused, how_many
+from components.naming import HELD_AS
 from operations.cli.answer import Answer
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
@@ -164,6 +167,13 @@ def release_of_stack(stack: str, asked: AskedIfAny, where: Named) -> Answer:
             mend="write it as ORGANIZATION/PROJECT/STACK",
         )
     held = [each for name in names for each in by_stack[name]]
+    sharing = _holding_as(names[0]) if names else ()
+    if yes and sharing:
+        raise Misused(
+            place=f"--stack-gone {stack}",
+            cause=f"{', '.join(sharing)} hold accounts under its name (heldAs), and they are not gone",
+            mend="release what each tenant of it held by itself: --tenant, --type, --slot and --holder",
+        )
     try:
         ended = [_ended(pool, record, holder) if yes else (None, None) for record, holder in held]
     finally:
@@ -197,6 +207,17 @@ def release_of_stack(stack: str, asked: AskedIfAny, where: Named) -> Answer:
     done = f"✓ {how_many(len(held) - left, 'claim')}" + (f", {left} could not be" if left else "")
     told = done if yes else f"Nothing was written; --yes releases {how_many(len(held), 'claim')}."
     return Answer(document, [table, told], exit_code=int(left > 0))
+
+
+def _holding_as(stack: str) -> Sequence[str]:
+    """Return the files of the stacks here that hold under the name of another one."""
+    name = stack.rpartition("/")[2]
+    files = sorted(Path.cwd().glob("Pulumi.*.yaml"))
+    return [
+        file.name
+        for file in files
+        if (load_yaml(file).get("config") or {}).get(f"credfleet:{HELD_AS}") == name
+    ]
 
 
 def _ended(pool: Pool, record: Record, holder: str) -> tuple[str, str | None]:

@@ -66,6 +66,7 @@ def test_a_fleet_that_is_split_over_three_stacks_changes_no_object_in_the_cluste
     )
     states = [path.read_bytes() for path in sorted((fleet.folder / ".sandbox" / "backend").rglob("*.json"))]
     told = fleet.run("fleet", "status", "--drift", "--kubeconfig", str(fleet.kubeconfig), "--output", "json")
+    assert {each["files"] for each in told.json["stacks"]} == {"as deployed"}
     drift = {each["stack"]: each["drift"] for each in told.quiet().json["stacks"]}
     assert drift == dict(zip(stacks, ("0 resources", "0 resources", "1 resource"), strict=True))
     assert states == [

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Generator
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pulumi_sandbox.services.cloud.registry import SECRET_MANAGER
+from pulumi_sandbox.services.ports import LOOPBACK, free_ports
 
+from components.secret_manager import (
+    LATEST,
+    SecretManagerTarget,
+    open_secret_manager,
+    secret_name,
+    version_name,
+)
+from operations.folders import Folders
+from operations.sandbox.cloud_services import stand_ins
 from tests.program.conftest import tenant_of
 from tests.support.fleet_project import FleetProject
 from tests.support.proving import counted
@@ -71,6 +83,47 @@ def test_one_input_becomes_two_secrets_that_follow_it(stack: Stack) -> None:
     assert home.live("app")["metadata"]["uid"] != before["app"]
     assert home.live("it")["metadata"]["uid"] == before["it"]
     assert stack.project.sandbox("preview", "--expect-no-changes").code == 0
+
+
+@pytest.fixture
+def google(project: FleetProject) -> Generator[str]:
+    """Return the address of a Secret Manager."""
+    services, (port,) = stand_ins(Folders(project.folder.resolve())), free_ports(1)
+    services.start({SECRET_MANAGER: port})
+    try:
+        yield f"http://{LOOPBACK}:{port}/v1/"
+    finally:
+        services.stop()
+
+
+def test_credentials_in_secret_manager_become_secrets_that_follow_their_newest_version(
+    stack: Stack, google: str
+) -> None:
+    manager, name = (
+        open_secret_manager(SecretManagerTarget(google, "any")),
+        secret_name("test-project", "orders"),
+    )
+    manager.create(name, {})
+    manager.add(name, b'{"type": "database", "password": "sentinel-1"}')
+    namespace = stack.home.namespace
+    given = {"credentialsFrom": {"gcpSecret": version_name(name, LATEST)}}
+    stack.project.configure(
+        credentials={},
+        tenants={"acme": {"namespace": namespace}},
+        pool={"allowDestroy": True},
+        services={"it": {"namespace": namespace, "bindings": {"app": {}}, **given}},
+        further={"gcp:secretManagerCustomEndpoint": google, "gcp:accessToken": "any"},
+    )
+    stack.up()
+    assert stack.home.data("app") == {"type": "database", "password": "sentinel-1"}
+    assert stack.home.live("app")["type"] == "servicebinding.io/database"
+    assert stack.project.sandbox("preview", "--expect-no-changes").quiet().out
+
+    manager.add(name, b'{"type": "database", "password": "sentinel-2"}')
+    stack.up()
+    assert stack.home.data("app") == {"type": "database", "password": "sentinel-2"}
+    assert json.loads(stack.home.data("it")["credentials"])["password"] == "sentinel-2"
+    assert stack.project.sandbox("up", "--expect-no-changes").quiet().out
 
 
 def test_a_migration_that_is_killed_is_finished_by_the_next_update_and_moves_once(stack: Stack) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
@@ -84,6 +85,19 @@ def test_one_account_that_makes_no_sense_keeps_no_other_of_a_stack_from_being_re
     ]
     assert result.exit_code == 1
     assert "is not a JSON object" in ended[0]["problem"]
+
+
+def test_what_others_hold_under_the_name_of_a_stack_that_is_gone_is_not_released_with_it(
+    of_stacks: MemoryServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Pulumi.dev-2.yaml").write_text("config: {credfleet:heldAs: dev}\n")
+    monkeypatch.chdir(tmp_path)
+    before = held(of_stacks)
+    refused = credfleet("pool", "release", "-n", NAMESPACE, "--stack-gone", "dev", "--yes")
+    assert refused.exit_code == 2
+    assert "Pulumi.dev-2.yaml hold accounts under its name" in refused.output
+    assert held(of_stacks) == before
+    assert answer("release", "--stack-gone", "prod", "--yes")["held"]
 
 
 def test_stacks_of_one_name_are_told_apart(of_stacks: MemoryServer) -> None:
