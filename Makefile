@@ -62,7 +62,7 @@ $(VENV)/.ready: pyproject.toml sandbox/pyproject.toml uv.lock $(UV)
 
 up: env ## bring the dev stack up on a real Kubernetes API server; STACKS=all: those of stacks.yaml
 	@echo "· $(if $(STACKS),stacks,stack) $${STACKS:-$$STACK}: reading the configuration"
-	@$(BIN)/credfleet $(if $(STACKS),fleet up $${STACKS#all},sandbox up --stack $(STACK)) $(CLUSTER)
+	@$(BIN)/credfleet $(if $(STACKS),fleet up $(if $(filter all,$(STACKS)),,$$STACKS),sandbox up --stack $(STACK)) $(CLUSTER)
 
 down: env ## stop what `up` started
 	@$(BIN)/credfleet sandbox down
