@@ -10,52 +10,23 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import grpc
 import pytest
 from google.protobuf import json_format, struct_pb2
 from pulumi_sandbox.protocol import signatures, wire
 from pulumi_sandbox.protocol.stubs import (
-    CHANNEL_OPTIONS,
     alias_pb2,
-    engine_pb2_grpc,
-    provider_pb2,
     resource_pb2,
-    resource_pb2_grpc,
 )
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret
 
 from sandbox.tests.support.engine_stack import Stack, urn_of
+from sandbox.tests.support.furnished import furnish
 from sandbox.tests.support.recording_provider import RecordingProvider
 from sandbox.tests.support.scripted_program import Script
 
 ROOM, CHAIR = "fake:index:Room", "fake:index:Chair"
 ROOMS = Path(__file__).with_name("programs") / "rooms"
 _Timeouts = resource_pb2.RegisterResourceRequest.CustomTimeouts
-
-
-def furnish(request: provider_pb2.ConstructRequest) -> provider_pb2.ConstructResponse:
-    """Construct as the SDK does: the component, a resource in it, the outputs of both."""
-    with grpc.insecure_channel(request.monitorEndpoint, options=CHANNEL_OPTIONS) as channel:
-        monitor, engine = resource_pb2_grpc.ResourceMonitorStub(channel), engine_pb2_grpc.EngineStub(channel)
-        script = Script({}, monitor, engine, request.parent)
-        inputs = wire.decode(request.inputs)
-        room = script.register(
-            request.name,
-            {"size": inputs.get("size")},
-            type_=request.type,
-            custom=False,
-            providers=request.providers,
-            aliases=request.aliases,
-            protect=request.protect if request.HasField("protect") else None,
-        )
-        chair = script.register(f"{request.name}-chair", inputs, parent=room.urn)
-        script.outputs(room.urn, {"size": inputs.get("size"), "chair": chair.outputs.get("made")})
-    dependencies = provider_pb2.ConstructResponse.PropertyDependencies
-    return provider_pb2.ConstructResponse(
-        urn=room.urn,
-        state=wire.encode({"size": inputs.get("size"), "chair": chair.outputs.get("made")}),
-        stateDependencies={"chair": dependencies(urns=[chair.urn])},
-    )
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ def test_a_new_resource_is_created_and_recorded(stack: Stack, provider: Recordin
     assert up.steps == [("create", "test-dev"), ("create", "default"), ("create", "a")]
     assert provider.methods("a") == ["Check", "Create"]
     assert stack.resource("a").outputs == provider.thing("a").outputs
-    assert not provider.of("Check", "a")[0].has("olds")
+    assert provider.of("Check", "a")[0].properties("olds") == {}
 
 
 def test_an_unchanged_resource_stays_and_the_state_is_not_written(stack: Stack):
@@ -93,7 +93,7 @@ def test_a_replacement_checks_again_without_old_inputs_for_a_new_automatic_name(
     first = stack.resource("a").inputs["name"]
     stack.up(one({"fixed": "red"}))
     assert stack.resource("a").inputs["name"] != first
-    assert [call.has("olds") for call in provider.of("Check", "a")] == [False, True, False]
+    assert [bool(call.properties("olds")) for call in provider.of("Check", "a")] == [False, True, False]
 
 
 def test_the_provider_may_want_the_old_one_deleted_first(stack: Stack, provider: RecordingProvider):

@@ -82,6 +82,12 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
     _ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def reset(self) -> None:
+        """Forget all requests and resources, as if it had just been made."""
+        for each in (self.calls, self.things, self.on):
+            each.clear()
+        self._ids = itertools.count(1)
+
     def of(self, method: str, name: str = "") -> list[Call]:
         """Return the calls of a method, of one resource if named."""
         return [call for call in self.calls if call.method == method and name in ("", call.name)]
@@ -198,6 +204,7 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
 
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:
         self._record("Invoke", request.tok, request)
+        self._interfere("Invoke", request.tok, context)
         return provider_pb2.InvokeResponse(**{"return": request.args})
 
     def Construct(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -231,6 +238,9 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
     def _work(self, method: str, request: Any, context: grpc.ServicerContext) -> None:
         name = _name(request.urn)
         self._record(method, name, request)
+        self._interfere(method, name, context)
+
+    def _interfere(self, method: str, name: str, context: grpc.ServicerContext) -> None:
         interference = self.on.get((method, name))
         if interference:
             try:

@@ -45,7 +45,7 @@ async def refresh(control: Control, journal: Journal, registrar: Registrar, *, f
 
 
 def without_dangling_references(resources: list[Resource]) -> list[Resource]:
-    """Return resources none of which refers to one that is gone; a child of one becomes one of the stack."""
+    """Return resources none of which refers to one that is gone; a child of one has no parent."""
     known: set[str] = set()
     repaired: list[Resource] = []
     for each in resources:
@@ -60,7 +60,7 @@ def without_dangling_references(resources: list[Resource]) -> list[Resource]:
         repaired.append(
             replace(
                 each,
-                parent=each.parent if each.parent in known else resources[0].urn,
+                parent=each.parent if each.parent in known else "",
                 dependencies=kept(each.dependencies),
                 property_dependencies={key: kept(all_) for key, all_ in each.property_dependencies.items()},
                 deleted_with=each.deleted_with if each.deleted_with in known else "",

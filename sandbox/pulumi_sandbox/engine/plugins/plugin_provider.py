@@ -97,9 +97,7 @@ class PluginProvider:
 
     async def check_config(self, urn: str, olds: Properties | None, news: Properties) -> Checked:
         """Validate a provider's own configuration, without secrets; one that cannot takes it as it is."""
-        request = provider_pb2.CheckRequest(
-            olds=None if olds is None else _plain(olds), news=_plain(news), **_named(urn)
-        )
+        request = provider_pb2.CheckRequest(olds=_plain(olds or {}), news=_plain(news), **_named(urn))
         answer = await _if_implemented(self._stub.CheckConfig(request))
         if not answer:
             return Checked(news)
@@ -152,7 +150,7 @@ class PluginProvider:
         if not self._config_known:
             return Checked(news)
         request = provider_pb2.CheckRequest(
-            olds=None if olds is None else self._encode(olds, unknowns=preview),
+            olds=self._encode(olds or {}, unknowns=preview),
             news=self._encode(news, unknowns=preview),
             **_named(urn),
         )
