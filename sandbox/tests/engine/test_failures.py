@@ -6,16 +6,18 @@ from dataclasses import replace
 
 import grpc
 import pytest
+from pulumi_sandbox.engine import Diagnostic
 from pulumi_sandbox.engine.model.resource import PendingOperation, Resource, Snapshot
 from pulumi_sandbox.engine.state.checkpoint import verify
 from pulumi_sandbox.engine.state.store import Store
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.stubs import alias_pb2, engine_pb2
 from pulumi_sandbox.protocol.values import Properties, Secret
 
-from sandbox.tests.support.engine_stack import Stack
+from sandbox.tests.support.engine_stack import Outcome, Stack, urn_of
 from sandbox.tests.support.recording_provider import PartialFailureError, RecordingProvider
-from sandbox.tests.support.scripted_program import ProgramError, Script, nothing
+from sandbox.tests.support.scripted_program import Program, ProgramError, Script, nothing
 
 
 def raising(error: Exception) -> Callable[[], None]:
@@ -454,3 +456,36 @@ def test_two_runs_at_once_exclude_each_other(stack: Stack):
     with stack.store.locked(), pytest.raises(SandboxError) as refused:
         stack.up(nothing)
     assert refused.value.code == "stack-locked"
+
+
+def run_of(*programs: Program) -> list[Program]:
+    return [*programs]
+
+
+@pytest.mark.parametrize(
+    "programs",
+    [
+        pytest.param(run_of(lambda script: script.register("a", {}, protect=True), nothing), id="protected"),
+        pytest.param(run_of(lambda script: script.register("a", {"invalid": "no"})), id="refused inputs"),
+        pytest.param(run_of(lambda script: [script.register("a"), script.register("a")]), id="doubled"),
+        pytest.param(run_of(lambda script: script.read("a", "none")), id="not there"),
+        pytest.param(
+            run_of(
+                lambda script: script.register("a", {}, ignoreChanges=["b["]),
+                lambda script: script.register("a", {}, ignoreChanges=["b["]),
+            ),
+            id="no path",
+        ),
+        pytest.param(run_of(lambda script: script.register("a", parent=urn_of("none"))), id="no parent"),
+        pytest.param(run_of(lambda script: script.register("a", {}, importId="none")), id="not to import"),
+    ],
+)
+@pytest.mark.parametrize("way", ["up", "preview"])
+def test_an_error_of_a_resource_tells_which_it_is(stack: Stack, way: str, programs: list[Program]):
+    for program in programs[:-1]:
+        stack.up(program)
+    outcome: Outcome = getattr(stack, way)(programs[-1])
+    errors = [
+        event for event in outcome.events if isinstance(event, Diagnostic) and event.severity == "error"
+    ]
+    assert [urns.parse(each.urn).name for each in errors] == ["a"]
