@@ -116,8 +116,9 @@ class FaultProxy(ThreadingHTTPServer):
 
     kubeconfig: Path
 
-    def __init__(self, upstream: _Upstream, plan: Plan) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, host: str, upstream: _Upstream, plan: Plan) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        super().__init__((host, 0), _Handler)
         self.upstream = upstream
         self.plan = plan
         self.exchanges: deque[Exchange] = deque(maxlen=LATEST)
@@ -130,7 +131,8 @@ class FaultProxy(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         """Where clients meet it."""
-        return f"http://127.0.0.1:{self.server_port}"
+        host = "[::1]" if self.address_family is socket.AF_INET6 else "127.0.0.1"
+        return f"http://{host}:{self.server_port}"
 
     def next_fault(self, method: str) -> Fault:
         with self._lock:
@@ -198,7 +200,7 @@ def running(kubeconfig: Path, folder: Path, plan: Plan = nothing) -> Generator[F
     server = urlsplit(cluster["server"])
     authority = base64.b64decode(cluster.pop("certificate-authority-data")).decode()
     trust = ssl.create_default_context(cadata=authority)
-    with _served(_Upstream(str(server.hostname), server.port or 443, trust), plan) as proxy:
+    with _served("127.0.0.1", _Upstream(str(server.hostname), server.port or 443, trust), plan) as proxy:
         cluster["server"] = proxy.url
         proxy.kubeconfig = folder / f"proxy-{proxy.server_port}.kubeconfig"
         proxy.kubeconfig.write_text(json.dumps(config))
@@ -206,13 +208,13 @@ def running(kubeconfig: Path, folder: Path, plan: Plan = nothing) -> Generator[F
 
 
 def before(port: int) -> AbstractContextManager[FaultProxy]:
-    """Run a proxy in front of a server of plain HTTP on loopback."""
-    return _served(_Upstream("127.0.0.1", port), nothing)
+    """Run a proxy in front of a stand-in; on ::1, where the sandbox starts none of its own."""
+    return _served("::1", _Upstream("127.0.0.1", port), nothing)
 
 
 @contextmanager
-def _served(upstream: _Upstream, plan: Plan) -> Generator[FaultProxy]:
-    with FaultProxy(upstream, plan) as proxy:
+def _served(host: str, upstream: _Upstream, plan: Plan) -> Generator[FaultProxy]:
+    with FaultProxy(host, upstream, plan) as proxy:
         thread = Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:

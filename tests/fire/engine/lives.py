@@ -197,7 +197,7 @@ class _MortalStore(Store):
             self._known = None
             super().fold()
 
-    def texts(self) -> tuple[str, str]:
+    def written(self) -> tuple[str, str]:
         text, beside = (
             each.read_text() if each.exists() else "" for each in (self.path, self._path_of_steps)
         )
@@ -205,7 +205,7 @@ class _MortalStore(Store):
 
     def disk(self) -> State:
         """Return what the files say; they are read again after each write, and by whoever judges."""
-        self._known = self._known or _told(*self.texts())
+        self._known = self._known or _told(*self.written())
         return self._known
 
 
@@ -449,7 +449,7 @@ class Stack:
 
     def _judge(self, seen: Mapping[str, dict[str, Any]]) -> None:
         """Assert that each thing is in the state, or was left on purpose, or stands there as begun."""
-        texts = self.store.texts()
+        texts = self.store.written()
         assert CANARY not in "".join(texts)
         state = _told(*texts)
         known = state.by_id

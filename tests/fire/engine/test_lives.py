@@ -116,7 +116,7 @@ def test_a_life_loses_nothing_makes_nothing_twice_and_converges(
     tried("lives of a stack")
 
 
-A, E = Spec("a"), Spec("e")
+A, B, E = Spec("a"), Spec("b"), Spec("e")
 
 
 @pytest.mark.parametrize(
@@ -146,6 +146,28 @@ A, E = Spec("a"), Spec("e")
                 (A,),
             ),
             id="a deletion is killed, and so is what replaces it",
+        ),
+        pytest.param(
+            Life(
+                (Moment("update", (replace(B, fixed=1), replace(E, deleted_with="b"))),),
+                (replace(B, delete_first=True), replace(E, color=1)),
+            ),
+            id="a host goes first, and what went with it is changed to stay",
+        ),
+        pytest.param(
+            Life(
+                (
+                    Moment("update", (replace(B, fixed=1), replace(E, deleted_with="b"))),
+                    Moment(
+                        "update",
+                        (replace(B, delete_first=True), replace(E, color=1)),
+                        {("update", "e"): "refused"},
+                        goes_on=True,
+                    ),
+                ),
+                (B, E),
+            ),
+            id="a host goes first, and what is to stay cannot be changed",
         ),
     ],
 )

@@ -81,6 +81,7 @@ class Registrar:
     targets: Targets
     destroys: bool = False
     _gate: Gate = field(default_factory=Gate, init=False)
+    _taking: dict[str, asyncio.Event] = field(default_factory=dict[str, asyncio.Event], init=False)
     _default_providers: dict[tuple[str, str], asyncio.Task[Resource]] = field(
         default_factory=dict[tuple[str, str], "asyncio.Task[Resource]"], init=False
     )
@@ -158,6 +159,7 @@ class Registrar:
                 self.resources.replaced.add(urn)
         finally:
             self._gate.leave()
+        self._taking[former] = taken = asyncio.Event()
         try:
             is_as_imported = imported and planned.plan and planned.plan.verdict == "same"
             record = imported if imported and is_as_imported else await self._take(planned, goal, provider)
@@ -166,6 +168,8 @@ class Registrar:
                 raise
             self.control.flaw(str(error), urn)
             raise self._unfulfilled(urn) from error
+        finally:
+            taken.set()
         self.control.learn(record.outputs)
         self.resources.done[urn] = record
         return record
@@ -340,9 +344,23 @@ class Registrar:
                 self.resources.recreated_later.add(each.urn)
             if not old.pending_replacement:
                 condemned.insert(0, old)
+            freed = [each for each in order.dependents(old.urn, self.journal.old) if each.urn in self._taking]
+        await self._wait_for(old.urn, freed)
         for each in reversed(condemned):
             await self._delete_for_replacement(each)
         return replace(old, pending_replacement=True)
+
+    async def _wait_for(self, host: str, freed: Sequence[Resource]) -> None:
+        """Return once what no longer depends on a host was changed so, and the host may go.
+
+        Raises ProviderError when something could not be, and would go with it.
+        """
+        for each in freed:
+            await self._taking[each.urn].wait()
+        for each in freed:
+            live = self.journal.live(each.urn)
+            if live and live.deleted_with == host:
+                raise ProviderError(f"{each.urn} would go with it, and could not be changed to stay")
 
     async def _delete_for_replacement(self, old: Resource) -> None:
         provider = None if self.control.preview else await self.provider_of(old)
