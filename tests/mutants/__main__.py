@@ -19,7 +19,7 @@ from typing import Final
 from tests.mutants.faults import ROOT, Fault, faults
 
 AT_ONCE: Final = 2
-_LONGEST_SECONDS: Final = 300
+_LONGEST_SECONDS: Final = 900
 """For the tests of one fault: what they have not caught by then they do not catch."""
 _QUIET: Final = ("-q", "-x", "-n", "0", "-p", "no:randomly", "-p", "no:cacheprovider", "--no-header")
 _PASSED, _FAILED = 0, 1

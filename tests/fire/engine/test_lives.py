@@ -22,7 +22,7 @@ from tests.fire.engine.lives import PASSPHRASE, Kill, Life, Moment, Program, Spe
 from tests.support.proving import PROVES, SEARCHES, counted, tried
 
 PARTS = counted(1, 10)
-LIVES = counted(200, 5_000, 3_000)
+LIVES = counted(200, 5_000, 10_000)
 NAMES = tuple("abcde")
 
 MARKS: dict[str, dict[str, object]] = {
@@ -94,7 +94,7 @@ def crypter() -> PassphraseCrypter:
 @settings(
     max_examples=LIVES,
     deadline=None,
-    derandomize=not PROVES,
+    derandomize=not (PROVES or SEARCHES),
     phases=[Phase.generate] if SEARCHES else [Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
     report_multiple_bugs=False,
