@@ -38,7 +38,8 @@ def test_without_options_the_program_runs_with_this_interpreter(tmp_path: Path):
 @pytest.mark.parametrize(
     ("addition", "named"),
     [
-        ("runtime: go", "go"),
+        ("runtime: java", "java"),
+        ("runtime: {name: go, options: {race: true}}", "race"),
         ("runtime: {name: nodejs, options: {nodeargs: --inspect}}", "nodeargs"),
         ("runtime: {name: python, options: {toolchain: uv}}", "toolchain"),
         ("runtime: python\npackages: {x: terraform-provider}", "packages.x"),
@@ -81,6 +82,12 @@ def test_a_declaration_the_genuine_cli_would_refuse_is_refused(tmp_path: Path, d
     with pytest.raises(SandboxError, match=wrong) as caught:
         _load(tmp_path, f"name: shop\nruntime: python\nconfig:\n  {declaration}\n")
     assert caught.value.code == "project-invalid"
+
+
+def test_a_program_in_go_is_built_or_has_a_target_to_be_built_at(tmp_path: Path):
+    options = "{binary: claims, buildTarget: target}"
+    with pytest.raises(SandboxError, match="both a binary and a buildTarget"):
+        _load(tmp_path, f"name: shop\nruntime: {{name: go, options: {options}}}\n")
 
 
 @pytest.mark.parametrize("name", ["", "name: ../../elsewhere", "name: '..'", "name: a/b"])

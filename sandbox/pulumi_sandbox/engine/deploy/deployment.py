@@ -225,6 +225,7 @@ class Deployment:
             root=project.directory,
             address=self._address,
             parallel=self._options.parallel,
+            scratch=self._logs,
         )
         await program.tell(task.to_json())
         exited = asyncio.create_task(program.wait())

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,13 +14,17 @@ from pulumi_sandbox.errors import SandboxError
 
 @dataclass(frozen=True, slots=True)
 class ProgramTask:
-    """All a program is told at its start; `address` is where monitor and engine listen."""
+    """All a program is told at its start; `address` is where monitor and engine listen.
+
+    scratch: a folder for what the program is built into.
+    """
 
     identity: Identity
     program: Path
     root: Path
     address: str
     parallel: int
+    scratch: Path
 
     def to_json(self) -> str:
         """Return it as the language host reads it."""
@@ -33,6 +38,7 @@ class ProgramTask:
                 "root": str(self.root),
                 "monitor": self.address,
                 "parallel": self.parallel,
+                "scratch": str(self.scratch),
                 "preview": identity.preview,
                 "config": dict(config.values),
                 "secretKeys": list(config.secret_keys),
@@ -46,18 +52,22 @@ async def start_program(project: Project, python: Path, confinement: Confinement
 
     What it prints waits until someone follows it.
     Raises SandboxError `program-missing`, when the project's environment, or Node, does not exist, and
-    `project-unsupported` for a program in Node that is to be shut in.
+    `project-unsupported` for a program in another language than Python that is to be shut in.
     """
     program = project.program
     folder = program if program.is_dir() else program.parent
+    if confinement and project.runtime != "python":
+        raise SandboxError(
+            code="project-unsupported",
+            place=str(project.directory / "Pulumi.yaml"),
+            cause=f"a program of runtime {project.runtime} cannot be shut in",
+            mend="preview it with the keys of the stack, where its code is trusted",
+        )
+    if project.runtime == "go":
+        host = Path(__file__).with_name("go_host.py")
+        options = (project.binary, project.build_target)
+        return await Child.start("program", [sys.executable, "-P", str(host), *options], cwd=folder, env={})
     if project.runtime == "nodejs":
-        if confinement:
-            raise SandboxError(
-                code="project-unsupported",
-                place=str(project.directory / "Pulumi.yaml"),
-                cause="a program in Node cannot be shut in",
-                mend="preview it with the keys of the stack, where its code is trusted",
-            )
         node, host = shutil.which("node") or "node", Path(__file__).with_name("node_host.cjs")
         typescript = {"PULUMI_NODEJS_TYPESCRIPT": "true"} if project.typescript else {}
         return await Child.start("program", [node, str(host)], cwd=folder, env=typescript)

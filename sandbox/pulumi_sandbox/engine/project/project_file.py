@@ -38,10 +38,11 @@ class Declaration:
 class Project:
     """A project: `directory` holds Pulumi.yaml, `program` is run, `stack_files` holds the stacks' files.
 
-    `runtime` is `python` or `nodejs`. `virtualenv` is None when the program runs with this interpreter; in
-    Node `typescript` says whether its sources are compiled. `providers` maps a package to the
-    directory of the provider that serves it, `packages` to the one whose source serves it. `refreshes` says
-    whether each run is to read first what is there.
+    `runtime` is `python`, `nodejs` or `go`. `virtualenv` is None when the program runs with this interpreter;
+    in Node `typescript` says whether its sources are compiled; in Go `binary` is the program, or else
+    `build_target` where it is built, if not empty. `providers` maps a package to the folder of the provider
+    that serves it, `packages` to the one whose source serves it. `refreshes` says whether each run is to read
+    first what is there.
     """
 
     name: str
@@ -51,6 +52,8 @@ class Project:
     runtime: str
     virtualenv: Path | None
     typescript: bool
+    binary: str
+    build_target: str
     declarations: tuple[Declaration, ...]
     providers: Mapping[str, Path]
     packages: Mapping[str, Path]
@@ -86,6 +89,8 @@ class Project:
             runtime=runtime,
             virtualenv=directory / virtualenv if virtualenv else None,
             typescript=options.get("typescript", True),
+            binary=options.get("binary", ""),
+            build_target=options.get("buildTarget", ""),
             declarations=tuple(
                 _declaration(path, name, key, value) for key, value in (document.get("config") or {}).items()
             ),
@@ -113,6 +118,7 @@ def _refreshes(path: Path, options: Mapping[str, Any]) -> bool:
 _OPTIONS: Final = {
     "python": ("toolchain", "virtualenv", "typechecker"),
     "nodejs": ("packagemanager", "typescript"),
+    "go": ("binary", "buildTarget"),
 }
 """The runtimes, and their options that change nothing of a run, or are followed."""
 
@@ -126,6 +132,8 @@ def _runtime(path: Path, runtime: Any) -> tuple[str, dict[str, Any]]:
     for option in options:
         if option not in _OPTIONS[name]:
             raise _unsupported(path, f"runtime option `{option}`")
+    if options.keys() >= {"binary", "buildTarget"}:
+        raise _invalid(path, "its runtime has both a binary and a buildTarget", "leave one of them out")
     if options.get("toolchain", "pip") != "pip":
         raise _unsupported(path, f"toolchain {options['toolchain']!r}")
     return name, options
