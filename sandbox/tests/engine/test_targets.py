@@ -1,4 +1,7 @@
-"""Operations on some resources only; each outcome was seen of the genuine CLI with the same program."""
+"""Operations on some resources only; most outcomes were seen of the genuine CLI with the same program.
+
+Not seen there: those of children and explicit providers, and what a program learns of what is not made.
+"""
 
 from __future__ import annotations
 
