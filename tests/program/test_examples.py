@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = ROOT / "examples"
 PACKAGES = EXAMPLES / "typescript" / "node_modules"
+BUILT = EXAMPLES / "go" / "program"
 IN_PYTHON = """
 import pulumi
 
@@ -44,7 +45,7 @@ claim = ClaimRequest("acme", "gcp", holder=holder_here("acme"), required=True)
 args = TenantAccountsArgs(pool_namespace="accounts", tenant="acme", claims=[claim], reader=None)
 pulumi.export("account", TenantAccounts("acme", args).accounts["0"]["secretName"])
 """
-"""What examples/typescript says."""
+"""What examples/typescript and examples/go say."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Copies:
 
     def write(self, file: Path, text: str) -> None:
         for old, new in self.replaced.items():
-            text = text.replace(old, new)
+            text = re.sub(rf"(?<!pulumi:){re.escape(old)}", new, text)  # a tag of Go names a property
         file.write_text(text, encoding="utf-8")
 
     def deploy(self, folder: Path) -> None:
@@ -128,28 +129,44 @@ def test_claims_of_other_stacks_are_served_and_used_beside_other_providers(
     assert told.status_code == 200
 
 
-@pytest.mark.skipif(
-    shutil.which("node") is None or not PACKAGES.is_dir(),
-    reason="Node and the packages of examples/typescript are not there: make node",
+@pytest.mark.parametrize(
+    "language",
+    [
+        pytest.param(
+            "typescript",
+            marks=pytest.mark.skipif(
+                shutil.which("node") is None or not PACKAGES.is_dir(),
+                reason="Node and the packages of examples/typescript are not there: make node",
+            ),
+        ),
+        pytest.param(
+            "go",
+            marks=pytest.mark.skipif(not BUILT.exists(), reason="examples/go is not built: make go"),
+        ),
+    ],
 )
-def test_a_program_in_typescript_declares_what_the_same_one_in_python_does(copies: Copies) -> None:
+def test_a_program_in_another_language_declares_what_the_same_one_in_python_does(
+    copies: Copies, language: str
+) -> None:
     """The stack changes its language, and nothing else: no resource, no input, no output."""
     (copies.folder / "node_modules").symlink_to(PACKAGES)
     copies.up("pool")
-    copies.up("typescript")
-    folder = copies.folder / "typescript"
-    in_typescript = _resources(folder)
-    assert [urn.rpartition("::")[2] for urn in in_typescript if "AccountClaim" in urn] == ["acme/0"]
+    copies.up(language)
+    folder = copies.folder / language
+    there = _resources(folder)
+    assert [urn.rpartition("::")[2] for urn in there if "AccountClaim" in urn] == ["acme/0"]
 
-    copies.write(folder / "Pulumi.yaml", "name: typescript\nruntime: python\n")
+    copies.write(folder / "Pulumi.yaml", f"name: {language}\nruntime: python\n")
     copies.write(folder / "__main__.py", IN_PYTHON)
     copies.deploy(folder)
-    assert _resources(folder) == in_typescript
+    assert _resources(folder) == there
 
 
 def _resources(folder: Path) -> Mapping[str, Any]:
     """Return what is in a state, without the provider that constructs components for other languages."""
-    state = json.loads((folder / "backend/.pulumi/stacks/typescript/dev.json").read_text(encoding="utf-8"))
+    state = json.loads(
+        (folder / "backend/.pulumi/stacks" / folder.name / "dev.json").read_text(encoding="utf-8")
+    )
     resources = state["checkpoint"]["latest"]["resources"]
     return {one["urn"]: one for one in resources if one["type"] != "pulumi:providers:credfleet"}
 
@@ -157,7 +174,7 @@ def _resources(folder: Path) -> Mapping[str, Any]:
 def test_every_example_is_deployed_by_these_tests_and_listed_on_its_page() -> None:
     folders = {each.parent.name for each in EXAMPLES.glob("*/Pulumi.yaml")}
     page = (EXAMPLES / "README.md").read_text(encoding="utf-8")
-    assert folders == {"pool", "claim", "aso-credential", "typescript"}
+    assert folders == {"pool", "claim", "aso-credential", "typescript", "go"}
     assert all(f"]({name})" in page for name in folders)
 
 
