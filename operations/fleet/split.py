@@ -279,11 +279,12 @@ def _files(found: Split, first: Workspace) -> dict[Path, str]:
             own = {name: each for name, each in given.items() if found.home_of_credential(name) == stack}
             lacking = own.keys() - (document["config"].get(key) or {})
             if lacking and other.salt != salt:
+                path = f"{key}.{min(lacking)}"
                 raise CredfleetError(
                     code="credential-missing",
                     place=str(file.path),
                     cause=f"it lacks {', '.join(sorted(lacking))}, and {other.path.name} has another key",
-                    mend="set each with `credfleet sandbox config set --secret --path`, then go on",
+                    mend=f"set each, as by `credfleet sandbox config set --secret --path '{path}'`",
                 )
             missing |= {name: own[name] for name in own if name in lacking}
         if missing:

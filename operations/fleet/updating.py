@@ -48,7 +48,7 @@ def up_together(names: Sequence[str], at_once: int, kubeconfig: Path | None) -> 
     known = [stack for fleet in fleets.values() for stack in (fleet.pool, *fleet.stacks) if stack]
     if strange := [*({*names} - {*known})] or (not known and [STACKS]):
         cause = "it is not there, or names no stack" if not known else "stacks.yaml has no such stack"
-        raise Misused(place=strange[0], cause=cause, mend="credfleet fleet split writes it")
+        raise Misused(place=strange[0], cause=cause, mend="write it with `credfleet fleet split`")
     options = ["--kubeconfig", str(kubeconfig)] if kubeconfig else []
     done = [
         *ordered(

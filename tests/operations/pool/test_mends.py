@@ -375,6 +375,8 @@ CASES: Final[Mapping[str, tuple[str, Printed, Mended]]] = {
 ELSEWHERE: Final[Mapping[str, str]] = {
     "credfleet config schema": "tests/operations/config/test_commands.py::"
     "test_the_schema_is_the_one_that_editors_are_given",
+    "credfleet fleet split": "tests/program/test_fleet_split.py::"
+    "test_a_fleet_that_is_split_over_three_stacks_changes_no_object_in_the_cluster",
     "credfleet pull-secret observe": "tests/operations/pull_secret/test_commands.py::"
     "test_what_hyperfleet_tells_of_every_cluster_is_kept_for_the_stack",
     "credfleet review export": "tests/operations/review/test_review.py::"
