@@ -139,6 +139,16 @@ A, B, E = Spec("a"), Spec("b"), Spec("e")
         pytest.param(
             Life(
                 (
+                    Moment("update", (A,), {("create", "a"): "partial"}),
+                    Moment("destroy", kill=Kill(1, True)),
+                ),
+                (A,),
+            ),
+            id="a deletion is killed of what was made by half",
+        ),
+        pytest.param(
+            Life(
+                (
                     Moment("update", (A,)),
                     Moment("destroy", kill=Kill(2, False)),
                     Moment("update", (A,), kill=Kill(2, False)),

@@ -16,7 +16,7 @@ from pulumi_sandbox.engine.deploy.resources import Resources
 from pulumi_sandbox.engine.model.diff import NO_DIFFERENCE, Diff
 from pulumi_sandbox.engine.model.goal import Goal
 from pulumi_sandbox.engine.model.resource import Resource
-from pulumi_sandbox.engine.plugins.provider import CheckFailure, DiffUnavailableError, Provider
+from pulumi_sandbox.engine.plugins.provider import CheckFailure, DiffUnavailableError, Provider, read_live
 from pulumi_sandbox.engine.policies.pack import PolicyPack
 from pulumi_sandbox.engine.state.journal import Journal
 from pulumi_sandbox.protocol.values import equal
@@ -74,7 +74,7 @@ class Planner:
             return Planned(new, old, None, recreating)
         uncertain = self.journal.uncertain(former)
         diff = decide.forced_by(new, self.resources.replaced) or await self._diff(known, new, provider)
-        was_deleted = uncertain == "deleting" and provider and not (await provider.read(old)).id
+        was_deleted = uncertain == "deleting" and provider and not (await read_live(old, provider))[0].id
         plan = decide.plan(
             replace(old, pending_replacement=True) if was_deleted else old,
             diff,
