@@ -139,6 +139,16 @@ A, B, E = Spec("a"), Spec("b"), Spec("e")
         pytest.param(
             Life(
                 (
+                    Moment("update", (A,)),
+                    Moment("update", (replace(A, has_password=True),), {("update", "a"): "partial"}),
+                ),
+                (A,),
+            ),
+            id="a secret came with an update that was made by half",
+        ),
+        pytest.param(
+            Life(
+                (
                     Moment("update", (A,), {("create", "a"): "partial"}),
                     Moment("destroy", kill=Kill(1, True)),
                 ),

@@ -93,10 +93,9 @@ class Applier:
     async def _updated(
         self, old: Resource, new: Resource, live: Live | None, failed: InitializationError | None = None
     ) -> Resource:
-        record = replace(new, outputs=live.outputs, modified=now()) if live else new
+        record = self._marked(replace(new, outputs=live.outputs, modified=now()) if live else new, failed)
         if failed:  # it is not what was asked for: the next update finds that it still differs
             record = replace(record, inputs=old.inputs)
-        record = self._marked(record, failed)
         self._journal.end(new)
         self._journal.put(record, replaces=old.urn)
         await self._journal.settled()
