@@ -118,7 +118,11 @@ func slot(state any, input any, _ any) []any {
 		if now.member == "" {
 			return []any{now}
 		}
+	// A write of it that went unanswered may have been done after all, when it had looked again and was refused.
 	case "claim refused":
+		if now.by != "" {
+			return []any{now, ofSlot{now.member, now.by.with(op)}}
+		}
 		return []any{now}
 	case "read none":
 		if !now.by.has(op.Holder) {
@@ -211,6 +215,10 @@ func account(state any, input any, _ any) []any {
 			return []any{now, taken, taken.free(op.Policy)}
 		}
 		if mayBeTaken {
+			return []any{now, taken}
+		}
+	case "claim refused":
+		if mayBeTaken && now.by != "" {
 			return []any{now, taken}
 		}
 	case "read ok":
@@ -334,7 +342,7 @@ func main() {
 				op.End = "unknown"
 				accounts[op.Member] = append(accounts[op.Member], op)
 			}
-		} else if op.Kind == "claim" && op.End == "unknown" {
+		} else if op.Kind == "claim" && (op.End == "unknown" || op.End == "refused") {
 			unsure[pool(op.Slot)] = append(unsure[pool(op.Slot)], op)
 		}
 	}
