@@ -33,6 +33,8 @@ examples:
                                          the same on a cluster of yours
   pulumi-sandbox up --stack dev --target '**::greeting' --target-dependents
                                          only this resource, and what depends on it
+  pulumi-sandbox import --stack dev kubernetes:core/v1:Namespace mine mine
+                                         record what exists, and print the code for it
   pulumi-sandbox status                  what runs, its kubeconfig files and logs
   pulumi-sandbox down                    stop what runs; data and state are kept
   pulumi-sandbox --version               which one it is, of every command
@@ -72,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
         ("preview", "show what an update would change; nothing is written"),
         ("refresh", "bring the state up to what is really there; the cluster is only read"),
         ("destroy", "delete everything the stack has declared, after asking"),
+        ("import", "record an object that exists as a resource, after asking, and print the code for it"),
     )
     for name, what in deployments:
         command = commands.add_parser(name, help=what, description=f"{name}: {what}.")
@@ -81,14 +84,14 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--yes", action="store_true", help="do not ask")
         command.add_argument("--parallel", type=int, default=16, metavar="N", help="steps at a time")
         command.add_argument("--json", action="store_true", help="events as JSON, one a line")
-        if name != "destroy":
+        if name not in ("destroy", "import"):
             command.add_argument("--expect-no-changes", action="store_true", help="fail where there are any")
-        for flag, meant in _SELECTIONS.items():
+        for flag, meant in _SELECTIONS.items() if name != "import" else ():
             command.add_argument(flag, action="append", default=[], metavar="URN", help=meant)
             command.add_argument(f"{flag}-dependents", action="store_true", help="and what depends on it")
-        if name != "refresh":
+        if name not in ("refresh", "import"):
             command.add_argument("--refresh", action="store_true", help="read what is there first")
-        if name in ("refresh", "destroy"):
+        if name in ("refresh", "destroy", "import"):
             command.add_argument("--preview-only", action="store_true", help="show it; nothing is written")
         if name == "destroy":
             command.add_argument("--run-program", action="store_true", help="for its hooks and providers")
@@ -104,10 +107,12 @@ def _parser() -> argparse.ArgumentParser:
                 action="store_true",
                 help="forget creates that were begun and never ended",
             )
+        if name == "import":
+            _take_what_is_imported(command)
         if name in ("up", "preview"):
             command.add_argument("--policy-pack", type=Path, action="append", metavar="DIR", help="check it")
         command.set_defaults(
-            run=_deploy,
+            run=_import if name == "import" else _deploy,
             deployment=name,
             expect_no_changes=False,
             policy_pack=None,
@@ -116,6 +121,10 @@ def _parser() -> argparse.ArgumentParser:
             refresh=False,
             run_program=False,
             preview_only=False,
+            target=[],
+            exclude=[],
+            target_dependents=False,
+            exclude_dependents=False,
         )
     status = commands.add_parser("status", help="name what runs, for whom, and where the state is")
     status.add_argument("--json", action="store_true", help="as JSON")
@@ -125,8 +134,78 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _take_what_is_imported(command: argparse.ArgumentParser) -> None:
+    command.add_argument("type", metavar="TYPE", help="its type token")
+    command.add_argument("name", metavar="NAME", help="its name in the program")
+    command.add_argument("id", metavar="ID", help="the id of the object, as its provider knows it")
+    command.add_argument(
+        "--parent",
+        default="",
+        metavar="NAME=URN",
+        help="the variable that holds its parent, and that one's URN",
+    )
+    command.add_argument("--provider", default="", metavar="NAME=URN", help="the same of its provider")
+    command.add_argument("--protect", choices=("true", "false"), default="true", help="protect it: true")
+
+
+def _import(given: argparse.Namespace) -> int:
+    """Show an import, let it be done after asking, and print the code; return the exit code."""
+    from pulumi_sandbox import engine
+
+    wanted = engine.Import(
+        given.type, given.name, given.id, given.parent, given.provider, given.protect == "true"
+    )
+    folders, workspace, options, cluster = _ready(given)
+    options = replace(options, imported=wanted)
+    with engine.display_for(sys.stdout, json_lines=given.json) as display:
+        foreseen = engine.import_(workspace, replace(options, preview_only=True), display)
+    if foreseen.exit_code or given.preview_only:
+        return foreseen.exit_code
+    what = f"{wanted.type} {wanted.name} of stack {given.stack} on {cluster.server}"
+    _confirm(f"{wanted.id} will be recorded as {what}. Go on?", yes=given.yes)
+    cluster.remember(folders.clusters(given.stack))
+    with engine.display_for(sys.stdout, json_lines=given.json) as display:
+        result = engine.import_(workspace, options, display)
+    if result.exit_code == 0:
+        try:
+            code = engine.constructor_of(wanted, workspace, result.foreseen)
+        except SandboxError as error:
+            _say(f"· {error}")
+        else:
+            _print(json.dumps({"code": code}) if given.json else f"\n{engine.how_to_use(wanted)}\n\n{code}")
+    return result.exit_code
+
+
 def _deploy(given: argparse.Namespace) -> int:
     """Start what the stack needs, let the engine work, and return its exit code."""
+    from pulumi_sandbox import engine
+
+    folders, workspace, options, cluster = _ready(given)
+    writes = given.deployment != "preview" and not given.preview_only
+    resources = workspace.store.load().resources
+    if given.deployment == "destroy" and writes and resources:
+        some = "What is meant of the" if given.target or given.exclude else "All"
+        _confirm(
+            f"{some} {len(resources)} resources of stack {given.stack} on {cluster.server} will be deleted. "
+            "Go on?",
+            yes=given.yes,
+        )
+    if writes:
+        cluster.remember(folders.clusters(given.stack))
+    deploy: Callable[[Workspace, Options, Sink], Result] = getattr(engine, given.deployment)
+    with engine.display_for(sys.stdout, json_lines=given.json) as display:
+        code = deploy(workspace, options, display).exit_code
+    is_whole = not (given.target or given.exclude)
+    if given.deployment == "destroy" and writes and is_whole and code == 0:
+        folders.clusters(given.stack).unlink(missing_ok=True)
+    return code
+
+
+def _ready(given: argparse.Namespace) -> tuple[Folders, Workspace, Options, StackCluster]:
+    """Start what the stack needs; a state that speaks of an API server that is gone has caught up then.
+
+    Raises SandboxError, for what keeps it from that.
+    """
     from pulumi_sandbox import engine
     from pulumi_sandbox.providers import STAND_INS
     from pulumi_sandbox.services import keep_zygote
@@ -159,26 +238,16 @@ def _deploy(given: argparse.Namespace) -> int:
         _say("· the API server is a new one: looking what is left of the stack")
         with engine.display_for(sys.stderr) as display:
             left = engine.refresh(workspace, engine.Options(given.parallel, STAND_INS), display)
+        if left.exit_code == _CANCELLED:
+            raise KeyboardInterrupt
         if left.exit_code:
-            return left.exit_code
-    writes = given.deployment != "preview" and not given.preview_only
-    resources = workspace.store.load().resources
-    if given.deployment == "destroy" and writes and resources:
-        some = "What is meant of the" if given.target or given.exclude else "All"
-        _confirm(
-            f"{some} {len(resources)} resources of stack {given.stack} on {cluster.server} will be deleted. "
-            "Go on?",
-            yes=given.yes,
-        )
-    if writes:
-        cluster.remember(folders.clusters(given.stack))
-    deploy: Callable[[Workspace, Options, Sink], Result] = getattr(engine, given.deployment)
-    with engine.display_for(sys.stdout, json_lines=given.json) as display:
-        code = deploy(workspace, options, display).exit_code
-    is_whole = not (given.target or given.exclude)
-    if given.deployment == "destroy" and writes and is_whole and code == 0:
-        folders.clusters(given.stack).unlink(missing_ok=True)
-    return code
+            raise SandboxError(
+                code="refresh-failed",
+                place=f"stack {given.stack}",
+                cause="what is left of it on the new API server was not looked up to the end",
+                mend="mend what is said above, then run the same command again",
+            )
+    return folders, workspace, options, cluster
 
 
 def _prepare(

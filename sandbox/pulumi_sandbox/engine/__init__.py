@@ -1,8 +1,8 @@
 """The embedded deployment engine: speaks the gRPC protocol of Pulumi to a genuine program.
 
-A stack is opened with `Workspace.open` and deployed with `preview`, `up`, `refresh` or `destroy`, each given
-`Options` (which name the providers, policy packs and parallelism) and a `Sink` that takes the events; they
-return a `Result`. `display_for` and `PreviewDigest` are sinks that show a deployment.
+A stack is opened with `Workspace.open` and deployed with `preview`, `up`, `refresh`, `destroy` or `import_`,
+each given `Options` (which name the providers, policy packs and parallelism) and a `Sink` that takes the
+events; they return a `Result`. `display_for` and `PreviewDigest` are sinks that show a deployment.
 
 What other packages may use of the engine is what this module names; each is loaded when first asked for.
 Its parts, each knowing only those behind it: `show` and `deploy`, `policies`, `plugins`, `workspace`,
@@ -15,9 +15,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from pulumi_sandbox.engine.deploy.constructor import constructor_of as constructor_of
+    from pulumi_sandbox.engine.deploy.constructor import how_to_use as how_to_use
+    from pulumi_sandbox.engine.deploy.options import Import as Import
     from pulumi_sandbox.engine.deploy.options import Options as Options
     from pulumi_sandbox.engine.deploy.options import Result as Result
     from pulumi_sandbox.engine.deploy.start import destroy as destroy
+    from pulumi_sandbox.engine.deploy.start import import_ as import_
+    from pulumi_sandbox.engine.deploy.start import make_ready as make_ready
     from pulumi_sandbox.engine.deploy.start import preview as preview
     from pulumi_sandbox.engine.deploy.start import refresh as refresh
     from pulumi_sandbox.engine.deploy.start import up as up
@@ -59,8 +64,9 @@ if TYPE_CHECKING:
     from pulumi_sandbox.engine.workspace import find_backend as find_backend
 
 PUBLIC: Final = {
-    "deploy.options": ("Options", "Result"),
-    "deploy.start": ("destroy", "preview", "refresh", "up"),
+    "deploy.constructor": ("constructor_of", "how_to_use"),
+    "deploy.options": ("Import", "Options", "Result"),
+    "deploy.start": ("destroy", "import_", "make_ready", "preview", "refresh", "up"),
     "deploy.targets": ("Selection",),
     "model.events": (
         "Diagnostic",

@@ -28,7 +28,8 @@ SHELF: Final = Resource(
     created="2026-01-01T00:00:00Z",
     ignore_changes=("size",),
     resource_hooks={"beforeCreate": ("h",)},
-    other={"sourcePosition": "project:///__main__.py#1"},
+    source_position="project:///__main__.py#1",
+    other={"stackTrace": [{"sourcePosition": "project:///__main__.py#1"}]},
 )
 ODD: Final = (None, "", 0, 1.5, True, [], {}, "x", ["x"], [[]], {"a": 1}, {"a": ["b"]}, "\ud800", 10**30)
 

@@ -1,7 +1,6 @@
 """Ctrl-C and SIGTERM: the first ends gracefully, the second at once."""
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -9,6 +8,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from pulumi_sandbox.services import processes
 
 from sandbox.tests.engine.conftest import PASSPHRASE
 from sandbox.tests.support.engine_stack import Stack
@@ -122,11 +122,9 @@ def test_no_child_outlives_an_engine_that_is_killed(stack: Stack):
     command = [sys.executable, "-c", _ENGINE, str(stack.directory), PASSPHRASE]
     with subprocess.Popen(command) as engine:
         (stack.virtualenv / "bin" / "task").read_text()
-        program = os.pidfd_open(int((stack.virtualenv / "bin" / "pid").read_text()))
+        program = int((stack.virtualenv / "bin" / "pid").read_text())
         engine.kill()
-        ended, _, _ = select.select([program], [], [], 10)
-        os.close(program)
-    assert ended
+        assert processes.first_ended([program], 10) == program
 
 
 def test_the_signals_mean_what_they_meant_before_when_the_run_is_over(stack: Stack):

@@ -213,6 +213,7 @@ def test_an_update_can_read_first_what_is_there(stack: Stack, provider: Recordin
     assert stack.state_text == before
     up = stack.up(family, refresh=True)
     assert (up.ops("a"), up.ops("b")) == (["update", "update"], ["delete", "create"])
+    assert up.result.summary.changes == {"same": 3, "update": 1, "create": 1}, "what the update did alone"
     assert provider.names() == ["a", "b", "c", "child"]
     assert stack.up(family).counts == stack.preview(family).counts
 

@@ -160,3 +160,22 @@ def test_calls_after_a_refusal_end_as_the_sdk_expects(stack: Stack):
 
     stack.up(program)
     assert codes == [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNAVAILABLE]
+
+
+@pytest.mark.parametrize(("asked", "told"), [("99.0.0", 1), ("4.0.1", 0)])
+def test_what_stands_in_for_another_release_than_is_asked_for_says_so(
+    stack: Stack, asked: str, told: int
+) -> None:
+    def program(script: Script) -> None:
+        script.register("own", {}, type_="pulumi:providers:kubernetes", version=asked)
+
+    preview = stack.preview(program)
+    assert preview.code == 0, preview.errors
+    warnings = preview.said("warning")
+    assert len(warnings) == told
+    assert all("version 99.0.0 of kubernetes is asked for" in each for each in warnings)
+
+
+def test_a_provider_that_runs_already_serves_whatever_version_is_asked_for(stack: Stack) -> None:
+    preview = stack.preview(lambda script: script.register("a", version="99.0.0"))
+    assert (preview.code, preview.messages) == (0, [])

@@ -72,7 +72,8 @@ def test_a_record_has_the_names_of_the_format_and_only_fields_that_say_something
         replace_on_changes=("*",),
         replacement_trigger="t",
         resource_hooks={"beforeCreate": ("h",)},
-        other={"sourcePosition": "project:///__main__.py#1"},
+        source_position="project:///__main__.py#1",
+        other={"stackTrace": [{"sourcePosition": "project:///__main__.py#1"}]},
     )
     bare, written = _written(Snapshot((_component("bare"), full)))["resources"]
     assert bare == {"urn": _urn("bare"), "custom": False, "type": "shop:index:Shelf"}
@@ -102,11 +103,12 @@ def test_a_record_has_the_names_of_the_format_and_only_fields_that_say_something
         "replaceWith": [_urn("d")],
         "created": "2026-01-01T00:00:00Z",
         "modified": "2026-01-02T00:00:00Z",
+        "sourcePosition": "project:///__main__.py#1",
         "ignoreChanges": ["size"],
         "replaceOnChanges": ["*"],
         "replacementTrigger": "t",
         "resourceHooks": {"beforeCreate": ["h"]},
-        "sourcePosition": "project:///__main__.py#1",
+        "stackTrace": [{"sourcePosition": "project:///__main__.py#1"}],
     }
     assert decode({"resources": [written]}, _QUICK).resources == (full,)
 

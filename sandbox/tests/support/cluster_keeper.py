@@ -6,11 +6,11 @@ ends; pytest-xdist's workers come and go in between.
 """
 
 import os
-import select
 import shutil
 import sys
 from pathlib import Path
 
+import psutil
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.services.build import binaries
 from pulumi_sandbox.services.control_plane import ControlPlane
@@ -23,7 +23,7 @@ USERS = (User("provisioner"), User("janitor"), User("team"))
 
 
 def main(folder: Path, ready: Path, run: int) -> None:
-    descriptor = os.pidfd_open(run)
+    tests = psutil.Process(run)
     try:
         plane = ControlPlane.start(folder, binaries=binaries(), users=USERS, die_with_parent=True)
     except SandboxError as error:
@@ -31,7 +31,7 @@ def main(folder: Path, ready: Path, run: int) -> None:
     os.environ["KUBECONFIG"] = str(plane.kubeconfig(ADMIN.name))
     start_zygote(Path(os.environ[FOLDER]), die_with_parent=True)
     ready.touch()
-    select.select([descriptor], [], [])
+    tests.wait()
     plane.stop()
     shutil.rmtree(folder)
 

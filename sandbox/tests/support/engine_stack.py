@@ -16,6 +16,7 @@ from pulumi_sandbox import engine
 from pulumi_sandbox.engine import (
     Diagnostic,
     Event,
+    Import,
     Options,
     Resource,
     Result,
@@ -182,11 +183,15 @@ class Stack:
     def destroy(self, **options: Any) -> Outcome:
         return self._deploy(engine.destroy, options)
 
+    def import_(self, imported: Import, **options: Any) -> Outcome:
+        return self._deploy(engine.import_, {**options, "imported": imported})
+
     def _deploy(
         self, operation: Callable[[Workspace, Options, Watched], Result], options: Mapping[str, Any]
     ) -> Outcome:
         watched = Watched()
-        result = operation(self.workspace(), Options(providers=STAND_INS, **options), watched)
+        options = {"providers": STAND_INS, **options}
+        result = operation(self.workspace(), Options(**options), watched)
         return Outcome(result, tuple(watched.events))
 
     # The state

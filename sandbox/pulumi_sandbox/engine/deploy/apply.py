@@ -15,6 +15,7 @@ from pulumi_sandbox.engine.plugins.provider import (
     Live,
     Provider,
     ProviderError,
+    read_live,
 )
 from pulumi_sandbox.engine.state.journal import Journal
 
@@ -167,6 +168,30 @@ class Applier:
             await self._hooks.run(moment, old, new)
         except CallbackError as error:
             self._control.fail_unless_stopping(str(error), urn)
+
+
+async def as_it_exists(new: Resource, provider: Provider, control: Control) -> Resource:
+    """Return the record of a resource with the inputs and outputs of the object of its `import_id`.
+
+    Raises ProviderError where there is none, or its provider does not tell what was asked for.
+    """
+    live, reasons = await read_live(replace(new, id=new.import_id, inputs={}), provider)
+    if not live.id:
+        raise ProviderError(f"resource {new.import_id!r} does not exist")
+    if live.inputs is None:
+        raise ProviderError("its provider does not support importing resources")
+    time = now()
+    return with_secret_outputs(
+        replace(
+            new,
+            id=live.id,
+            inputs=live.inputs,
+            outputs=live.outputs,
+            init_errors=tuple(map(control.redacted, reasons)),
+            created=time,
+            modified=time,
+        )
+    )
 
 
 def _stays(resource: Resource) -> bool:

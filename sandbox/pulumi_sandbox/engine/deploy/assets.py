@@ -33,10 +33,18 @@ def _hashed(value: Value, root: Path | None) -> Value:
             return Secret(_hashed(value.value, root))
         case Asset() | Archive() if root is None:
             raise _unsupported("an asset of a program that is shut in")
-        case Asset() | Archive() if root and not value.hash:
-            return replace(value, hash=hashlib.sha256(_content(value, root)).hexdigest())
+        case Asset() | Archive() if root:
+            return _digested(value, root)
         case _:
             return value
+
+
+def _digested(value: Asset | Archive, root: Path) -> Asset | Archive:
+    """Return an asset or archive with its digest, and those of all that an archive is made of."""
+    if isinstance(value, Archive) and value.assets:
+        members = {name: _digested(member, root) for name, member in value.assets.items()}
+        value = replace(value, assets=members)
+    return value if value.hash else replace(value, hash=hashlib.sha256(_content(value, root)).hexdigest())
 
 
 def _content(value: Asset | Archive, root: Path) -> bytes:

@@ -3,7 +3,8 @@
 Seen of the genuine engine: sandbox/docs/engine-facts.md, components that a provider constructs.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypedDict
 
 from google.protobuf import struct_pb2
 
@@ -29,18 +30,9 @@ def construct_request(
     inputs: with output values as the program sent them, where no transform changed any. monitor: where the
     provider registers.
     """
-    config = identity.config
     timeouts = options.custom_timeouts
     return provider_pb2.ConstructRequest(
-        project=identity.project,
-        stack=identity.stack,
-        organization=ORGANIZATION,
-        config=config.values,
-        configSecretKeys=config.secret_keys,
-        dryRun=identity.preview,
-        parallel=parallel,
-        monitorEndpoint=monitor,
-        accepts_output_values=True,
+        **_of_run(identity, parallel, monitor),
         type=goal.type,
         name=goal.name,
         parent=goal.parent,
@@ -76,7 +68,6 @@ def call_request(
     request: resource_pb2.ResourceCallRequest, *, identity: Identity, parallel: int, monitor: str
 ) -> provider_pb2.CallRequest:
     """Return the request for a method; its arguments go on as the program sent them."""
-    config = identity.config
     sent = {key: each.urns for key, each in request.argDependencies.items()}
     dependencies = provider_pb2.CallRequest.ArgumentDependencies
     return provider_pb2.CallRequest(
@@ -85,11 +76,31 @@ def call_request(
         argDependencies={
             key: dependencies(urns=urns) for key, urns in all_dependencies(request.args, sent).items()
         },
+        **_of_run(identity, parallel, monitor),
+    )
+
+
+class _OfRun(TypedDict):
+    """What every request to a provider that registers says of the run."""
+
+    project: str
+    stack: str
+    organization: str
+    config: Mapping[str, str]
+    configSecretKeys: Sequence[str]
+    dryRun: bool
+    parallel: int
+    monitorEndpoint: str
+    accepts_output_values: bool
+
+
+def _of_run(identity: Identity, parallel: int, monitor: str) -> _OfRun:
+    return _OfRun(
         project=identity.project,
         stack=identity.stack,
         organization=ORGANIZATION,
-        config=config.values,
-        configSecretKeys=config.secret_keys,
+        config=identity.config.values,
+        configSecretKeys=identity.config.secret_keys,
         dryRun=identity.preview,
         parallel=parallel,
         monitorEndpoint=monitor,

@@ -257,6 +257,10 @@ class Control:
         if op in _LOGICAL and not urns.is_default_provider(step.urn):
             self._counts[op] += 1
 
+    def count_anew(self) -> None:
+        """Leave what was done so far out of the summary."""
+        self._counts.clear()
+
     def summary(self) -> Summary:
         """Return how it went."""
         outcome: Outcome = "cancelled" if self.cancelled else "failed" if self.failed else "succeeded"

@@ -17,8 +17,9 @@ from pulumi_sandbox.engine.deploy.builtin import Builtin
 from pulumi_sandbox.engine.deploy.callbacks import Callbacks, Hooks
 from pulumi_sandbox.engine.deploy.control import Control, Stopped
 from pulumi_sandbox.engine.deploy.delete import delete_the_rest
+from pulumi_sandbox.engine.deploy.importing import take_up
 from pulumi_sandbox.engine.deploy.monitor import EngineLog, Monitor, listen, serve
-from pulumi_sandbox.engine.deploy.options import Options, Result
+from pulumi_sandbox.engine.deploy.options import Import, Options, Result
 from pulumi_sandbox.engine.deploy.plan import Planner
 from pulumi_sandbox.engine.deploy.provider_resources import ProviderResources
 from pulumi_sandbox.engine.deploy.refresh import refresh as refresh_resources
@@ -79,6 +80,7 @@ class Deployment:
             project=workspace.project.name,
             stack=workspace.stack,
             config=self._config,
+            directory=workspace.project.directory.absolute(),
             program=_folder(workspace.project.program),
             preview=self._control.preview,
         )
@@ -131,7 +133,8 @@ class Deployment:
         hooks = Hooks(callbacks, preview=control.preview, warn=control.warn)
         self._journal = Journal(snapshot, None if control.preview else workspace.store.save)
         resources = Resources(control, self._journal, self._identity)
-        provider_resources = ProviderResources(self._plugins, Builtin(self._done, workspace.store.state_of))
+        builtin = Builtin(self._done, workspace.store.state_of)
+        provider_resources = ProviderResources(self._plugins, builtin, control.warn)
         self._root = RootStack(self._identity.root, control, self._journal, resources)
         self._applier = Applier(control, self._journal, hooks)
         self._registrar = Registrar(
@@ -159,8 +162,9 @@ class Deployment:
         )
         await serve(server, self._monitor, self._log)
         refreshes = self._options.refresh or (workspace.project.refreshes and not self._options.direct)
-        if refreshes and self._operation != "refresh":
+        if refreshes and self._operation not in ("refresh", "import"):
             await self._refresh()
+            control.count_anew()
             self._begin_anew()
 
     def _done(self, urn: str) -> Resource | None:
@@ -305,17 +309,26 @@ class Deployment:
         )
 
     async def _without_program(self) -> None:
-        """Refresh or destroy."""
+        """Refresh, import or destroy."""
         control, journal, registrar = self._control, self._journal, self._registrar
         try:
             if self._operation == "refresh":
                 await self._refresh()
+            elif self._operation == "import":
+                wanted = self._imported()
+                await control.serve(lambda: take_up(wanted, control, journal, registrar))
             elif self._missing_targets():
                 raise control.stop()
             else:
                 await control.serve(lambda: delete_the_rest(control, journal, registrar, self._applier))
         finally:
             await self._settle()
+
+    def _imported(self) -> Import:
+        """Return what is to be imported; raises ValueError where nobody said."""
+        if self._options.imported is None:
+            raise ValueError("the options of an import name nothing to import")
+        return self._options.imported
 
     async def _settle(self) -> None:
         """Wait for calls under way, record the stack's outputs, and put everything on disk."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from importlib.metadata import version
 from pathlib import Path
@@ -28,6 +28,7 @@ from pulumi_sandbox.engine.deploy.control import Control, Stopped, Unfulfilled
 from pulumi_sandbox.engine.deploy.register import Registrar
 from pulumi_sandbox.engine.deploy.resources import Resources
 from pulumi_sandbox.engine.deploy.root_stack import RootStack
+from pulumi_sandbox.engine.deploy.source_position import source_position
 from pulumi_sandbox.engine.model.events import Severity
 from pulumi_sandbox.engine.model.goal import (
     Goal,
@@ -125,6 +126,11 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     _transforms: dict[str, list[callback_pb2.Callback]] = field(default_factory=dict, init=False)
     _stack_transforms: list[callback_pb2.Callback] = field(default_factory=list, init=False)
     _invoke_transforms: list[callback_pb2.Callback] = field(default_factory=list, init=False)
+
+    @property
+    def _root_of_assets(self) -> Path | None:
+        """The folder that paths of assets begin at; None: no file that the program names may be read."""
+        return None if self.callbacks.refused else self.identity.program
 
     def release(self) -> None:
         """Let the program end: all that needs it alive is done."""
@@ -241,8 +247,8 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             inputs, options = await self.callbacks.transform(transform, request, inputs, options)
         object_ = request.object if inputs == sent else wire.encode(inputs)
         refuse_unsupported(request, options)
-        root = None if self.callbacks.refused else self.identity.program
-        goal = goal_of(request, hashed(inputs, root), options)
+        goal = goal_of(request, hashed(inputs, self._root_of_assets), options)
+        goal = replace(goal, source_position=source_position(request.sourcePosition, self.identity.directory))
         parent = self.resources.goals.get(request.parent)
         if (goal.custom and not goal.is_provider) or request.remote:
             goal = goal.served_by(provider_for(goal, parent))
@@ -268,6 +274,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             dependencies=tuple(sorted(request.dependencies)),
             provider=await self.registrar.provider_reference(package, request.version, given),
             additional_secret_outputs=tuple(request.additionalSecretOutputs),
+            source_position=source_position(request.sourcePosition, self.identity.directory),
         )
         resource = await self.registrar.read(request.name, wanted)
         return resource_pb2.ReadResourceResponse(
@@ -285,7 +292,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         self, request: resource_pb2.RegisterResourceOutputsRequest
     ) -> empty_pb2.Empty:
         """Take the outputs of a component; the stack's own are kept aside until the end."""
-        outputs = wire.decode(request.outputs)
+        outputs = hashed(wire.decode(request.outputs), self._root_of_assets)
         if request.urn == self.root.urn:
             self.root.keep(outputs)
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -21,7 +22,7 @@ from pulumi_sandbox.engine.plugins.provider import (
 )
 from pulumi_sandbox.engine.plugins.provider_processes import Plugins
 from pulumi_sandbox.protocol import signatures, urns
-from pulumi_sandbox.protocol.values import Properties, equal
+from pulumi_sandbox.protocol.values import Properties, Value, equal
 
 UNKNOWN_ID: Final = signatures.UNKNOWN
 """The id of a provider that a preview would make, in references only."""
@@ -33,8 +34,9 @@ class ProviderResources:
     The instance that answers CheckConfig is the one that gets configured.
     """
 
-    def __init__(self, plugins: Plugins, builtin: Provider) -> None:
+    def __init__(self, plugins: Plugins, builtin: Provider, warn: Callable[[str, str], None]) -> None:
         self._plugins = plugins
+        self._warn = warn
         self._builtin = builtin
         self._checked: dict[str, PluginProvider] = {}
         self._configured: dict[str, PluginProvider] = {}
@@ -83,6 +85,7 @@ class ProviderResources:
         provider = await self._plugins.start(package)
         answer = await provider.check_config(urn, None if olds is None else visible(olds), visible(news))
         self._checked[urn] = provider
+        await self._warn_of_another_release(urn, news.get("version"), provider)
         engines_own = {key: news[key] for key in ("version", INTERNAL) if key in news}
         if not equal(answer.inputs.get("version", news.get("version")), news.get("version")):
             return Checked(news, (CheckFailure("version", "the provider changed its own version"),))
@@ -123,6 +126,19 @@ class ProviderResources:
         """Refuse: provider resources have no functions."""
         del args, preview
         raise ProviderError(f"provider resources have no function {token}")
+
+    async def _warn_of_another_release(self, urn: str, asked: Value, provider: PluginProvider) -> None:
+        """Warn where a stand-in has the ways of another major version than the one that is asked for."""
+        package = package_of(urns.parse(urn).type)
+        if not isinstance(asked, str) or not self._plugins.stands_in(package):
+            return
+        release = await provider.release()
+        if asked.removeprefix("v").partition(".")[0] != release.partition(".")[0]:
+            self._warn(
+                urn,
+                f"version {asked} of {package} is asked for, and what stands in for it here acts as {release}"
+                "\n→ run that plugin and name it in PULUMI_DEBUG_PROVIDERS where the difference matters",
+            )
 
     async def _configure(self, urn: str, id_: str, inputs: Properties) -> None:
         package = package_of(urns.parse(urn).type)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from pulumi_sandbox.engine.deploy import decide, order
-from pulumi_sandbox.engine.deploy.apply import Applier
+from pulumi_sandbox.engine.deploy.apply import Applier, as_it_exists
 from pulumi_sandbox.engine.deploy.callbacks import CallbackError
 from pulumi_sandbox.engine.deploy.control import Control, Unfulfilled
 from pulumi_sandbox.engine.deploy.gate import Gate
@@ -19,7 +19,7 @@ from pulumi_sandbox.engine.model.diff import NO_DIFFERENCE, Diff
 from pulumi_sandbox.engine.model.events import Op
 from pulumi_sandbox.engine.model.goal import INTERNAL, Goal
 from pulumi_sandbox.engine.model.resource import Resource, now, with_secret_outputs
-from pulumi_sandbox.engine.plugins.provider import Live, Provider, ProviderError, read_live
+from pulumi_sandbox.engine.plugins.provider import Live, Provider, ProviderError
 from pulumi_sandbox.engine.plugins.provider_processes import DYNAMIC
 from pulumi_sandbox.engine.project.identity import Identity
 from pulumi_sandbox.engine.project.program_config import ProgramConfig
@@ -192,23 +192,7 @@ class Registrar:
         replaces = old is not None and not old.external
 
         async def read() -> Resource:
-            live, reasons = await read_live(replace(new, id=new.import_id, inputs={}), provider)
-            if not live.id:
-                raise ProviderError(f"resource {new.import_id!r} does not exist")
-            if live.inputs is None:
-                raise ProviderError("its provider does not support importing resources")
-            time = now()
-            record = with_secret_outputs(
-                replace(
-                    new,
-                    id=live.id,
-                    inputs=live.inputs,
-                    outputs=live.outputs,
-                    init_errors=tuple(map(self.control.redacted, reasons)),
-                    created=time,
-                    modified=time,
-                )
-            )
+            record = await as_it_exists(new, provider, self.control)
             if replaces:
                 self.journal.put(record)
                 self.journal.condemn(former)

@@ -1,10 +1,12 @@
-"""Deploying a stack: preview, up, refresh and destroy, from the outside.
+"""Deploying a stack: preview, up, refresh, destroy and import, from the outside.
 
 The program's process is started before anything else is even imported: it needs the longest to get ready.
 """
 
 import asyncio
 import sys
+import time
+from importlib import import_module
 from pathlib import Path
 
 from pulumi_sandbox.engine.deploy.options import Options, Result
@@ -14,7 +16,13 @@ from pulumi_sandbox.engine.model.events import (
     Sink,
 )
 from pulumi_sandbox.engine.plugins.program import start_program
+from pulumi_sandbox.engine.state.history import update
 from pulumi_sandbox.engine.workspace import Workspace
+
+
+def make_ready() -> None:
+    """Import what the others import when they are first called."""
+    import_module("pulumi_sandbox.engine.deploy.deployment")
 
 
 def preview(workspace: Workspace, options: Options, sink: Sink) -> Result:
@@ -50,6 +58,14 @@ def destroy(workspace: Workspace, options: Options, sink: Sink) -> Result:
     return _deploy_alone(workspace, options, sink, "destroy")
 
 
+def import_(workspace: Workspace, options: Options, sink: Sink) -> Result:
+    """Record an object that exists as a resource, or show how; the program is not run.
+
+    Raises SandboxError as `up` does.
+    """
+    return _deploy_alone(workspace, options, sink, "import")
+
+
 def _deploy_alone(workspace: Workspace, options: Options, sink: Sink, operation: Operation) -> Result:
     """Deploy while holding the stack's lock; what only shows needs none."""
     if options.preview_only:
@@ -60,13 +76,15 @@ def _deploy_alone(workspace: Workspace, options: Options, sink: Sink, operation:
             sink.handle(Diagnostic("warning", message))
         workspace.keep_salt()
         workspace.store.fold()
-        return asyncio.run(_deploy(workspace, options, sink, operation))
+        began = time.time()
+        result = asyncio.run(_deploy(workspace, options, sink, operation))
+        workspace.store.history.add(update(result.summary, began, workspace.project, workspace.stack_file))
+        return result
 
 
 async def _deploy(workspace: Workspace, options: Options, sink: Sink, operation: Operation) -> Result:
     project = workspace.project
-    virtualenv = None if options.confinement else project.virtualenv
-    python = virtualenv / "bin" / "python" if virtualenv else Path(sys.executable)
+    python = Path(sys.executable) if options.confinement else project.python
     runs_program = operation in ("preview", "update") or (operation == "destroy" and options.run_program)
     program = await start_program(project, python, options.confinement) if runs_program else None
     try:

@@ -16,7 +16,7 @@ from pulumi_sandbox.protocol.differences import differences
 from pulumi_sandbox.protocol.paths import Path, get, parse, render
 from pulumi_sandbox.protocol.values import MASK, Json, Properties, Value, masked
 
-Operation: TypeAlias = Literal["preview", "update", "refresh", "destroy"]
+Operation: TypeAlias = Literal["preview", "update", "refresh", "destroy", "import"]
 Op: TypeAlias = Literal[
     "same",
     "create",

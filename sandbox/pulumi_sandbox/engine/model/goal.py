@@ -48,6 +48,7 @@ class Goal:
     deleted_with: str = ""
     replace_with: tuple[str, ...] = ()
     hooks: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    source_position: str = ""
 
     @property
     def package(self) -> str:
@@ -84,10 +85,11 @@ class Goal:
             replace_with=self.replace_with,
             created=old.created if old else "",
             modified=old.modified if old else "",
+            source_position=self.source_position,
             ignore_changes=self.ignore_changes,
             replace_on_changes=self.replace_on_changes,
             resource_hooks=self.hooks,
-            other=old.other if old else {},
+            other={key: value for key, value in old.other.items() if key != "stackTrace"} if old else {},
         )
 
 

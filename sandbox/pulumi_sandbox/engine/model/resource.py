@@ -29,7 +29,8 @@ class Resource:
     """One resource as the state knows it.
 
     `provider` is `urn::id`; `delete` marks the old half of a replacement about to be deleted; `external` one
-    that is only read; `created` and `modified` are RFC 3339 times; `other` carries what only the CLI writes.
+    that is only read; `created` and `modified` are RFC 3339 times; `source_position` is where in the program
+    it is declared; `other` carries what only the CLI writes.
     """
 
     urn: str
@@ -57,6 +58,7 @@ class Resource:
     replace_with: tuple[str, ...] = ()
     created: str = ""
     modified: str = ""
+    source_position: str = ""
     ignore_changes: tuple[str, ...] = ()
     replace_on_changes: tuple[str, ...] = ()
     replacement_trigger: Value = None

@@ -93,6 +93,8 @@ def leave_network(user: int, group: int, others: int = 0) -> None:
 
     user, group: what it is called there. Raises OSError, when the kernel does not let it.
     """
+    if sys.platform != "linux":
+        raise OSError(errno.ENOSYS, f"{sys.platform} has no namespaces: run this on Linux")
     outer_user, outer_group = os.getuid(), os.getgid()
     _done(_LIBC.unshare(_NEW_USER_AND_NETWORK | others), "unshare")
     Path("/proc/self/setgroups").write_text("deny", encoding="ascii")

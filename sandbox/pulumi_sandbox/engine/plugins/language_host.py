@@ -14,6 +14,7 @@ import contextlib
 import functools
 import gc
 import importlib
+import inspect
 import json
 import logging
 import os
@@ -30,6 +31,7 @@ import pulumi.runtime
 
 _ERROR_WAS_SHOWN: Final = 32
 _THREADS_PER_OPERATION: Final = 4
+_CONSTRUCTORS: Final = 3
 _LOOK_SECONDS: Final = 2.0
 """How long until it looks whether an output failed that was not there before."""
 
@@ -83,18 +85,41 @@ def _be_silent(*_args: object, **_kwargs: object) -> None:
 def _spare() -> None:
     """Let the SDK do once, or not at all, what it does for each resource and nobody here asks for.
 
-    The types of a class are the same for all its resources; no state keeps where in the program one was made;
-    URNs of aliases are put together for engines that cannot do so themselves; and a text needs no search for
-    what is unknown in it.
+    The types of a class are the same for all its resources; of where in the program one was made the state
+    keeps the place alone, not all that led there; URNs of aliases are put together for engines that cannot do
+    so themselves; and a text needs no search for what is unknown in it.
     """
     types: Any = importlib.import_module("pulumi._types")
     resources: Any = importlib.import_module("pulumi.resource")
     runtime: Any = importlib.import_module("pulumi.runtime.resource")
     types.resource_types = functools.cache(types.resource_types)
-    runtime._get_stack_trace = runtime.source_pb2.StackTrace
+    runtime._get_stack_trace = functools.partial(_place, runtime.source_pb2)
     resources.collapse_alias_to_urn = _be_silent
     pulumi.runtime.rpc.contains_unknowns = _contains_unknowns
     gc.freeze()
+
+
+def _place(messages: Any) -> Any:
+    """Return the stack trace of which the SDK takes the source position: its first frame.
+
+    As the SDK finds it, that is what called the constructor below those of Resource and CustomResource, or of
+    ComponentResource.
+    """
+    frame = inspect.currentframe()
+    constructors = 0
+    while frame and constructors < _CONSTRUCTORS:
+        constructors += frame.f_code.co_name == "__init__"
+        frame = frame.f_back
+    uri = _uri(frame.f_code.co_filename) if frame else ""
+    if frame is None or not uri:
+        return messages.StackTrace()
+    place = messages.SourcePosition(uri=uri, line=frame.f_lineno)
+    return messages.StackTrace(frames=[messages.StackFrame(pc=place)])
+
+
+@functools.cache
+def _uri(file: str) -> str:
+    return Path(file).as_uri() if Path(file).is_absolute() else ""
 
 
 _search_for_unknowns: Final = pulumi.runtime.rpc.contains_unknowns

@@ -137,6 +137,10 @@ class PluginProvider:
                 answer.acceptSecrets, answer.acceptResources, preview=answer.supportsPreview
             )
 
+    async def release(self) -> str:
+        """Return the version that the provider says it has."""
+        return (await self._call(self._stub.GetPluginInfo(empty_pb2.Empty()))).version
+
     async def cancel(self) -> None:
         """Ask the provider to give up what it waits for."""
         await self._call(self._stub.Cancel(empty_pb2.Empty()))

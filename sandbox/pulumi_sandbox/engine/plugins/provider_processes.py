@@ -99,6 +99,12 @@ class Plugins:
         warm = self._warm.pop(package, None)
         return await (warm or self._start(package))
 
+    def stands_in(self, package: str) -> bool:
+        """Whether a package is served by what stands in for its provider."""
+        sources = self._sources
+        own = (sources.direct, sources.attached, sources.folders, sources.packages)
+        return package in sources.modules and not any(package in each for each in own)
+
     async def cancel(self) -> None:
         """Ask all providers to give up what they wait for."""
         calls = (provider.cancel() for provider in self._providers)

@@ -13,11 +13,12 @@ ORGANIZATION: Final = "organization"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Where a deployment takes place; `program` is the folder of what is run."""
+    """Where a deployment takes place: Pulumi.yaml is in `directory`, what is run in `program`."""
 
     project: str
     stack: str
     config: ProgramConfig
+    directory: Path
     program: Path
     preview: bool
 

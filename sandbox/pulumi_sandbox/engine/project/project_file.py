@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -101,6 +102,11 @@ class Project:
             },
             refreshes=_refreshes(path, document.get("options") or {}),
         )
+
+    @property
+    def python(self) -> Path:
+        """The interpreter of the program's environment."""
+        return self.virtualenv / "bin" / "python" if self.virtualenv else Path(sys.executable)
 
     def key(self, name: str) -> str:
         """Return a configuration key with its namespace, the project's if it has none."""

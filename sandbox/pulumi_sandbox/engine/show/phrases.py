@@ -69,6 +69,7 @@ _TITLES: Final[Mapping[Operation, str]] = {
     "update": "Updating",
     "refresh": "Refreshing",
     "destroy": "Destroying",
+    "import": "Importing",
 }
 
 

@@ -118,6 +118,13 @@ class Journal:
             self._old = {index: _renamed(old, former, new.urn) for index, old in self._old.items()}
         return new
 
+    def add(self, new: Resource) -> None:
+        """Put a record that no program registers behind all that is there."""
+        index = max(self._old, default=-1) + 1
+        self._old[index] = new
+        self._live[new.urn] = index
+        self._changed()
+
     def amend(self, new: Resource) -> None:
         """Change a record of this deployment where it stands."""
         if self._new[new.urn] != new:

@@ -1,9 +1,9 @@
 """Where a stack's state lives: the file backend of the genuine CLI, which runs on the same files unaware.
 
-`.pulumi/meta.yaml`, `.pulumi/stacks/PROJECT/STACK.json` and its `.bak`, locks beside them. The CLI's optional
-companions (`.attrs`, history, backups) are not written. While a run changes a large state, what it does
-stands in `STACK.json.steps`, which the CLI does not know: that is folded into the state when the run ends,
-or when the next begins.
+`.pulumi/meta.yaml`, `.pulumi/stacks/PROJECT/STACK.json` and its `.bak`, locks beside them, and the history.
+The CLI's other companions (`.attrs`, backups) are not written. While a run changes a large state, what it
+does stands in `STACK.json.steps`, which the CLI does not know: that is folded into the state when the run
+ends, or when the next begins.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pulumi_sandbox.engine.model.resource import Snapshot
 from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 from pulumi_sandbox.engine.project.project_file import NAME
 from pulumi_sandbox.engine.state.checkpoint import Encoder, compact, decode, features, verify
+from pulumi_sandbox.engine.state.history import History
 from pulumi_sandbox.engine.state.lock import Owner, locked
 from pulumi_sandbox.engine.state.moving import journal_of, refuse_unfinished
 from pulumi_sandbox.engine.state.steps_file import StepsFile, digest, followed
@@ -58,6 +59,11 @@ class Store:
     def beside(self, stack: str) -> Store:
         """Return the state of another stack of the project, encrypted with the same key."""
         return Store(self._backend, self._project, stack, self._crypter)
+
+    @property
+    def history(self) -> History:
+        """The updates that the stack has had."""
+        return History(self._backend / ".pulumi" / "history" / self._project / self._stack, self.path)
 
     @property
     def journal(self) -> Path:
