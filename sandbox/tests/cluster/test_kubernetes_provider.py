@@ -219,6 +219,14 @@ def test_an_object_that_a_killed_run_created_for_this_resource_is_brought_up_to_
             pytest.fail(str(other))
 
 
+def test_an_object_with_nothing_but_a_name_is_known_again_however_often_its_record_was_lost(
+    engine: Engine, live: Callable[[Recorded], Properties]
+):
+    bare = secret(metadata={"name": "bare"})
+    first, *others = (live(engine.create(POOL, bare))["metadata"] for _ in range(3))
+    assert others == [first, first]
+
+
 def test_an_update_of_an_object_that_was_made_anew_meanwhile_lands_on_the_new_one(
     engine: Engine, admin: DynamicClient, live: Callable[[Recorded], Properties], namespace: str
 ):

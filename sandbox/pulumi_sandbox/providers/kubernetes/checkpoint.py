@@ -13,6 +13,7 @@ from pulumi_sandbox.providers.kubernetes import folding, objects
 _INPUTS: Final = "__inputs"
 _FIELD_MANAGER: Final = "__fieldManager"
 _INITIAL_API_VERSION: Final = "__initialApiVersion"
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 _DASHED: Final = {
     dashed.replace("-", "_"): dashed
@@ -35,10 +36,18 @@ def plain(properties: Properties) -> Properties:
 
 
 def concealed(obj: Properties, model: Properties) -> Properties:
-    """Return an object for the engine: what is secret in `model`, and a Secret's data, is secret again."""
+    """Return an object for the engine: what is secret in `model`, and a Secret's data, is secret again.
+
+    So is a copy of these that kubectl leaves in an annotation.
+    """
     shown = conceal_like(obj, model)
     if objects.is_secret(obj):
         shown |= {key: conceal(shown[key]) for key in ("data", "stringData") if key in shown}
+        metadata = shown.get("metadata")
+        annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+        if isinstance(annotations, dict) and _LAST_APPLIED in annotations:
+            annotations = {**annotations, _LAST_APPLIED: conceal(annotations[_LAST_APPLIED])}
+            shown["metadata"] = {**cast(Properties, metadata), "annotations": annotations}
     return shown
 
 

@@ -28,6 +28,16 @@ def test_data_of_a_secret_is_secret_whatever_the_program_said():
     assert contains_secret(outputs["__inputs"])
 
 
+def test_the_copy_of_a_secret_that_kubectl_leaves_on_it_is_secret():
+    key = "kubectl.kubernetes.io/last-applied-configuration"
+    live: Properties = {**LIVE, "metadata": {"name": "n", "annotations": {key: '{"data":{"k":"dg=="}}'}}}
+    shown = checkpoint.outputs(live, live, model={}, field_manager="m", initial_api_version="v1")
+    kept = {"name": "n", "annotations": {key: Secret('{"data":{"k":"dg=="}}')}}
+    inputs = shown["__inputs"]
+    assert isinstance(inputs, dict)
+    assert (shown["metadata"], inputs["metadata"]) == (kept, kept)
+
+
 def test_other_secrets_of_a_secret_object_stay_secret_too():
     outputs = recorded({"metadata": {"annotations": {"token": Secret("t")}}})
     assert outputs["metadata"] == {"name": "n", "annotations": {"token": Secret("t")}}
