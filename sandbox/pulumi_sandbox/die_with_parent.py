@@ -15,7 +15,12 @@ PR_SET_PDEATHSIG, SIGKILL = 1, 9
 
 
 def tied_to_this_process(*command: str) -> list[str]:
-    """Return the command line that starts `command` (its program by its path) and ends it with this one."""
+    """Return the command line that starts `command` (its program by its path) and ends it with this one.
+
+    Elsewhere than on Linux nothing ends it: whoever starts it has to.
+    """
+    if sys.platform != "linux":
+        return [*command]
     return [sys.executable, "-I", "-S", __file__, str(os.getpid()), *command]
 
 

@@ -1,24 +1,23 @@
-"""Loopback ports: free ones to choose from, and who holds one that is taken (Linux)."""
+"""Loopback ports: free ones to choose from, and who holds one that is taken."""
 
 import http.client
 import random
 import socket
 import ssl
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import psutil
+
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.services.processes import command_line
 
 LOOPBACK = "127.0.0.1"
 
 _BELOW_EPHEMERAL = range(20_000, 32_000)
 """Ports the kernel gives to no outgoing connection, so that a stopped server finds its port free again."""
-
-_LISTENING = "0A"
 
 _PATIENCE = 2.0
 """Seconds for one answer. A stranger on the port may never answer; a busy server is asked again."""
@@ -108,33 +107,11 @@ def is_free(port: int) -> bool:
 
 
 def port_owner(port: int) -> PortOwner | None:
-    """Find the process that listens on `port`; None when nobody does, or one whose files we may not see."""
-    tables = [Path("/proc/net/tcp"), Path("/proc/net/tcp6")]
-    inodes = {i for table in tables if table.exists() for i in listening_inodes(table.read_text(), port)}
-    names = {f"socket:[{inode}]" for inode in inodes}
-    for process in Path("/proc").iterdir():
-        if names and process.name.isdecimal() and _holds(process, names):
-            words = command_line(int(process.name))
-            return PortOwner(pid=int(process.name), program=words[0] if words else process.name)
+    """Find the process that listens on `port`; None when nobody does, or one whose sockets we may not see."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            sockets = process.net_connections("tcp")
+            if any(each.status == psutil.CONN_LISTEN and each.laddr.port == port for each in sockets):
+                words = process.cmdline()
+                return PortOwner(pid=process.pid, program=words[0] if words else str(process.pid))
     return None
-
-
-def listening_inodes(table: str, port: int) -> list[str]:
-    """Read the socket inodes that listen on `port` out of /proc/net/tcp or tcp6."""
-    rows = [line.split() for line in table.splitlines()[1:]]
-    return [row[9] for row in rows if row[3] == _LISTENING and int(row[1].rpartition(":")[2], 16) == port]
-
-
-def _holds(process: Path, sockets: set[str]) -> bool:
-    try:
-        descriptors = list((process / "fd").iterdir())
-    except OSError:
-        return False
-    return any(_target(descriptor) in sockets for descriptor in descriptors)
-
-
-def _target(descriptor: Path) -> str:
-    try:
-        return str(descriptor.readlink())
-    except OSError:
-        return ""

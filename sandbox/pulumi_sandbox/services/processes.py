@@ -5,12 +5,14 @@ somebody else's process by then. A process is ours when its command line says so
 """
 
 import os
-import select
-import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
+from typing import Final
+
+import psutil
 
 from pulumi_sandbox.die_with_parent import tied_to_this_process
 from pulumi_sandbox.files import make_folder
@@ -18,6 +20,7 @@ from pulumi_sandbox.files import make_folder
 NOTHING: Mapping[str, str] = MappingProxyType({})
 """The environment of a process that is told everything by its arguments."""
 
+_LOOK_SECONDS: Final = 0.02
 _FIRST_WORDS = 10
 """Where a program is named: behind the launcher's five words, and those with which Python starts a module."""
 
@@ -33,7 +36,7 @@ def spawn(
 
     It stays in the caller's session, by which the kernel may share out processor time; Ctrl-C is not for it.
     Its environment is empty unless given: settings and secrets of the user's shell are none of its business.
-    With `die_with_parent` the kernel kills it when the calling thread ends.
+    With `die_with_parent` Linux kills it when the calling thread ends.
     """
     words = tied_to_this_process(*command) if die_with_parent else list(command)
     make_folder(log.parent)
@@ -52,40 +55,42 @@ def spawn(
 
 def find(program: str, argument: str) -> list[int]:
     """Find the running processes of `program` (a file name) that were given exactly `argument`."""
-    processes = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
-    return [pid for pid in processes if is_process_of(pid, program, argument)]
+    return [each.pid for each in psutil.process_iter() if _is_of(_words(each), program, argument)]
 
 
 def is_process_of(pid: int, program: str, argument: str) -> bool:
     """Whether process `pid` runs `program` (perhaps still through the launcher) with `argument`."""
-    words = command_line(pid)
-    names = [Path(word).name for word in words[:_FIRST_WORDS]]
-    return program in names and argument in words
+    return _is_of(command_line(pid), program, argument)
+
+
+def _is_of(words: Sequence[str], program: str, argument: str) -> bool:
+    return argument in words and program in (Path(word).name for word in words[:_FIRST_WORDS])
 
 
 def command_line(pid: int) -> list[str]:
-    """Return the words of a command line; none for a process that is gone or a zombie."""
+    """Return the words of a command line; none for a process that is gone, a zombie, or somebody else's."""
+    process = _opened(pid)
+    return _words(process) if process else []
+
+
+def _words(process: psutil.Process) -> list[str]:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
-    except OSError:
+        return process.cmdline()
+    except psutil.Error:
         return []
 
 
 def end(pids: Iterable[int], ours: Callable[[int], bool], *, patience: float) -> None:
     """End processes and wait until they are gone: SIGTERM, and SIGKILL after `patience` seconds (0: at once).
 
-    A process is signalled only if `ours` says yes to it, through a descriptor that a reused id cannot fool.
+    A process is signalled only if `ours` says yes to it, and never another one that has got its id since.
     """
-    opened = {pid: descriptor for pid in pids if (descriptor := _open(pid, ours)) is not None}
-    try:
-        if patience:
-            _signal(opened, signal.SIGTERM)
-            _wait(opened, patience)
-        _signal(opened, signal.SIGKILL)
-        _wait(opened, 10.0)
-    finally:
-        for descriptor in opened.values():
-            os.close(descriptor)
+    alive = [each for each in map(_opened, pids) if each and ours(each.pid)]
+    if patience:
+        _tell(alive, psutil.Process.terminate)
+        alive = outlasting(alive, patience)
+    _tell(alive, psutil.Process.kill)
+    outlasting(alive, 10.0)
 
 
 def end_all(program: str, argument: str, *, patience: float) -> None:
@@ -95,62 +100,43 @@ def end_all(program: str, argument: str, *, patience: float) -> None:
 
 def first_ended(pids: Iterable[int], seconds: float) -> int | None:
     """Wait up to `seconds` for one of the processes to end, and give its id."""
-    poll = select.poll()
-    opened: dict[int, int] = {}
-    try:
-        for pid in pids:
-            try:
-                descriptor = os.pidfd_open(pid)
-            except ProcessLookupError:
-                return pid
-            opened[descriptor] = pid
-            poll.register(descriptor, select.POLLIN)
-        ended = [opened[descriptor] for descriptor, _ in poll.poll(seconds * 1000)]
-    finally:
-        for descriptor in opened:
-            os.close(descriptor)
-    if not ended:
-        return None
-    reap(ended[0])
-    return ended[0]
-
-
-def reap(pid: int) -> int | None:
-    """Return the exit status of a child that has ended (negative: the signal), None for any other process."""
-    try:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        return None
-    return os.waitstatus_to_exitcode(status) if ended else None
-
-
-def _open(pid: int, ours: Callable[[int], bool]) -> int | None:
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return None
-    if ours(pid):
-        return descriptor
-    os.close(descriptor)
-    return None
-
-
-def _signal(opened: dict[int, int], number: signal.Signals) -> None:
-    for descriptor in opened.values():
-        try:
-            signal.pidfd_send_signal(descriptor, number)
-        except ProcessLookupError:
-            continue
-
-
-def _wait(opened: dict[int, int], seconds: float) -> None:
-    """Wait until all have ended or the time is over; closes and forgets those that have ended."""
+    opened = {pid: _opened(pid) for pid in pids}
     deadline = time.monotonic() + seconds
-    while opened and (left := deadline - time.monotonic()) > 0:
-        poll = select.poll()
-        for descriptor in opened.values():
-            poll.register(descriptor, select.POLLIN)
-        ended = {descriptor for descriptor, _ in poll.poll(left * 1000)}
-        for pid in [pid for pid, descriptor in opened.items() if descriptor in ended]:
-            os.close(opened.pop(pid))
-            reap(pid)
+    while True:
+        for pid, process in opened.items():
+            if process is None or not outlasting([process], 0):
+                return pid
+        if (left := deadline - time.monotonic()) <= 0:
+            return None
+        time.sleep(min(_LOOK_SECONDS, left))
+
+
+def _opened(pid: int) -> psutil.Process | None:
+    try:
+        return psutil.Process(pid)
+    except psutil.NoSuchProcess:
+        return None
+
+
+def outlasting(processes: Sequence[psutil.Process], seconds: float) -> Sequence[psutil.Process]:
+    """Wait until all have ended, and return those that have not; one that nobody reaps has."""
+    deadline = time.monotonic() + seconds
+    while True:
+        _, alive = psutil.wait_procs(processes, 0)
+        processes = [each for each in alive if not _is_zombie(each)]
+        if not processes or time.monotonic() >= deadline:
+            return processes
+        time.sleep(_LOOK_SECONDS)
+
+
+def _is_zombie(process: psutil.Process) -> bool:
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def _tell(processes: Iterable[psutil.Process], signal: Callable[[psutil.Process], None]) -> None:
+    for each in processes:
+        with suppress(psutil.NoSuchProcess):
+            signal(each)

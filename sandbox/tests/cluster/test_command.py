@@ -92,6 +92,44 @@ def test_a_program_comes_up_on_an_api_server_of_its_own_and_is_taken_down_again(
     assert run("down").stdout == "Nothing runs.\n"
 
 
+def test_what_exists_is_imported_and_its_code_is_what_the_next_update_finds_unchanged(
+    run: Run, project: Path, tmp_path: Path
+):
+    (project / "__main__.py").write_text("")
+    assert run("up", "--stack", "dev").returncode == 0
+    key = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key", "namespace": "default"}}
+    with client_for(
+        Path(json.loads(run("status", "--json").stdout)["kubeconfig"]), tmp_path / "discovered"
+    ) as api:
+        secrets = api.resources.get(api_version="v1", kind="Secret")
+        secrets.create(body={**key, "stringData": {"text": "hello"}}, namespace="default")
+    what = (
+        "import",
+        "--stack",
+        "dev",
+        "kubernetes:core/v1:Secret",
+        "key",
+        "default/key",
+        "--protect",
+        "false",
+    )
+    unconfirmed = run(*what)
+    assert (unconfirmed.returncode, "--yes" in unconfirmed.stderr) == (1, True)
+    imported = run(*what, "--yes")
+    assert imported.returncode == 0, imported.stderr
+    code = imported.stdout.partition("Copy this into the program")[2].partition("\n\n")[2]
+    assert 'data=pulumi.Config().require_secret_object("key-data"),' in code
+    sealed = base64.b64encode(b"hello").decode()
+    assert sealed not in imported.stdout
+
+    (project / "__main__.py").write_text(code)
+    with (project / "Pulumi.dev.yaml").open("a") as stack:
+        stack.write(f"config:\n  greeting:key-data: {{text: {sealed}}}\n")
+    again = run("up", "--stack", "dev", "--expect-no-changes")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert run("destroy", "--stack", "dev", "--yes").returncode == 0
+
+
 def test_a_cluster_of_the_users_is_written_to_once_that_is_confirmed(
     run: Run, control_plane: ControlPlane, admin: DynamicClient, namespace: str, project: Path
 ):

@@ -32,13 +32,17 @@ if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
 
 
+@pytest.fixture(scope="module")
+def own_folder(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
+    folder = tmp_path_factory.mktemp("own") / "plane"
+    yield folder
+    ControlPlane.end(folder)
+
+
 @pytest.fixture
-def own_plane(tmp_path: Path) -> Generator[ControlPlane]:
-    """A control plane a test may break."""
-    plane = ControlPlane.start(tmp_path / "own", binaries=binaries(), die_with_parent=True)
-    yield plane
-    for part in Part:
-        plane.kill(part)
+def own_plane(own_folder: Path) -> ControlPlane:
+    """A control plane that each test may break: what the one before broke is started again."""
+    return ControlPlane.start(own_folder, binaries=binaries(), die_with_parent=True)
 
 
 def config_map(name: str, **data: str) -> dict[str, object]:
@@ -199,31 +203,26 @@ def test_an_interrupted_start_leaves_nothing_running(tmp_path: Path):
     assert pids(tmp_path / "interrupted") == {part: [] for part in Part}
 
 
-def test_two_that_start_at_once_share_one_control_plane(tmp_path: Path):
+def test_two_that_start_at_once_share_one_control_plane_on_ports_that_nobody_took_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     def start(_: int) -> ControlPlane:
         return ControlPlane.start(tmp_path / "shared", binaries=binaries())
 
-    with ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(start, range(2))
-    try:
-        assert first == second
-        assert [len(found) for found in pids(first.folder).values()] == [1, 1, 1]
-    finally:
-        first.stop()
-
-
-def test_ports_that_somebody_took_meanwhile_are_exchanged_for_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
     with socket.create_server((LOOPBACK, 0)) as stranger:
         taken = stranger.getsockname()[1]
         etcd, peer = free_ports(2)
         choices = iter([Ports(etcd, peer, taken), Ports.free()])
         monkeypatch.setattr(Ports, "free", lambda: next(choices))
-        plane = ControlPlane.start(tmp_path / "crowded", binaries=binaries(), die_with_parent=True)
-        assert plane.ports.etcd != etcd
-        assert taken not in (plane.ports.etcd, plane.ports.etcd_peer, plane.ports.api_server)
-        plane.stop()
+        with ThreadPoolExecutor(2) as pool:
+            first, second = pool.map(start, range(2))
+        try:
+            assert first == second
+            assert [len(found) for found in pids(first.folder).values()] == [1, 1, 1]
+            assert first.ports.etcd != etcd
+            assert taken not in (first.ports.etcd, first.ports.etcd_peer, first.ports.api_server)
+        finally:
+            first.stop()
 
 
 def test_a_start_that_finds_its_ports_taken_every_time_names_who_took_one(
@@ -242,9 +241,14 @@ def test_a_start_that_finds_its_ports_taken_every_time_names_who_took_one(
 
 def test_a_part_that_cannot_start_is_an_error_with_its_last_words(own_plane: ControlPlane):
     own_plane.kill(Part.API_SERVER)
-    Layout(own_plane.folder).signing_key.write_text("no key")
-    with pytest.raises(SandboxError) as caught:
-        ControlPlane.start(own_plane.folder, binaries=binaries(), die_with_parent=True)
+    key = Layout(own_plane.folder).signing_key
+    sound = key.read_text()
+    key.write_text("no key")
+    try:
+        with pytest.raises(SandboxError) as caught:
+            ControlPlane.start(own_plane.folder, binaries=binaries(), die_with_parent=True)
+    finally:
+        key.write_text(sound)
     assert caught.value.code == "control-plane-died"
     assert caught.value.place == str(own_plane.log(Part.API_SERVER))
     assert "service-accounts.key" in caught.value.cause

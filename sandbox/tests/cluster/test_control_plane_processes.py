@@ -8,6 +8,7 @@ import sys
 from collections.abc import Generator
 from pathlib import Path
 
+import psutil
 import pytest
 from pulumi_sandbox.services import ports, processes
 from pulumi_sandbox.services.parts import Layout, Part
@@ -46,6 +47,17 @@ def test_a_process_deaf_to_the_polite_signal_is_killed(tmp_path: Path):
         assert processes.first_ended([pid], 0.01) is None
     processes.end([pid], lambda _: True, patience=0.05)
     assert processes.command_line(pid) == []
+
+
+def test_a_process_that_was_killed_and_nobody_reaps_has_ended():
+    careless = ["/bin/sh", "-c", f"{SLEEP} 1000 & echo $!; exec {SLEEP} 2000"]
+    with subprocess.Popen(careless, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        child.kill()
+        alive = processes.outlasting([child], 10)
+        parent.kill()
+    assert alive == []
 
 
 def test_a_started_process_sees_nothing_of_the_callers_environment(
@@ -96,17 +108,10 @@ def test_the_owner_of_a_port_taken_on_ipv6_is_named_too():
     assert owner.pid == os.getpid()
 
 
-TCP = """\
-  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
-   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0 100
-   1: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000     0        0 4712 1 0 20
-   2: 0100007F:1F91 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4713 1 0 100
-"""
-
-
-@pytest.mark.parametrize(("port", "inodes"), [(8080, ["4711"]), (8081, ["4713"]), (8082, [])])
-def test_only_a_listening_socket_holds_a_port(port: int, inodes: list[str]):
-    assert ports.listening_inodes(TCP, port) == inodes
+def test_a_connection_to_elsewhere_holds_no_port():
+    with socket.create_server((LOOPBACK, 0)) as server, socket.socket() as going:
+        going.connect(server.getsockname())
+        assert ports.port_owner(going.getsockname()[1]) is None
 
 
 def test_free_ports_differ_and_are_none_the_kernel_gives_to_outgoing_connections():

@@ -69,6 +69,8 @@ def _is_forked(command: list[str], environment: Mapping[str, str]) -> bool:
         ("import pulumi_kubernetes as k; print(k.core.v1.Secret, k.apps.v1.Deployment, k.Provider)", []),
         ("from pulumi_kubernetes import apps, core; print(core, core.v1.Pod, apps.v1beta1.Deployment)", []),
         ("import pulumi_azure_native as a; print(a.resources.ResourceGroup, a.authorization)", []),
+        ("from pulumi_azure_native import authorization as a; print(a, a.RoleAssignment, a.outputs)", []),
+        ("from pulumi_gcp import secretmanager as s; print(s, s.Secret, s.outputs)", []),
     ],
 )
 def test_a_forked_script_does_what_the_script_does_by_itself(tmp_path: Path, text: str, words: list[str]):
@@ -201,3 +203,12 @@ def test_a_process_is_started_by_itself_where_no_zygote_may_fork_it(tmp_path: Pa
     else:
         Path(command[5]).unlink()
     assert not _is_forked(command, environment)
+
+
+@pytest.mark.usefixtures("zygote")
+@pytest.mark.parametrize("name", ["SHLVL", "MAKELEVEL", "MFLAGS", "PULUMI_SAID"])
+def test_a_variable_that_no_module_reads_keeps_no_process_from_being_forked(tmp_path: Path, name: str):
+    script = tmp_path / "script.py"
+    script.write_text(PARENT)
+    environment = {**os.environ, name: "7"}
+    assert _is_forked(forked([sys.executable, "-u", "-P", str(script)], environment), environment)
