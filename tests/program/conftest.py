@@ -1,13 +1,19 @@
 """The whole program, on the real API server."""
 
 import secrets
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pulumi_sandbox.services.cloud.registry import SECRET_MANAGER
 from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.ports import LOOPBACK, free_ports
 from pulumi_sandbox.services.users import ADMIN
 
+from operations.folders import Folders
+from operations.sandbox.cloud_services import stand_ins
 from tests.support.fleet_project import FleetProject
 
 CREDENTIALS = {f"aws-{n}": f'{{"accessKeyID":"AKIA{n}","secretAccessKey":"sentinel-{n}"}}' for n in (1, 2, 3)}
@@ -41,3 +47,21 @@ def project(tmp_path: Path, control_plane: ControlPlane) -> FleetProject:
         pool=pool_of(1, 2, 3),
     )
     return made
+
+
+@contextmanager
+def secret_manager_of(project: FleetProject) -> Generator[str]:
+    """Let a project have a Secret Manager, and give its address."""
+    services, (port,) = stand_ins(Folders(project.folder.resolve())), free_ports(1)
+    services.start({SECRET_MANAGER: port})
+    try:
+        yield f"http://{LOOPBACK}:{port}/v1/"
+    finally:
+        services.stop()
+
+
+@pytest.fixture
+def google(project: FleetProject) -> Generator[str]:
+    """Return the address of a Secret Manager."""
+    with secret_manager_of(project) as address:
+        yield address

@@ -16,7 +16,7 @@ from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 from pulumi_sandbox.engine.project.stack_file import StackFile
 
 from tests.support import killed_up
-from tests.support.warm_commands import CREDFLEET, warm
+from tests.support.warm_commands import CREDFLEET, forking, warm
 
 ROOT = Path(__file__).parents[2]
 STACK = "test"
@@ -74,13 +74,8 @@ class FleetProject:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {
-            **os.environ,
-            "KUBECONFIG": str(self.kubeconfig),
-            "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
-            "COLUMNS": "200",
-            **self.trust,
-        }
+        own = {"KUBECONFIG": str(self.kubeconfig), "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE, "COLUMNS": "200"}
+        return forking("programs", {**os.environ, **own, **self.trust})
 
     def configure(
         self,

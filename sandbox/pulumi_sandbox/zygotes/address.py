@@ -12,8 +12,8 @@ FOLDER: Final = "PULUMI_SANDBOX_ZYGOTES"
 
 SERVER: Final = Path(__file__).with_name("server.py")
 _LAUNCHER: Final = Path(__file__).with_name("launcher.py")
-_FREE: Final = {"PWD", "OLDPWD", "SHLVL", "_", "COLUMNS", "LINES", "TERM"}
-_FREE_KINDS: Final = ("PULUMI_", "PYTEST_")
+_FREE: Final = {"PWD", "OLDPWD", "SHLVL", "_", "COLUMNS", "LINES", "TERM", "MFLAGS"}
+_FREE_KINDS: Final = ("MAKE", "PULUMI_", "PYTEST_")
 """Variables that no module reads while it is imported."""
 
 

@@ -41,7 +41,7 @@ class Zygote:
         """Import what is there, and listen in the folder of `address`, where the last to come is asked."""
         for name in modules:
             with contextlib.suppress(ImportError):
-                importlib.import_module(name)
+                hasattr(importlib.import_module(name), "__all__")  # a lazy one loads at the first question
         gc.freeze()
         folders = [place for place in sys.path if place.startswith(sys.prefix)]
         files = filter(None, map(_file_of, list(sys.modules.values())))

@@ -1,0 +1,3 @@
+"""What a policy imports."""
+
+WORD = "first"
