@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from itertools import count
 from threading import Lock
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from components.account_pool import cleaning, protocol, quotas, sweeping
 from components.account_pool.adoption import Adoption, SlotNames, adoptions
@@ -45,8 +45,8 @@ from components.account_pool.model import (
     Record,
     Wanted,
 )
-from components.account_pool.protocol import Amendment, Outcome, Released
-from components.account_pool.selection import MEMBERS, RECORDS, members_of_type
+from components.account_pool.protocol import Amendment, Begin, Outcome, Released
+from components.account_pool.selection import MEMBERS, RECORDS, Choose, members_of_type
 from components.account_pool.spilling import placed
 from components.account_pool.status import PoolStatus, status_of
 from components.account_pool.steps import any_record, get_member, get_record, list_all, read, read_both, write
@@ -58,6 +58,7 @@ from components.account_pool.sweeping import (
     sweep,
 )
 from components.account_pool.tally import Tally, tallied
+from components.account_pool.turns import Turns
 from components.connection import ClusterTarget, NoReply, connect
 from components.errors import (
     CredfleetError,
@@ -82,10 +83,16 @@ _SILENT_SECONDS: Final = 2.0
 """How long a cluster may be silent that nothing was heard of yet: a wrong address, or one that is down."""
 
 _HOLD_SECONDS: Final = 1.0
-_WAKING_SECONDS: Final = 1.0
 """How long a process goes by what the pool said of a hold and of its consumers."""
+_AT_ONCE: Final = 12
+"""Claims of a process that run at once. An update never waits: its provider makes four at a time."""
+_TURN_SECONDS: Final = 0.25
+"""How long a claim waits for those before it."""
+_WAKING_SECONDS: Final = 1.0
+"""How long a wait in a thread lasts at most before a Ctrl-C is seen."""
 
 T = TypeVar("T")
+Take: TypeAlias = Callable[[Wanted, Begin, Choose], Steps[Claimed]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +120,7 @@ class Pool:
         self._driver = Driver(settings.dialect.over(api), f"pool {namespace}")
         self._journal = Journal(api, namespace)
         self._takes_claims = False
+        self._turns = Turns(_AT_ONCE, _TURN_SECONDS)
         self._clock = clock
         self._hold, self._hold_seen = settings.hold, clock()
         self._consumers = settings.consumers
@@ -170,7 +178,7 @@ class Pool:
         """
         wanted = self._placed(request)
         take = protocol.claim_with_spill if wanted.spill else protocol.claim
-        return self._claimed(wanted, take(wanted, self._begin), seconds)
+        return self._claimed(wanted, take, seconds)
 
     def record_of(self, request: ClaimRequest) -> str:
         """Name the record of a request, whether or not it exists; one that spills, where its holder is."""
@@ -383,7 +391,7 @@ class Pool:
     def adopt(self, member: str, request: ClaimRequest) -> Claimed:
         """Claim this very account for the owner it has already; raises as `claim`."""
         wanted = replace(self._placed(request), only=member)
-        return self._claimed(wanted, protocol.claim(wanted, self._begin))
+        return self._claimed(wanted, protocol.claim)
 
     def hold(self, reason: str) -> None:
         """Give no new accounts; those that tenants have are used and released as before.
@@ -461,8 +469,8 @@ class Pool:
     def _run(self, steps: Steps[T], seconds: float = SECONDS) -> T:
         return self._driver.run(steps, seconds)
 
-    def _claimed(self, wanted: Wanted, steps: Steps[Claimed], seconds: float = SECONDS) -> Claimed:
-        """Run a claim, and note how it ended, what it met and how long it took."""
+    def _claimed(self, wanted: Wanted, take: Take, seconds: float = SECONDS) -> Claimed:
+        """Run a claim in its turn, and note how it ended, what it met and how long it took."""
         tally, began = Tally(), self._clock()
 
         def measured(outcome: str) -> dict[str, str | int]:
@@ -471,7 +479,8 @@ class Pool:
             return {"type": wanted.partition.type, "outcome": outcome, **met}
 
         try:
-            claimed = self._run(tallied(steps, tally), seconds)
+            with self._turns.taken() as choose:
+                claimed = self._run(tallied(take(wanted, self._begin, choose), tally), seconds)
         except PoolError as refusal:
             self._note_refusal(wanted, refusal, measured(refusal.code))
             raise

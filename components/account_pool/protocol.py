@@ -41,6 +41,7 @@ from components.account_pool.model import (
     Wanted,
 )
 from components.account_pool.selection import (
+    Choose,
     asked_for,
     in_order,
     in_turn,
@@ -93,7 +94,7 @@ def _begin(wanted: Wanted) -> Steps[tuple[Record | None, Consumer | None]]:
     return (yield from get_record(wanted.record)), None
 
 
-def claim(wanted: Wanted, begin: Begin = _begin) -> Steps[Claimed]:
+def claim(wanted: Wanted, begin: Begin = _begin, choose: Choose = next_to_take) -> Steps[Claimed]:
     """Find the one account of this tenant's slot, or take one from the pool.
 
     Raises Exhausted, LimitReached, QuotaReached, Misconfigured, LostMember, NotAllowed or Restored; ends by
@@ -108,7 +109,7 @@ def claim(wanted: Wanted, begin: Begin = _begin) -> Steps[Claimed]:
         member: Member | None = None
         room: quotas.Room | None = None
         if record is None:
-            member = yield from _candidate(wanted)
+            member = yield from _candidate(wanted, choose)
             if member is None:
                 continue
             if counted is not None:
@@ -125,7 +126,7 @@ def claim(wanted: Wanted, begin: Begin = _begin) -> Steps[Claimed]:
             case Phase.RELEASING:
                 yield from finish(record)
             case Phase.PENDING:
-                secured = yield from _secure(record, member, wanted, untried)
+                secured = yield from _secure(record, member, wanted, untried, choose)
                 if secured is not None:
                     claimed = yield from _bind(*secured, wanted, consumer)
         if claimed is not None:
@@ -133,9 +134,9 @@ def claim(wanted: Wanted, begin: Begin = _begin) -> Steps[Claimed]:
     raise AssertionError
 
 
-def _candidate(wanted: Wanted) -> Steps[Member | None]:
+def _candidate(wanted: Wanted, choose: Choose) -> Steps[Member | None]:
     """C1: choose a member for a claim that is not there; None: look at its record again."""
-    choice = yield from find(wanted, [])
+    choice = yield from find(wanted, [], choose)
     if choice is None and (yield from _is_absent(wanted.record)):
         raise (yield from refusal(wanted))
     return None if isinstance(choice, Again) else choice
@@ -159,7 +160,7 @@ def _entered(wanted: Wanted, consumer: Consumer, record: Record, room: quotas.Ro
     return True
 
 
-def claim_with_spill(wanted: Wanted, begin: Begin = _begin) -> Steps[Claimed]:
+def claim_with_spill(wanted: Wanted, begin: Begin = _begin, choose: Choose = next_to_take) -> Steps[Claimed]:
     """Find a place in the accounts of this tenant's slot, or take one more account when all are full.
 
     Raises as `claim`, but LimitReached.
@@ -171,7 +172,7 @@ def claim_with_spill(wanted: Wanted, begin: Begin = _begin) -> Steps[Claimed]:
         records = yield from series_of(wanted)  # C0
         here = placed(wanted, records, closed)
         try:
-            return (yield from claim(here, begin))
+            return (yield from claim(here, begin, choose))
         except LimitReached:
             continue  # others came first; look again
         except Withheld as refused:
@@ -187,13 +188,13 @@ def series_of(wanted: Wanted) -> Steps[tuple[Record, ...]]:
     return Census.of((), bodies).records
 
 
-def find(wanted: Wanted, untried: list[JsonObject]) -> Steps[Choice]:
+def find(wanted: Wanted, untried: list[JsonObject], choose: Choose) -> Steps[Choice]:
     """Choose a member to take at the resourceVersion it was listed; None when there is none to take.
 
     untried: members of an earlier answer not tried yet, in order; refilled here. Using an old entry is safe,
     since every use is a CAS, but only a fresh look at all of them may say that there is none.
     """
-    if (member := next_to_take(wanted, untried)) is not None:
+    if (member := choose(wanted, untried)) is not None:
         return member
     partition = wanted.partition
     if partition.shared:
@@ -203,19 +204,19 @@ def find(wanted: Wanted, untried: list[JsonObject]) -> Steps[Choice]:
             return AGAIN
         named = {body["metadata"]["name"]: body for body in bodies}
         untried[:] = [named[member.name] for member in usable]
-        return next_to_take(wanted, untried)
+        return choose(wanted, untried)
     owned, free = members_owned(partition, wanted.owner), members_free(partition)
     own, some = yield from list_side_by_side(owned, free)
     usable = yield from _usable(wanted, own)
     if not usable:
         untried[:] = in_turn(wanted, some)
-        if (member := next_to_take(wanted, untried)) is not None:
+        if (member := choose(wanted, untried)) is not None:
             return member
         # The pages were read in any order; "none" needs the tenant's own first and then all the free.
         usable = yield from _usable(wanted, (yield from list_all(Kind.MEMBER, owned)))
     if not usable:
         untried[:] = in_turn(wanted, (yield from list_all(Kind.MEMBER, free)))
-        return next_to_take(wanted, untried)
+        return choose(wanted, untried)
     return AGAIN if isinstance(usable, Again) else usable[0]
 
 
@@ -293,7 +294,7 @@ def _create(wanted: Wanted, member: Member) -> Steps[Record | None]:
 
 
 def _secure(
-    record: Record, candidate: Member | None, wanted: Wanted, untried: list[JsonObject]
+    record: Record, candidate: Member | None, wanted: Wanted, untried: list[JsonObject], choose: Choose
 ) -> Steps[tuple[Record, Member] | None]:
     """C3, C4, C6: until the member a Pending record names carries it. None: look at the record again."""
     member = candidate
@@ -309,7 +310,7 @@ def _secure(
                 if outcome is Standing.LOOK:
                     member = None
                     continue
-                moved = yield from _move(record, wanted, untried)
+                moved = yield from _move(record, wanted, untried, choose)
                 if moved is None:
                     return None
                 record, member = moved
@@ -349,9 +350,11 @@ def _set_right(record: Record, member: Member | None, namespace: str) -> Steps[S
     return Standing.AGAIN if member.token.record == record.name else Standing.LEAVE
 
 
-def _move(record: Record, wanted: Wanted, untried: list[JsonObject]) -> Steps[tuple[Record, Member] | None]:
+def _move(
+    record: Record, wanted: Wanted, untried: list[JsonObject], choose: Choose
+) -> Steps[tuple[Record, Member] | None]:
     """C6: the record's member is not to be had; try another, or take the record back and say why."""
-    choice = yield from find(wanted, untried)
+    choice = yield from find(wanted, untried, choose)
     if isinstance(choice, Again):
         return None
     if choice is None:

@@ -2,18 +2,22 @@
 
 Selectors are made of validated values only, and select every member that `judge` takes. Requests are spread
 over the free members by a hash of record and member, so that claimers of different tenants rarely try the
-same one, and helpers of one tenant always do.
+same one, and helpers of one tenant do, but for what other claims of their process are about to take.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from components.account_pool.judgement import Judgement, Verdict, judge
 from components.account_pool.keys import INTERNAL, POOL_RECORD, POOL_STATE
 from components.account_pool.model import JsonObject, Member, Partition, Wanted
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
+
+Choose: TypeAlias = Callable[[Wanted, list[JsonObject]], Member | None]
+"""Takes from members in the order of a claim the one that it tries next, and all before it."""
 
 RECORDS = f"{POOL_RECORD}=true"
 MEMBERS = HYPERSCALER_TYPE

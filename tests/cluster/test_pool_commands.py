@@ -1,17 +1,20 @@
 """The genuine command line on a real API server, by users who may claim, clean or operate, and no more.
 
-Each command is a process of its own; the rules of the pool are in force, so the API server has its say.
+The rules of the pool are in force, so the API server has its say. What waits, is stopped or runs beside
+others is a process of its own.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import subprocess
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import chdir
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -26,9 +29,10 @@ from components.account_pool.rows import Verb
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from sandbox.tests.support.cluster import ROOT, client_for
 from tests.support.guarded_pool import MERGE, enforce, refusal
+from tests.support.memory_cluster import credfleet
 from tests.support.memory_pool import KEB
 from tests.support.people import grant
-from tests.support.warm_commands import CREDFLEET, warm
+from tests.support.warm_commands import CREDFLEET
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
 
 SENTINEL: Final = "sentinel-credential-that-must-never-travel"
 SECONDS: Final = 120.0
+SETTINGS: Final = PoolConfigMap(partition_keys=("eu-access",))
 
 
 @dataclass(frozen=True)
@@ -64,12 +69,13 @@ class Place:
     def _environment(self) -> dict[str, str]:
         return {"PATH": os.environ["PATH"], "HOME": str(self.plane.folder), "PYTHONPATH": str(ROOT)}
 
-    def start(self, user: str, *arguments: str, is_forked: bool = False) -> subprocess.Popen[str]:
-        given = (*arguments, "--namespace", self.namespace)
-        words = (*given, "--kubeconfig", str(self.plane.kubeconfig(user)))
-        forked = warm(CREDFLEET, *words, environment=self._environment)
+    def _words(self, user: str, arguments: tuple[str, ...]) -> tuple[str, ...]:
+        where = ("--namespace", self.namespace, "--kubeconfig", str(self.plane.kubeconfig(user)))
+        return (*arguments, *where)
+
+    def start(self, user: str, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            forked if is_forked else [str(CREDFLEET), *words],
+            [str(CREDFLEET), *self._words(user, arguments)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -79,11 +85,11 @@ class Place:
         )
 
     def run(self, user: str, *arguments: str) -> Answer:
-        process = self.start(user, *arguments, is_forked=True)
-        output, errors = process.communicate(timeout=SECONDS)
-        assert "Traceback" not in errors
-        assert SENTINEL not in output + errors
-        return Answer(process.returncode, output, errors)
+        with chdir(self.folder):
+            done = credfleet(*self._words(user, arguments))
+        assert isinstance(done.exception, SystemExit | None)
+        assert SENTINEL not in done.output
+        return Answer(done.exit_code, done.stdout, done.stderr)
 
     def ask(self, user: str, *arguments: str) -> Any:
         answer = self.run(user, *arguments, "--output", "json")
@@ -109,20 +115,48 @@ class Place:
         self.api("ConfigMap").patch(**where, body=left, content_type=MERGE)
         self.api("ConfigMap").delete(**where)
 
+    def empty(self) -> None:
+        """Take away what other tests left: all but the settings."""
+        kept = f"metadata.name!={CONFIG_MAP},metadata.name!=kube-root-ca.crt"
+        for kind in ("Secret", "ConfigMap", "Event"):
+            self.api(kind).delete(namespace=self.namespace, field_selector=kept)
+
+
+@pytest.fixture(scope="module")
+def shared_place(
+    control_plane: ControlPlane, admin: DynamicClient, tmp_path_factory: pytest.TempPathFactory
+) -> Place:
+    """A pool for all who leave its settings as they are; it may be thrown away, so it can be emptied."""
+    namespace = f"test-{secrets.token_hex(5)}"
+    admin.resources.get(api_version="v1", kind="Namespace").create(body={"metadata": {"name": namespace}})
+    folder = tmp_path_factory.mktemp("place")
+    return made_with(SETTINGS, control_plane, admin, namespace, folder, allow_destroy=True)
+
 
 @pytest.fixture
-def place(control_plane: ControlPlane, admin: DynamicClient, namespace: str, tmp_path: Path) -> Place:
-    return made_with(PoolConfigMap(partition_keys=("eu-access",)), control_plane, admin, namespace, tmp_path)
+def place(shared_place: Place, tmp_path: Path) -> Place:
+    shared_place.empty()
+    return replace(shared_place, folder=tmp_path)
+
+
+@pytest.fixture
+def own_place(control_plane: ControlPlane, admin: DynamicClient, namespace: str, tmp_path: Path) -> Place:
+    return made_with(SETTINGS, control_plane, admin, namespace, tmp_path)
 
 
 @pytest.fixture
 def kyma_place(control_plane: ControlPlane, admin: DynamicClient, namespace: str, tmp_path: Path) -> Place:
-    settings = PoolConfigMap(partition_keys=("eu-access",), dialect=KEB)
-    return made_with(settings, control_plane, admin, namespace, tmp_path)
+    return made_with(replace(SETTINGS, dialect=KEB), control_plane, admin, namespace, tmp_path)
 
 
 def made_with(
-    settings: PoolConfigMap, plane: ControlPlane, admin: DynamicClient, namespace: str, folder: Path
+    settings: PoolConfigMap,
+    plane: ControlPlane,
+    admin: DynamicClient,
+    namespace: str,
+    folder: Path,
+    *,
+    allow_destroy: bool = False,
 ) -> Place:
     """Make a pool with its rules in force; `provisioner` may claim, `janitor` clean, `admin` everything."""
     for user, work in (("provisioner", Verb.CLAIM), ("janitor", Verb.CLEAN)):
@@ -134,7 +168,7 @@ def made_with(
     made = Place(namespace, plane, admin, folder)
     body = {"metadata": {"name": CONFIG_MAP}, "data": settings.render()}
     made.api("ConfigMap").create(namespace=namespace, body=body)
-    enforce(admin, namespace, settings)
+    enforce(admin, namespace, settings, allow_destroy=allow_destroy)
     return made
 
 
@@ -262,8 +296,8 @@ def test_an_account_given_up_is_never_handed_out_again(place: Place) -> None:
     assert place.run("provisioner", "pool", "claim", "--type", "aws", "--tenant", "acme").code == 3
 
 
-def test_a_retained_account_is_returned_cleaned_and_claimed_by_another_tenant(place: Place) -> None:
-    settings = PoolConfigMap(partition_keys=("eu-access",), policy=Policy.RETAIN).render()
+def test_a_retained_account_is_returned_cleaned_and_claimed_by_another_tenant(own_place: Place) -> None:
+    place, settings = own_place, replace(SETTINGS, policy=Policy.RETAIN).render()
     place.api("ConfigMap").patch(
         name=CONFIG_MAP, namespace=place.namespace, body={"data": settings}, content_type=MERGE
     )
@@ -311,7 +345,8 @@ def test_consumers_in_processes_of_their_own_fill_accounts_to_their_limit_and_ne
     assert slots == {"0", "0+1", "0+2", None}
 
 
-def test_a_held_pool_gives_no_new_account_and_only_operators_hold_it(place: Place) -> None:
+def test_a_held_pool_gives_no_new_account_and_only_operators_hold_it(own_place: Place) -> None:
+    place = own_place
     for name in ("aws-1", "aws-2"):
         place.add(name)
     taken = claim(place, "acme")
@@ -390,7 +425,8 @@ def test_an_account_adopted_under_the_slot_a_stack_names_is_the_one_its_claim_ge
     assert place.standings() == {"aws-1": "claimed", "aws-2": "free"}
 
 
-def test_a_pool_from_a_backup_is_refused_by_all_until_it_is_recovered(place: Place) -> None:
+def test_a_pool_from_a_backup_is_refused_by_all_until_it_is_recovered(own_place: Place) -> None:
+    place = own_place
     place.add("aws-1")
     claim(place, "acme")
     where = {"name": CONFIG_MAP, "namespace": place.namespace}

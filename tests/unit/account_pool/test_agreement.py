@@ -61,7 +61,7 @@ def outcome(wanted: Wanted, api: PoolApi, hold: str = "") -> Claimed | PoolError
     raise AssertionError(f"no end after {MOST_CALLS} calls")
 
 
-MANY = settings(max_examples=counted(300, 10_000), deadline=None)
+MANY = settings(max_examples=counted(100, 10_000, 300), deadline=None)
 
 
 @MANY

@@ -1,5 +1,7 @@
 """The protocol in small scopes, explored wholly: every order of calls, a crash or a lost answer at each.
 
+`make prove` explores larger ones as well, and two faults where `make test` has one.
+
 The invariants are checked in every state reached (`World.check`), and so is that nobody goes round for
 ever, and that there is an end. What is left there is checked here: a sweep mends it, whatever happened.
 """
@@ -31,9 +33,10 @@ from tests.support.memory_pool import (
     is_free,
     run,
 )
-from tests.support.proving import PROVES
+from tests.support.proving import PROVES, counted
 
 ANY = frozenset({Fault.CRASH, Fault.LOST, Fault.FAILED})
+FEW, TWO = counted(0, 1), counted(1, 2)
 
 A = Claims("a", "h1")
 A_AGAIN = Claims("a", "h2")
@@ -100,11 +103,11 @@ def left_after_a_sweep(explored: Explored) -> list[str]:
 
 FIRST_CLAIMS = {
     "one tenant twice, two members": Scope(2, ((A,), (A_AGAIN,)), faults=1),
-    "two tenants, two members": Scope(2, ((A,), (B,)), faults=2),
+    "two tenants, two members": Scope(2, ((A,), (B,)), faults=TWO),
     "two tenants and a helper, two members": Scope(2, ((A,), (A_AGAIN,), (B,))),
     "two slots of one tenant": Scope(2, ((A,), (A_OTHER_SLOT,)), faults=1),
     "own account and a free one": Scope(1, ((A,), (A_AGAIN,)), own_member, faults=1),
-    "own account and another tenant": Scope(1, ((A,), (B,)), own_member, faults=2),
+    "own account and another tenant": Scope(1, ((A,), (B,)), own_member, faults=TWO),
 }
 
 
@@ -124,7 +127,7 @@ def test_a_tenant_with_an_account_of_its_own_never_takes_one_from_the_pool() -> 
 
 
 def test_two_tenants_on_one_account_are_one_owner_and_one_honest_refusal() -> None:
-    explored = explore(Scope(1, ((A,), (B,)), faults=2).world())
+    explored = explore(Scope(1, ((A,), (B,)), faults=TWO).world())
     for world in explored.ends:
         assert len(of_type(world, Claimed)) == 1
         assert len(of_type(world, Exhausted)) == 1
@@ -149,7 +152,17 @@ LIVES = {
 }
 
 
-LARGE: Final = () if PROVES else ("release against reuse", "shared, one consumer twice")
+LARGE: Final = (
+    ()
+    if PROVES
+    else (
+        "a sweep meanwhile",
+        "release against reuse",
+        "shared, one consumer twice",
+        "two tenants in turn, clean",
+        "two tenants in turn, release",
+    )
+)
 """Worlds that `make prove` explores."""
 
 
@@ -163,7 +176,7 @@ def test_claims_come_and_go_and_a_sweep_mends_what_crashes_left(scope: Scope) ->
 def test_own_accounts_stay_with_their_tenant_whatever_the_policy() -> None:
     for policy in Policy:
         claim = with_policy(A, policy)
-        scope = Scope(0, ((claim, Releases(claim)), (B,)), own_member, faults=1)
+        scope = Scope(0, ((claim, Releases(claim)), (B,)), own_member, faults=FEW)
         for world in explore(scope.world()).ends:
             own = world.server.member("own")
             assert (own.tenant, own.state, own.token) == ("a", None, None)

@@ -88,7 +88,7 @@ SCOPES: Mapping[str, tuple[tuple[Op, ...], ...]] = {
 }
 
 
-FAULTLESS = ("another consumer helps", "one without a quota helps")
+FAULTLESS = ("another consumer helps", "one leaves", "one without a quota helps")
 
 
 @pytest.mark.parametrize("scope", SCOPES)

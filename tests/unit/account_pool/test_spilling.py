@@ -20,6 +20,7 @@ from components.account_pool.pool import Pool
 from components.account_pool.spilling import placed
 from components.errors import Exhausted
 from tests.support.memory_pool import POOL, Claims, Fault, MemoryServer, World, explore
+from tests.support.proving import counted
 
 A = Claims("a", "h1", limit=1, spill=True)
 B = Claims("a", "h2", limit=1, spill=True)
@@ -138,7 +139,7 @@ def test_what_claims_get_is_what_their_outlook_said_and_a_consumer_has_one_place
         assert all(count <= limit for count in used(found).values())
 
 
-@pytest.mark.parametrize("faults", [0, 1])
+@pytest.mark.parametrize("faults", range(counted(1, 2)))
 def test_two_consumers_at_once_never_exceed_a_limit_and_each_has_one_place(faults: int) -> None:
     server = MemoryServer()
     for name in ("m0", "m1"):

@@ -30,7 +30,7 @@ from components.account_pool.model import (
     Wanted,
 )
 from components.account_pool.protocol import Standing
-from components.account_pool.selection import MEMBERS, RECORDS
+from components.account_pool.selection import MEMBERS, RECORDS, Choose
 from components.account_pool.steps import (
     change_member,
     get_member,
@@ -150,9 +150,9 @@ def unhealing(record: Record, member: Member | None, _namespace: str) -> Steps[S
 
 
 def always_move(
-    record: Record, wanted: Wanted, untried: list[JsonObject]
+    record: Record, wanted: Wanted, untried: list[JsonObject], choose: Choose
 ) -> Steps[tuple[Record, Member] | None]:
-    choice = yield from protocol.find(wanted, untried)
+    choice = yield from protocol.find(wanted, untried, choose)
     if not isinstance(choice, Member):
         return None
     moved = yield from replace_record(replace(record.moved_to(choice), attempt=record.attempt % 3 + 1), POOL)
@@ -250,7 +250,7 @@ VARIANTS = {
         lambda: world(1, (A,), (A2,), (STRIP,)), "I9", {"_set_right": unhealing}
     ),
     "a claim moves to the account it names already": Variant(
-        shared_for_one, r"I[19]", {"_move": always_move}
+        shared_for_one, r"I[19]", {"_move": always_move}, is_large=True
     ),
 }
 

@@ -1,0 +1,177 @@
+"""What the claims of one process do for each other: whose turn it is, and which accounts they choose."""
+
+import json
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pytest
+
+from components.account_pool import turns as module
+from components.account_pool.calls import Kind, Page, Result
+from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.keys import MEASURED, SHARED_CAPACITY
+from components.account_pool.model import ClaimRequest, JsonObject, Wanted
+from components.account_pool.pool import Pool
+from components.account_pool.selection import Choose, in_turn, members_free, members_shared
+from components.account_pool.turns import Turns
+from components.labels import SHARED
+from tests.support.memory_pool import AWS, AWS_SHARED, POOL, Claims, MemoryServer
+
+
+class Places:
+    """A semaphore that says who gets one, and remembers what it was asked for."""
+
+    def __init__(self, free: int) -> None:
+        self.free = free
+        self.waited: list[float] = []
+
+    def acquire(self, *, timeout: float) -> bool:
+        self.waited.append(timeout)
+        self.free -= 1
+        return self.free >= 0
+
+    def release(self) -> None:
+        self.free += 1
+
+
+@pytest.fixture
+def places(monkeypatch: pytest.MonkeyPatch) -> list[Places]:
+    made: list[Places] = []
+
+    def make(free: int) -> Places:
+        made.append(Places(free))
+        return made[-1]
+
+    monkeypatch.setattr(module, "Semaphore", make)
+    return made
+
+
+def test_who_waited_in_vain_for_a_turn_goes_on_and_gives_none_back(places: list[Places]) -> None:
+    turns = Turns(1, 7)
+    with turns.taken(), turns.taken():
+        assert places[0].waited == [7, 7]
+        assert places[0].free == -1
+    assert places[0].free == 0
+
+
+def test_a_turn_is_given_back_by_who_fails(places: list[Places]) -> None:
+    turns = Turns(1, 7)
+    with pytest.raises(ValueError, match="failed"), turns.taken():
+        raise ValueError("failed")
+    assert places[0].free == 1
+
+
+def test_a_claim_makes_its_calls_in_its_turn(places: list[Places]) -> None:
+    seen: set[int] = set()
+
+    class Watching(MemoryServer):
+        def get(self, kind: Kind, name: str) -> Result:
+            seen.add(all_places - places[0].free)
+            return super().get(kind, name)
+
+    server = Watching()
+    server.add_member("m0")
+    pool = Pool(server, POOL, PoolConfigMap())
+    all_places = places[0].free
+    pool.claim(ClaimRequest("a", "aws"))
+    pool.claim(ClaimRequest("a", "aws"))
+    assert (seen, places[0].free) == ({1}, all_places)
+
+
+def free_accounts(count: int) -> list[JsonObject]:
+    server = MemoryServer()
+    for number in range(count):
+        server.add_member(f"m{number:02}")
+    page = server.list(Kind.MEMBER, members_free(AWS), "", 500)
+    assert isinstance(page, Page)
+    return list(page.items)
+
+
+def chosen(choose: Choose, wanted: Wanted, bodies: list[JsonObject]) -> str | None:
+    member = choose(wanted, in_turn(wanted, bodies))
+    return member and member.name
+
+
+def test_claims_at_once_choose_different_accounts_while_there_are_some() -> None:
+    turns, bodies = Turns(20, 0), free_accounts(20)
+    with ExitStack() as running:
+        names = [
+            chosen(running.enter_context(turns.taken()), Claims(f"t{number}", "h").wanted, bodies)
+            for number in range(20)
+        ]
+    assert sorted(filter(None, names)) == [body["metadata"]["name"] for body in bodies]
+
+
+def test_an_account_that_another_claim_is_about_to_take_is_tried_when_there_is_no_other() -> None:
+    turns, bodies = Turns(2, 0), free_accounts(1)
+    with turns.taken() as first, turns.taken() as second:
+        assert chosen(first, Claims("a", "h").wanted, bodies) == "m00"
+        assert chosen(second, Claims("b", "h").wanted, bodies) == "m00"
+
+
+def test_holders_of_one_claim_choose_the_same_account() -> None:
+    turns, bodies = Turns(2, 0), free_accounts(20)
+    with turns.taken() as first, turns.taken() as second:
+        names = {
+            chosen(first, Claims("a", "h1").wanted, bodies),
+            chosen(second, Claims("a", "h2").wanted, bodies),
+        }
+    assert len(names) == 1
+
+
+def test_what_a_claim_chose_is_nobodys_once_it_has_ended_or_chosen_again() -> None:
+    turns, bodies = Turns(2, 0), free_accounts(20)
+    a, b = Claims("a", "h").wanted, Claims("b", "h").wanted
+    [for_b] = in_turn(b, bodies)[:1]
+    with turns.taken() as first, turns.taken() as second:
+        chosen(first, a, [for_b])
+        assert chosen(second, b, bodies) != for_b["metadata"]["name"]
+        chosen(first, a, [body for body in bodies if body is not for_b])
+        assert chosen(second, b, bodies) == for_b["metadata"]["name"]
+    with turns.taken() as first:
+        chosen(first, a, [for_b])
+    with turns.taken() as second:
+        assert chosen(second, b, bodies) == for_b["metadata"]["name"]
+
+
+def test_the_least_used_shared_account_comes_first_whoever_is_about_to_use_it() -> None:
+    server = MemoryServer()
+    for name in ("m0", "m1"):
+        server.add_member(name, {SHARED: "true"}, {SHARED_CAPACITY: "9"})
+    page = server.list(Kind.MEMBER, members_shared(AWS_SHARED), "", 500)
+    assert isinstance(page, Page)
+    turns = Turns(2, 0)
+    with turns.taken() as first, turns.taken() as second:
+        for choose, tenant in ((first, "a"), (second, "b")):
+            member = choose(replace(Claims(tenant, "h").wanted, partition=AWS_SHARED), list(page.items))
+            assert member is not None
+            assert member.name == "m0"
+
+
+class Between(MemoryServer):
+    """Where another claim of the process is made just before the first account is taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.then: list[Callable[[], object]] = []
+
+    def patch(self, kind: Kind, name: str, body: JsonObject) -> Result:
+        if self.then:
+            self.then.pop()()
+        return super().patch(kind, name, body)
+
+
+def test_claims_of_a_process_lose_no_race_to_each_other() -> None:
+    server, bodies = Between(), free_accounts(2)
+    for body in bodies:
+        server.add_member(body["metadata"]["name"])
+    pool = Pool(server, POOL, PoolConfigMap())
+    rivals = [ClaimRequest(f"t{number}", "aws") for number in range(9)]
+    firsts = [in_turn(request.placed(POOL, []), bodies)[0]["metadata"]["name"] for request in rivals]
+    one, other, *_ = (request for request, first in zip(rivals, firsts, strict=True) if first == firsts[0])
+    server.then.append(lambda: pool.claim(other))
+    assert pool.claim(one).secret_name == firsts[0]
+    assert pool.flush(10)
+    told = [json.loads(body["metadata"]["annotations"][MEASURED]) for body in server.events]
+    assert [each["conflicts"] for each in told] == [0, 0]
