@@ -29,6 +29,8 @@ from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRef
 from components.account_pool.admission import admission_manifests
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.declared import Declaration, DeclaredMember
+from components.account_pool.member_data import OWNER
+from components.account_pool.member_secret import MemberSecret
 from components.account_pool.model import ClaimRequest, tenant_label
 from components.account_pool.provider import AccountClaim, AccountClaimArgs
 from components.account_pool.quotas import quota_data, quota_labels, quota_name
@@ -38,6 +40,9 @@ from components.account_pool.rows import Verb
 from components.account_pool.seal import PoolSeal, PoolSealArgs
 from components.account_pool.skipping import in_words
 from components.dynamic import SECRET
+from components.projection.model import HANDED_OVER
+from components.projection.provider import MarkedArgs, source_inputs
+from components.projection.sources import Source
 from components.waiting import unless
 
 _REPLACES: Final = (
@@ -100,7 +105,8 @@ def _rules(rights: Sequence[Right]) -> Sequence[PolicyRuleArgs]:
 class AccountPoolArgs:
     """A pool: its namespace, what it says about itself, its members by Secret name, and its people.
 
-    data: of each member's Secret, key → base64, secret. claims: what this stack asks of it, for the forecast.
+    data: of each member's Secret, key → base64, secret; elsewhere: where it is that the program does not
+    know. claims: what this stack asks of it, for the forecast.
     allow_destroy: dirty members may go uncleaned. admission_policy: the API server itself keeps the rules of
     claims; needed by bringers: tenant → who may bring accounts of its own. protect: Pulumi deletes neither
     the namespace nor a member until that is taken back.
@@ -112,6 +118,7 @@ class AccountPoolArgs:
     data: Mapping[str, pulumi.Input[Mapping[str, str]]] = field(
         default_factory=dict[str, pulumi.Input[Mapping[str, str]]], metadata=SECRET
     )
+    elsewhere: Mapping[str, Source] = field(default_factory=dict[str, Source])
     claims: Sequence[ClaimRequest] = ()
     allow_destroy: bool = False
     admission_policy: bool = False
@@ -145,7 +152,8 @@ class AccountPool(pulumi.ComponentResource):
         self.namespace = namespace.metadata.name
         settings = self._declare_settings(args.settings)
         kept = pulumi.ResourceOptions(parent=self, protect=args.protect)
-        secrets = [self._declare_member(member, args, kept) for member in args.members]
+        members = [self._declare_member(member, args, kept) for member in args.members]
+        secrets = [secret for _, secret in members]
         grants = [
             *self._grant("claimer", args.claimers, RIGHTS[Verb.CLAIM]),
             *self._grant("cleaner", args.cleaners, RIGHTS[Verb.CLEAN]),
@@ -160,7 +168,7 @@ class AccountPool(pulumi.ComponentResource):
             PoolSealArgs(namespace=self.namespace, allow_destroy=args.allow_destroy),
             pulumi.ResourceOptions(parent=self, depends_on=[settings, *secrets, *grants, *guards]),
         )
-        self.members = pulumi.Output.all(*(secret.metadata.name for secret in secrets))
+        self.members = pulumi.Output.all(*(member for member, _ in members))
         self.register_outputs({"namespace": self.namespace, "members": self.members})
 
     def _keep_roster(self, args: AccountPoolArgs) -> PoolRoster:
@@ -199,20 +207,36 @@ class AccountPool(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(parent=self, depends_on=quotas or None),
         )
 
-    def _declare_member(self, member: str, args: AccountPoolArgs, opts: pulumi.ResourceOptions) -> Secret:
+    def _declare_member(
+        self, member: str, args: AccountPoolArgs, opts: pulumi.ResourceOptions
+    ) -> tuple[pulumi.Output[str], pulumi.Resource]:
+        """Declare the Secret of an account; one that is handed over stays when it is declared no more."""
         shown = args.members[member].as_member(member)
-        return Secret(
+        labels, annotations = args.settings.dialect.labels(shown.labels), shown.annotations
+        if (source := args.elsewhere.get(member)) is not None:
+            given = MarkedArgs(
+                namespace=self.namespace,
+                target_name=member,
+                owner=OWNER,
+                sources=source_inputs([source]),
+                recipe={},
+                labels=labels,
+                annotations=annotations,
+            )
+            made = MemberSecret(f"{self._name}-{member}-elsewhere", given, opts)
+            return made.target_name, made
+        secret = Secret(
             f"{self._name}-{member}",
             metadata=ObjectMetaArgs(
-                name=member,
-                namespace=self.namespace,
-                labels=args.settings.dialect.labels(shown.labels),
-                annotations=shown.annotations,
+                name=member, namespace=self.namespace, labels=labels, annotations=annotations
             ),
             type="Opaque",
             data=args.data[member],
-            opts=opts,
+            opts=pulumi.ResourceOptions.merge(
+                opts, pulumi.ResourceOptions(retain_on_delete=HANDED_OVER in annotations or None)
+            ),
         )
+        return secret.metadata.name, secret
 
     def _guard(self, args: AccountPoolArgs) -> Sequence[pulumi.Resource]:
         """Let the API server refuse what would break a claim, whoever tries it."""

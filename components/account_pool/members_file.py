@@ -1,8 +1,8 @@
 """Members in CSV: `name,type,accountId` and one column per partition key.
 
-A row that says `credentialsFrom` too is declared as an entry of `members` would be; it names an entry of
-credentials, so no credential lies in the file. Any other is of an account that exists already: it is checked
-and never declared, so ten thousand of them are fine.
+A row that says its credential too is declared as an entry of `members` would be: by `credentialsFrom`, an
+entry of credentials, or by `secret` or `gcpSecret`, where it is; so no credential lies in the file. Any other
+is of an account that exists already: it is checked and never declared, so ten thousand of them are fine.
 """
 
 from __future__ import annotations
@@ -24,12 +24,18 @@ from components.account_pool.settings import Partition
 from components.errors import Problem
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE
 from components.naming import config_path
+from components.projection.settings import CredentialFrom
 from components.settings.document import explain, misspelt
 from components.settings.noun import Noun
 from components.settings.words import ObjectName, PoolType, Text
 
 _COLUMNS: Final = ("name", "type", "accountId")
-_DECLARES: Final = "credentialsFrom"
+_DECLARES: Final[Mapping[str, str]] = {
+    "credentialsFrom": "entry",
+    "secret": "secret",
+    "gcpSecret": "gcpSecret",
+}
+"""Column → what of `credentialsFrom` it says."""
 _PLACE: Final = config_path("accountPool", "membersFrom")
 _SEPARATORS: Final = {";": "';'", "\t": "tabs", "|": "'|'"}
 _KEYS: Final = {"type": f"label {HYPERSCALER_TYPE}", "accountId": f"annotation {ACCOUNT_ID}"}
@@ -47,13 +53,14 @@ class ExistingMember(Noun):
     type: PoolType
     account_id: Text
     partition: Partition
-    credentials_from: Text | None = None
+    credentials_from: CredentialFrom = None
 
     @property
     def entry(self) -> dict[str, Any]:
         """Return what it would be as an entry of `members`."""
-        said = {"type": self.type, "accountId": self.account_id, _DECLARES: self.credentials_from}
-        return {**said, "partition": dict(self.partition)}
+        return self.model_dump(
+            include={"type", "account_id", "partition", "credentials_from"}, by_alias=True, exclude_none=True
+        )
 
     def declared(self, shared_capacity: int | None = None) -> DeclaredMember:
         """Return it as a declared one would be; shared_capacity: where it is shared, which no row says."""
@@ -106,7 +113,7 @@ def read_members_file(
         at = (shown(path), line, 1)
         return (), (Problem(f"{path.name}:{line}", cause, "save the file in UTF-8", at),)
     rows = csv.DictReader(io.StringIO(text, newline=""), restkey="", restval="", strict=True)
-    reading = _Reading(path, text.splitlines(), partition_keys or (), (_DECLARES,) if declares else ())
+    reading = _Reading(path, text.splitlines(), partition_keys or (), _DECLARES if declares else {})
     last = 0
     try:
         columns = rows.fieldnames or ()
@@ -161,7 +168,7 @@ class _Reading:
     path: Path
     lines: Sequence[str]
     partition_keys: Sequence[str]
-    further: Sequence[str]
+    further: Mapping[str, str]
     members: list[ExistingMember] = field(default_factory=list[ExistingMember])
     problems: list[Problem] = field(default_factory=list[Problem])
     too_long: bool = False
@@ -205,8 +212,9 @@ class _Reading:
             cause = f"only one of its fields says something, and a row has {', '.join(_COLUMNS)}"
             self.problem(line, "", cause, "complete it, or remove it; a CSV file has no comments")
             return
-        given = {column: row[column] for column in _COLUMNS}
-        given |= {column: row[column] for column in self.further if row.get(column)}
+        given: dict[str, Any] = {column: row[column] for column in _COLUMNS}
+        named = {what: row[column] for column, what in self.further.items() if row.get(column)}
+        given |= {"credentialsFrom": named} if named else {}
         partition = {key: row[key] for key in self.partition_keys if row.get(key)}
         place = f"{self.path.name}:{line}"
         try:

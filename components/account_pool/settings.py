@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -11,11 +12,13 @@ from components.account_pool import consumers
 from components.account_pool.declared import DeclaredMember
 from components.account_pool.dialect import NAMED, Dialect
 from components.account_pool.keys import INTERNAL, POOL_STATE
+from components.account_pool.member_data import OWNER
 from components.account_pool.model import ClaimRequest, Policy
 from components.account_pool.rules import ANY, PLANS, Fault, Pool, Request, Ruleset, read_rules
 from components.labels import EU_ACCESS, HYPERSCALER_TYPE, HYPERSCALERS, SHARED, TENANT_NAME
 from components.naming import config_path, is_namespace, is_object_name
-from components.projection.settings import Delivery
+from components.projection.model import HANDED_OVER
+from components.projection.settings import CredentialGiven, CredentialSource, Delivery
 from components.settings.noun import Noun
 from components.settings.section import Written
 from components.settings.words import (
@@ -127,7 +130,13 @@ class Member(Noun):
 
     type: PoolType = Field(description="Type of the account: label hyperscaler-type.")
     account_id: Text = Field(description="Id of the account at its cloud; no two members have the same.")
-    credentials_from: Text = Field(description="Name of an entry of credentials: a JSON object of texts.")
+    credentials_from: CredentialGiven = Field(
+        description="A JSON object of texts: name of an entry of credentials, or where it is."
+    )
+    hand_over: Flag = Field(
+        default=False,
+        description="Whether its Secret stays when the entry goes, for a reference to take.",
+    )
     tenant: Name | None = Field(default=None, description="Its tenant, for a bring-your-own account.")
     partition: Partition = Field(default={}, description="Values of the pool's partition keys.")
     shared_capacity: Positive | None = Field(
@@ -141,12 +150,14 @@ class Member(Noun):
     def _is_shared_or_somebodys(self) -> Self:
         if self.shared_capacity is not None and (self.tenant is not None or self.internal):
             raise unfit("a shared account has no owner and is not kept back", "leave tenant and internal out")
+        if self.hand_over and self.credentials_from.entry is None:
+            raise unfit("only the Secret of an entry of credentials is handed over", "leave handOver out")
         return self
 
     @property
     def declared(self) -> DeclaredMember:
         """The member without its data."""
-        return DeclaredMember.of(
+        member = DeclaredMember.of(
             self.type,
             self.account_id,
             tenant=self.tenant,
@@ -154,6 +165,8 @@ class Member(Noun):
             shared_capacity=self.shared_capacity,
             internal=self.internal,
         )
+        left = {HANDED_OVER: OWNER} if self.hand_over else {}
+        return replace(member, annotations={**member.annotations, **left})
 
 
 class Labels(Noun):
@@ -350,3 +363,8 @@ class AccountPool(Noun):
         """Yield the Secrets of the members."""
         for name in self.members:
             yield self.namespace, name, config_path("accountPool", "members", name)
+
+    def sources(self) -> Iterator[tuple[str, CredentialSource]]:
+        """Yield where the credentials of the members are."""
+        for name, member in self.members.items():
+            yield config_path("accountPool", "members", name, "credentialsFrom"), member.credentials_from

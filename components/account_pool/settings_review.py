@@ -13,6 +13,7 @@ from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.consumers import is_within
 from components.account_pool.declared import DeclaredMember
 from components.account_pool.judgement import judge
+from components.account_pool.member_data import data_fault
 from components.account_pool.members_file import ExistingMember
 from components.account_pool.model import Partition, tenant_label
 from components.account_pool.rules import Fault, Pool, Ruleset
@@ -20,7 +21,7 @@ from components.account_pool.settings import AccountPool, Member, Slot
 from components.credentials import Credentials
 from components.errors import Problem
 from components.labels import EU_ACCESS, hyperscaler_of
-from components.naming import config_path, is_data_key
+from components.naming import config_path
 from components.settings.document import nearest
 from components.settings.section import Dangling, Problems, Surroundings
 
@@ -257,34 +258,21 @@ def _review_member(name: str, member: Member, stated: Stated, around: Surroundin
     for key in member.partition if around.whole("accountPool.partitionKeys") else ():
         if key not in stated.partition_keys:
             yield _unknown_partition(f"{place}.partition", key, stated.partition_keys)
-    yield from around.review_credential(f"{place}.credentialsFrom", member.credentials_from)
-    known = member.credentials_from in around.credentials.names
-    if known and (fault := credential_fault(member.credentials_from, around.credentials)) is not None:
-        yield Problem(f"{place}.credentialsFrom", *fault)
+    place, source = f"{place}.credentialsFrom", member.credentials_from
+    if source.account is not None or (source.in_secret and source.in_secret[0] == around.pool):
+        cause = "what another account of the pool is opened with opens no second one"
+        yield Problem(place, cause, "name an entry of credentials, a Secret elsewhere, or a gcpSecret")
+        return
+    yield from around.review_source(place, source, str(around.pool))
+    known = source.entry is not None and source.entry in around.credentials.names
+    if known and (fault := credential_fault(str(source.entry), around.credentials)) is not None:
+        yield Problem(place, *fault)
 
 
 def credential_fault(name: str, credentials: Credentials) -> tuple[str, str] | None:
     """Return why a credential cannot be the data of a member's Secret, and the mend."""
     shape = credentials.shape(name)
-    if shape is None:
-        return None
-    if not shape.fields:
-        return (
-            f"credential {name} is no JSON object with fields, which become the keys of the account's Secret",
-            'give it as JSON text such as {"clientID": "…", "clientSecret": "…"}',
-        )
-    if shape.unfit:
-        return (
-            f"of credential {name}, {', '.join(shape.unfit)} is given twice or is no text",
-            "give each field once, as text; a nested object as JSON text in quotes",
-        )
-    strange = [field for field in shape.fields if not is_data_key(field)]
-    if strange:
-        return (
-            f"of credential {name}, {', '.join(strange)} cannot be a key of a Secret",
-            "name fields with letters, digits, '-', '_' and '.'",
-        )
-    return None
+    return None if shape is None else data_fault(f"credential {name}", shape)
 
 
 def review_identities(members: Mapping[str, Member], existing: Sequence[ExistingMember]) -> Problems:

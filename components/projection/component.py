@@ -20,7 +20,7 @@ from components.http_answers import Answer
 from components.projection.foresight import digests
 from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import path_of
-from components.projection.model import SecretRef, is_of_others
+from components.projection.model import SecretRef, is_composed, is_of_others
 from components.projection.provider import SecretProjection, SecretProjectionArgs
 from components.waiting import unless
 
@@ -139,7 +139,14 @@ async def _refuse(cluster: ClusterTarget, mends: Mapping[str, str], args: pulumi
     if not (isinstance(namespace, str) and isinstance(name, str)):
         return
     ref = SecretRef(namespace, name)
-    if await asyncio.to_thread(_is_of_others, cluster, ref):
+    found = await asyncio.to_thread(_found, cluster, ref)
+    if found and is_composed(found):  # imported, it would be deleted with the reference that wrote it
+        raise pulumi.RunError(
+            f"Secret {ref} is written of what a reference names, so no entry overwrites it\n"
+            "→ keep the reference; or end what reads the Secret, take it out of the configuration, update, "
+            "and declare it anew"
+        )
+    if found and is_of_others(found):
         mend = mends.get(name, "delete it if nobody reads it, or take another name")
         raise pulumi.RunError(
             f"Secret {ref} exists, and no stack has written it, so it is not overwritten\n"
@@ -147,10 +154,10 @@ async def _refuse(cluster: ClusterTarget, mends: Mapping[str, str], args: pulumi
         )
 
 
-def _is_of_others(cluster: ClusterTarget, ref: SecretRef) -> bool:
-    """Whether others wrote a Secret; in a cluster that cannot be seen, the API server says it."""
+def _found(cluster: ClusterTarget, ref: SecretRef) -> dict[str, Any] | None:
+    """Return a Secret that is there; None also in a cluster that cannot be seen."""
     try:
         reply = connect(cluster).call("GET", path_of(ref))
     except (CredfleetError, NoReply):
-        return False
-    return reply.answer is Answer.DONE and is_of_others(reply.body)
+        return None
+    return reply.body if reply.answer is Answer.DONE else None

@@ -119,11 +119,14 @@ def is_handed_over(target: JsonObject | None, owner: str) -> bool:
 
 
 def is_of_others(secret: JsonObject) -> bool:
-    """Whether a declared Secret would overwrite another: of a chart, of a person, or of a composition."""
-    metadata = secret.get("metadata", {})
-    entries = metadata.get("managedFields") or []
-    ours = any(str(entry.get("manager")).startswith(_OURS) for entry in entries)
-    return not ours or COMPOSED in (metadata.get("annotations") or {})
+    """Whether a declared Secret would overwrite another: of a chart, or of a person."""
+    entries = secret.get("metadata", {}).get("managedFields") or []
+    return not any(str(entry.get("manager")).startswith(_OURS) for entry in entries)
+
+
+def is_composed(secret: JsonObject) -> bool:
+    """Whether a Secret is made of what is elsewhere."""
+    return COMPOSED in (secret.get("metadata", {}).get("annotations") or {})
 
 
 def data_of(secret: JsonObject) -> Mapping[str, str]:

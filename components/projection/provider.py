@@ -8,7 +8,7 @@ the state of stacks; they never move. Import-pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -26,10 +26,11 @@ from components.dynamic import (
     misnamed,
     tell,
 )
-from components.errors import CredfleetError
+from components.errors import CredfleetError, ProjectionError
 from components.projection.foresight import differs
 from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import open_projector, open_secrets
+from components.projection.marks import applied, is_marked, marked
 from components.projection.model import Projection, SecretRef, is_handed_over
 from components.projection.projector import Projector, Secrets
 from components.projection.sources import Composition, Source
@@ -218,19 +219,70 @@ class CompositionShell(FollowingShell):
         return Projector(secrets).is_current(wanted, digest)
 
     def _contents(self, secrets: Secrets, props: Properties) -> Sequence[bytes]:
-        return [
-            each.payload(self._manager)
-            if (ref := each.ref) is None
-            else each.content(secrets.get(ref), props["namespace"])
-            for each in _sources(props)
-        ]
-
-    def _manager(self, location: str | None) -> SecretManager:
-        return open_secret_manager(SecretManagerTarget.configured(self.configured).at(location))
+        return [content_of(each, props["namespace"], secrets, self.configured) for each in _sources(props)]
 
     def _composed(self, contents: Sequence[bytes], props: Properties) -> Composition:
         places = [str(each["place"]) for each in props["sources"]]
         return _target(props, *self.made(props["recipe"], contents, places))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedArgs(CompositionArgs):
+    """A Secret that others mark as well. labels, annotations: those that are the stack's to say."""
+
+    annotations: Input[Mapping[str, Input[str]]] = field(default_factory=dict[str, Input[str]])
+
+
+class MarkedShell(CompositionShell):
+    """Writes a Secret that is made of others, and keeps its marks as they are declared."""
+
+    args = MarkedArgs
+
+    def make(self, props: Properties) -> Properties:
+        """Write the Secret; of one that is handed over, marks that were declared go, others stay."""
+        found = open_secrets(self.cluster).get(SecretRef(props["namespace"], props["targetName"]))
+        declared = found if is_handed_over(found, props["owner"]) else None
+        return self._written({} if declared is None else applied(declared), props)
+
+    def change(self, _id: str, olds: Properties, news: Properties) -> Properties:
+        """Write the Secret anew, and the marks that are others now."""
+        return self._written(olds, news)
+
+    def is_current(self, props: Properties, digest: str) -> bool:
+        """Whether the Secret is what its sources make of it now, and is marked as it is declared."""
+        found = open_secrets(self.cluster).get(SecretRef(props["namespace"], props["targetName"]))
+        return found is not None and is_marked(found, props) and super().is_current(props, digest)
+
+    def _written(self, before: Properties, props: Properties) -> Properties:
+        secrets, ref = open_secrets(self.cluster), SecretRef(props["namespace"], props["targetName"])
+        if (found := secrets.get(ref)) is not None:
+            marked(found, before, props)
+        outputs = super().make(props)
+        written = secrets.get(ref)
+        wanted = written and marked(written, before, props)
+        if wanted and wanted != written and secrets.replace(wanted) is None:
+            raise ProjectionError(
+                code="contended",
+                place=ref.place,
+                cause="others changed it while it was written",
+                mend="run again",
+            )
+        return outputs
+
+
+def content_of(
+    source: Source, reader: str, secrets: Secrets, configured: Callable[[str], str | None]
+) -> bytes:
+    """Return what a source holds for a namespace that reads it; raises CredfleetError with its place.
+
+    configured: reads the stack's configuration, by which Secret Manager is known.
+    """
+
+    def manager(location: str | None) -> SecretManager:
+        return open_secret_manager(SecretManagerTarget.configured(configured).at(location))
+
+    ref = source.ref
+    return source.payload(manager) if ref is None else source.content(secrets.get(ref), reader)
 
 
 def _failures(inputs: Properties) -> Iterator[CheckFailure]:
@@ -279,4 +331,5 @@ def _target(
         type=type_,
         content=content or {},
         labels=props["labels"],
+        annotations=props.get("annotations") or {},
     )

@@ -111,6 +111,11 @@ class CredentialSource(Noun):
         return Source(namespace, name, place, key)
 
     @property
+    def named(self) -> str:
+        """What it names, wherever that is."""
+        return self.entry or self.secret or self.account or self.gcp_secret or ""
+
+    @property
     def in_secret(self) -> tuple[str, str, str | None] | None:
         """Namespace, name and key of the Secret it names itself; a key is None for all of them."""
         if self.secret is None:
@@ -123,7 +128,12 @@ def _as_source(given: object) -> object:
     return {"entry": given} if isinstance(given, str) else given
 
 
+CredentialGiven: TypeAlias = Annotated[
+    CredentialSource, BeforeValidator(_as_source, json_schema_input_type=CredentialSource | str)
+]
+"""A credential; a text is the name of an entry."""
+
 CredentialFrom: TypeAlias = Annotated[
     CredentialSource | None, BeforeValidator(_as_source, json_schema_input_type=CredentialSource | str | None)
 ]
-"""A credential that may be absent; a text is the name of an entry."""
+"""A credential that may be absent."""

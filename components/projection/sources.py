@@ -142,6 +142,7 @@ class Composition:
     type: str = "Opaque"
     content: Mapping[str, bytes] = field(default_factory=dict[str, bytes], repr=False)
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    annotations: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def source(self) -> SecretRef | None:
@@ -160,6 +161,7 @@ class Composition:
             "namespace": self.target.namespace,
             "labels": dict(self.labels),
             "annotations": {
+                **self.annotations,
                 PROJECTED_BY: self.owner,
                 PROJECTED_FROM: str(self.origin),
                 COMPOSED: "true",
@@ -186,6 +188,6 @@ class Composition:
             place=self.target.place,
             cause="it exists, and no reference to another Secret made it, so it is not overwritten",
             mend="delete it if nobody needs it; if this stack wrote it of an entry of credentials, take the"
-            " entry it is of out, run an update, and put it back with the reference; a service is handed over"
-            " without a gap by handOver: true beside its entry, and an update before",
+            " entry it is of out, run an update, and put it back with the reference; without a gap it goes by"
+            " handOver: true beside the entry, and an update before",
         )

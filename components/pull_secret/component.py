@@ -23,26 +23,30 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.credentials import Credentials
 from components.labels import PREFIX
+from components.projection.model import HANDED_OVER
+from components.projection.provider import MarkedArgs
+from components.projection.sources import Source
 from components.pull_secret import skipping
 from components.pull_secret.existing import Existing
 from components.pull_secret.model import Cluster
 from components.pull_secret.preconditions import Decision, decide
 from components.pull_secret.provider import (
+    PullSecretCopy,
     PullSecretRetention,
     PullSecretRetentionArgs,
     PullSecretStatus,
     PullSecretStatusArgs,
     PullSecretVerification,
     PullSecretVerificationArgs,
+    PullSecretVersion,
+    PullSecretVersionArgs,
 )
 from components.pull_secret.replication import locations_of, misplaced, replication_in, replication_of
 from components.pull_secret.retention import Retention
 from components.pull_secret.settings import HyperFleetApi, PullSecretsSection
 from components.pull_secret.status import Condition, of_skipped, of_verified
-from components.pull_secret.verification import KEY, STORED_AS, digest_of
+from components.pull_secret.verification import KEY, STORED_AS, TYPE, digest_of
 from components.secret_manager import secret_name
-
-TYPE: Final = "kubernetes.io/dockerconfigjson"
 
 _GENERATION: Final = "hyperfleet.io/generation"
 _VERIFIED_AT: Final = f"{PREFIX}verified-at"
@@ -144,7 +148,6 @@ class PullSecret(pulumi.ComponentResource):
         credential = args.cluster.pull_secret
         if credential is None or args.project is None:
             raise TypeError(f"the decision lets cluster {args.cluster.id} through without its pull secret")
-        text = args.credentials.secret(credential, bytes.decode)
         existing = self._existing(args.project)
         gone = self._where_gone(existing)
         entry, namespace = self._entry(args.project, existing, gone), self._namespace()
@@ -159,21 +162,15 @@ class PullSecret(pulumi.ComponentResource):
                 member=grant.member,
                 opts=pulumi.ResourceOptions(parent=self, replace_with=gone, delete_before_replace=True),
             )
-        version = secretmanager.SecretVersion(
-            f"{self._name}-version",
-            secret=entry.id,
-            secret_data=text,
-            deletion_policy="ABANDON",
-            opts=pulumi.ResourceOptions(parent=self, replace_with=self._first),
-        )
+        number, digest = self._kept_version(entry, credential)
         verification = PullSecretVerification(
             f"{self._name}-verification",
             PullSecretVerificationArgs(
                 project=entry.project,
                 secret_id=entry.secret_id,
-                version=version.version,
+                version=number,
                 owner=args.owner,
-                digest=args.credentials.secret(credential, partial(digest_of, args.owner)),
+                digest=digest,
                 namespace=namespace,
                 secret_name=section.place_of(args.cluster.id)[1],
             ),
@@ -191,7 +188,7 @@ class PullSecret(pulumi.ComponentResource):
             ),
             child,
         )
-        secret = self._cluster_secret(text, namespace, verification, retention)
+        secret, where = self._cluster_secret(credential, namespace, verification, retention)
         conditions = pulumi.Output.all(verification.version, verification.overtaken).apply(
             lambda stood: of_verified(int(stood[0]), stood[1])
         )
@@ -212,8 +209,7 @@ class PullSecret(pulumi.ComponentResource):
             secretId=entry.secret_id,
             project=entry.project,
             version=verification.version,
-            namespace=secret.metadata.namespace,
-            secretName=secret.metadata.name,
+            **where,
             verifiedAt=verification.verified_at,
         )
 
@@ -271,33 +267,87 @@ class PullSecret(pulumi.ComponentResource):
 
         return found.apply(exact)
 
+    def _kept_version(
+        self, entry: secretmanager.Secret, credential: str
+    ) -> tuple[pulumi.Input[str], pulumi.Input[str]]:
+        """Declare the version, and return its number and the digest of what it holds."""
+        args, section = self._args, self._section
+        opts = pulumi.ResourceOptions(parent=self, replace_with=self._first)
+        if (source := section.elsewhere(args.cluster.id)) is None:
+            version = secretmanager.SecretVersion(
+                f"{self._name}-version",
+                secret=entry.id,
+                secret_data=args.credentials.secret(credential, bytes.decode),
+                deletion_policy="ABANDON",
+                opts=opts,
+            )
+            return version.version, args.credentials.secret(credential, partial(digest_of, args.owner))
+        added = PullSecretVersion(
+            f"{self._name}-added",
+            PullSecretVersionArgs(
+                project=entry.project,
+                secret_id=entry.secret_id,
+                owner=args.owner,
+                namespace=args.namespace,
+                source=source.properties,
+                strict=section.strict,
+            ),
+            pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(additional_secret_outputs=["digest"])),
+        )
+        return added.version, added.digest
+
     def _cluster_secret(
         self,
-        text: pulumi.Output[str],
+        credential: str,
         namespace: pulumi.Input[str],
         verification: PullSecretVerification,
         retention: PullSecretRetention,
-    ) -> Secret:
-        """Declare the Secret the cluster pulls with; it goes before what it was made from."""
-        args = self._args
-        return Secret(
+    ) -> tuple[pulumi.Resource, Mapping[str, pulumi.Output[str]]]:
+        """Declare the Secret the cluster pulls with, and say where; it goes before what it was made from."""
+        args, cluster = self._args, self._args.cluster
+        name = self._section.place_of(cluster.id)[1]
+        left = self._section.clusters[cluster.id].hand_over
+        labels = {"managed-by": "hyperfleet", "cluster-id": cluster.id}
+        annotations: dict[str, pulumi.Input[str]] = {
+            _GENERATION: str(cluster.generation),
+            STORED_AS: verification.reference,
+            _VERIFIED_AT: verification.verified_at,
+        }
+        opts = pulumi.ResourceOptions(
+            parent=self,
+            depends_on=[retention],
+            replace_with=None if left else [verification],
+            delete_before_replace=True,
+            retain_on_delete=left or None,
+        )
+        if (source := self._section.elsewhere(cluster.id)) is not None:
+            copied = MarkedArgs(
+                namespace=namespace,
+                target_name=name,
+                owner=args.owner,
+                sources=verification.reference.apply(
+                    lambda version: [Source(place=source.place, version=version).properties]
+                ),
+                recipe={},
+                labels=labels,
+                annotations=annotations,
+            )
+            copy = PullSecretCopy(f"{self._name}-copy", copied, opts)
+            return copy, {"namespace": copy.namespace, "secretName": copy.target_name}
+        text = args.credentials.secret(credential, bytes.decode)
+        secret = Secret(
             f"{self._name}-secret",
             metadata=ObjectMetaArgs(
-                name=self._section.place_of(args.cluster.id)[1],
+                name=name,
                 namespace=namespace,
-                labels={"managed-by": "hyperfleet", "cluster-id": args.cluster.id},
-                annotations={
-                    _GENERATION: str(args.cluster.generation),
-                    STORED_AS: verification.reference,
-                    _VERIFIED_AT: verification.verified_at,
-                },
+                labels=labels,
+                annotations={**annotations, HANDED_OVER: args.owner} if left else annotations,
             ),
             type=TYPE,
             data={KEY: text.apply(_encoded)},
-            opts=pulumi.ResourceOptions(
-                parent=self, depends_on=[retention], replace_with=[verification], delete_before_replace=True
-            ),
+            opts=opts,
         )
+        return secret, {"namespace": secret.metadata.namespace, "secretName": secret.metadata.name}
 
     def _namespace(self) -> pulumi.Input[str]:
         """Return the namespace; the cluster's own outlives its pull secret, unless all of it is to go."""

@@ -19,23 +19,33 @@ from pulumi.dynamic import CheckFailure
 from components.dynamic import (
     IDENTITY,
     SECRET,
+    WARNING,
     DynamicResource,
+    FollowingShell,
     Properties,
     Shell,
     is_unknown,
     keys,
     tell,
 )
-from components.errors import CredfleetError, SecretManagerError
+from components.errors import CredfleetError, Problem, PullSecretError, SecretManagerError
+from components.importing import ALONE
 from components.projection.kubernetes_secrets import open_secrets
 from components.projection.model import SecretRef
+from components.projection.projector import Secrets
+from components.projection.provider import MarkedArgs, MarkedShell, content_of
+from components.projection.sources import Source
 from components.pull_secret.hyperfleet import Contract, HyperFleet
 from components.pull_secret.retention import Replaced, Retention, settle_all, settle_replaced
 from components.pull_secret.status import of_removed, report
 from components.pull_secret.verification import (
+    KEY,
     STORED_AS,
+    TYPE,
     Expected,
+    added,
     differences,
+    digest_of,
     enable_again,
     is_delivered,
     lost_version,
@@ -138,6 +148,99 @@ class PullSecretStart(DynamicResource[PullSecretStartArgs], module="credfleet", 
     provider = PullSecretStartProvider
 
     begun: Output[bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullSecretVersionArgs:
+    """A pull secret that is elsewhere, and the entry that gets it as a version.
+
+    owner: with whose key its digest is made. namespace: of the cluster's Secret, for which it is read.
+    source: as `Source.properties` has it. strict: whether doubts about it are errors.
+    """
+
+    project: Input[str] = field(metadata=IDENTITY)
+    secret_id: Input[str] = field(metadata=IDENTITY)
+    owner: str
+    namespace: Input[str] = field(compare=False)
+    source: Properties
+    strict: bool
+
+
+class PullSecretVersionProvider(FollowingShell):
+    """Adds a version of what the source says, unless the newest one says it. Retention sees to all others."""
+
+    args = PullSecretVersionArgs
+    outputs = ("version", "digest")
+    named_by = ("secretId",)
+
+    def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
+        """Refuse what cannot be read, and what is no pull secret; tell doubts."""
+        try:
+            secrets = open_secrets(self.cluster)
+        except CredfleetError:
+            return
+        if is_unknown(inputs["namespace"]):
+            return
+        try:
+            for doubt in self._read(secrets, inputs)[1]:
+                tell(f"{WARNING}{inputs['source']['place']}: {doubt}")
+        except CredfleetError as error:
+            yield CheckFailure("source", str(error))
+
+    def make(self, props: Properties) -> Properties:
+        """Add the version, and return its number with the digest of what it holds."""
+        content, _ = self._read(open_secrets(self.cluster), props)
+        manager = open_secret_manager(SecretManagerTarget.configured(self.configured))
+        number = added(manager, _secret(props), content)
+        return {"version": str(number), "digest": digest_of(props["owner"], content)}
+
+    def is_current(self, props: Properties, digest: str) -> bool:
+        """Whether the source says what the version holds."""
+        content, _ = self._read(open_secrets(self.cluster), props)
+        return digest_of(props["owner"], content) == digest
+
+    def _read(self, secrets: Secrets, props: Properties) -> tuple[bytes, Sequence[Problem]]:
+        """Return the pull secret, and doubts about it; raises CredfleetError for what is none."""
+        with ALONE:
+            from components.pull_secret.payload import judge
+
+        source = Source(**props["source"])
+        content = content_of(source, props["namespace"], secrets, self.configured)
+        verdict = judge(content, strict=props["strict"])
+        for error in verdict.errors:
+            raise PullSecretError(
+                code="unfit", place=f"{source.place} ({error.place})", cause=error.cause, mend=error.mend
+            )
+        return content, verdict.warnings
+
+
+class PullSecretVersion(DynamicResource[PullSecretVersionArgs], module="credfleet", name="PullSecretVersion"):
+    """A version that follows a pull secret which is elsewhere. digest: of what it holds (`digest_of`)."""
+
+    provider = PullSecretVersionProvider
+
+    version: Output[str]
+    digest: Output[str]
+
+
+class PullSecretCopyProvider(MarkedShell):
+    """Writes the Secret that a cluster pulls with, of the version that was verified."""
+
+    def made(
+        self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]
+    ) -> tuple[str, Mapping[str, bytes]]:
+        """Return type and values of the Secret."""
+        del recipe, places
+        return TYPE, {KEY: contents[0]}
+
+
+class PullSecretCopy(DynamicResource[MarkedArgs], module="credfleet", name="PullSecretCopy"):
+    """The Secret that a cluster pulls with."""
+
+    provider = PullSecretCopyProvider
+
+    namespace: Output[str]
+    target_name: Output[str]
 
 
 class _OnSecretManager(Shell):

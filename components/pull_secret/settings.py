@@ -16,6 +16,8 @@ from components.credentials import Credentials
 from components.errors import Problem
 from components.labels import hyperscaler_of
 from components.naming import is_gcp_project
+from components.projection.settings import CredentialFrom, CredentialSource
+from components.projection.sources import Source
 from components.pull_secret import grants, names
 from components.pull_secret.hyperfleet import Contract, Observed
 from components.pull_secret.model import Availability, Cluster, Phase
@@ -144,8 +146,11 @@ class ClusterEntry(Noun):
     project: Annotated[
         EntryProject | None, BeforeValidator(_as_project, json_schema_input_type=EntryProject | str | None)
     ] = Field(default=None, description="Project of Google Cloud that holds the entry, or just its id.")
-    pull_secret_from: Text | None = Field(
-        default=None, description="Name of an entry of credentials, stored byte for byte."
+    pull_secret_from: CredentialFrom = Field(
+        default=None, description="Name of an entry of credentials, or where it is; stored byte for byte."
+    )
+    hand_over: Flag = Field(
+        default=False, description="Whether its Secret stays when the entry goes, for a reference to take."
     )
     secret_id: Text | None = Field(
         default=None, description="Id of the entry; absent: hyperfleet-{id}-pull-secret."
@@ -158,6 +163,12 @@ class ClusterEntry(Noun):
     )
     reader: EntryUser | None = Field(default=None, description="Instead of pullSecrets.reader.")
     adapter: EntryUser | None = Field(default=None, description="Instead of pullSecrets.adapter.")
+
+    @model_validator(mode="after")
+    def _hands_over_what_it_has(self) -> Self:
+        if self.hand_over and (self.pull_secret_from is None or self.pull_secret_from.entry is None):
+            raise unfit("only the Secret of an entry of credentials is handed over", "leave handOver out")
+        return self
 
 
 class HyperFleetApi(Noun):
@@ -247,7 +258,7 @@ class PullSecretsSection(Section):
             generation=given.generation,
             provider=given.provider,
             project=given.project and (given.project.name or given.project.account),
-            pull_secret=given.pull_secret_from,
+            pull_secret=given.pull_secret_from and given.pull_secret_from.named,
             explicit_secret_id=given.secret_id,
             adapters={**seen.adapters, **given.adapters},
             phase=given.phase or seen.phase,
@@ -257,8 +268,15 @@ class PullSecretsSection(Section):
 
     def verdict(self, id_: str, credentials: Credentials) -> Verdict | None:
         """Return what is to be said of a cluster's pull secret; None when it has none that can be read."""
-        name = self.clusters[id_].pull_secret_from
+        given = self.clusters[id_].pull_secret_from
+        name = given and given.entry
         return None if name is None else credentials.judged(name, partial(judge, strict=self.strict))
+
+    def elsewhere(self, id_: str) -> Source | None:
+        """Return where a cluster's pull secret is that no entry holds."""
+        given = self.clusters[id_].pull_secret_from
+        place = self.place("clusters", id_, "pullSecretFrom")
+        return None if given is None or given.entry is not None else given.source(place)
 
     def grants(self, id_: str) -> Sequence[grants.Grant]:
         """Return the rights on a cluster's entry."""
@@ -270,6 +288,12 @@ class PullSecretsSection(Section):
         """Yield the Secret that each cluster pulls with."""
         for id_ in self.clusters:
             yield *self.place_of(id_), self.place("clusters", id_)
+
+    def sources(self) -> Iterator[tuple[str, CredentialSource]]:
+        """Yield where the pull secrets are."""
+        for id_, given in self.clusters.items():
+            if given.pull_secret_from is not None:
+                yield self.place("clusters", id_, "pullSecretFrom"), given.pull_secret_from
 
     def review(self, around: Surroundings) -> Problems:
         """Check names and their limits, namespaces, references, and what pull secrets hold."""
@@ -290,12 +314,16 @@ class PullSecretsSection(Section):
             for adapter in given.adapters:
                 unsaid = [each for each in ADAPTERS if each not in given.adapters]
                 yield from _review_slip(f"{place}.adapters.{adapter}", adapter, unsaid)
-            if (name := given.pull_secret_from) is not None:
+            if (source := given.pull_secret_from) is not None:
                 where = f"{place}.pullSecretFrom"
-                yield from around.review_credential(where, name)
+                if source.account is not None:
+                    cause = "what opens an account is no pull secret"
+                    yield Problem(where, cause, "name an entry of credentials, a Secret, or a gcpSecret")
+                else:
+                    yield from around.review_source(where, source, self.place_of(id_)[0])
                 verdict = self.verdict(id_, around.credentials)
                 for problem in verdict.errors if verdict else ():
-                    yield problem.within(f"{where} ({name}: {problem.place})")
+                    yield problem.within(f"{where} ({source.entry}: {problem.place})")
             if given.project is not None and given.project.account is not None and around.whole("tenants"):
                 yield from _review_account(f"{place}.project.account", given.project.account, around)
         yield from self._review_entries()

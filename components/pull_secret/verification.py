@@ -20,6 +20,8 @@ from components.secret_manager import LATEST, Payload, Version, VersionState, se
 KEY: Final = ".dockerconfigjson"
 """The key of the cluster's Secret."""
 
+TYPE: Final = "kubernetes.io/dockerconfigjson"
+
 _ADDED: Final = "the update then adds the pull secret again"
 
 STORED_AS: Final = f"{PREFIX}secret-manager-version"
@@ -47,6 +49,14 @@ class Versions(Protocol):
 
     def disable(self, version: Version) -> Version:
         """Keep a version from being read."""
+        ...
+
+
+class AddedVersions(Versions, Protocol):
+    """What adding one needs besides."""
+
+    def add(self, secret: str, content: bytes) -> Version:
+        """Add a version."""
         ...
 
 
@@ -97,6 +107,15 @@ def digest_of(owner: str, content: bytes) -> str:
     travels marked as secret, as the pull secret itself does.
     """
     return hmac.new(owner.encode(), content, hashlib.sha256).hexdigest()
+
+
+def added(versions: AddedVersions, secret: str, content: bytes) -> int:
+    """Return the number of the newest version, once that holds this and can be read."""
+    newest = next(iter(versions.versions(secret)), None)
+    if newest is None or newest.state is not VersionState.ENABLED:
+        return versions.add(secret, content).number
+    same = hmac.compare_digest(versions.access(version_name(secret, newest.number)).content, content)
+    return newest.number if same else versions.add(secret, content).number
 
 
 def verify(versions: Versions, expected: Expected, before: int) -> tuple[Standing, Sequence[int]]:

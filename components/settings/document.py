@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import takewhile
 from typing import Any, Final, TypeVar
 
@@ -60,9 +61,8 @@ def well_formed(model: type[Model], document: Document) -> tuple[Model, tuple[Pr
         except ValidationError as error:
             faults = error.errors(include_url=False, include_input=False)
         if not problems:
-            schema = model.model_json_schema()
             problems = tuple(
-                _problem(fault, schema, lambda path: config_path(str(path[0]), *path[1:]))
+                _problem(fault, model, lambda path: config_path(str(path[0]), *path[1:]))
                 for fault in _own(faults)
             )
         _take_out(document, (fault["loc"] for fault in faults))
@@ -75,9 +75,8 @@ def problems_of(
 
     place: of the document. otherwise: the mend of what nobody has words of ours for.
     """
-    schema = model.model_json_schema()
     for fault in _own(error.errors(include_url=False, include_input=False)):
-        yield _problem(fault, schema, lambda path: _dotted(place, path), otherwise)
+        yield _problem(fault, model, lambda path: _dotted(place, path), otherwise)
 
 
 def _own(faults: Sequence[ErrorDetails]) -> Iterator[ErrorDetails]:
@@ -180,13 +179,13 @@ def explain(fault: ErrorDetails, otherwise: str = _SEE) -> tuple[str, str]:
 
 def _problem(
     fault: ErrorDetails,
-    schema: Mapping[str, Any],
+    model: type[BaseModel],
     place_of: Callable[[Sequence[int | str]], str],
     otherwise: str = _SEE,
 ) -> Problem:
     path = [step for step in fault["loc"] if step != _KEY]
     if fault["type"] == "extra_forbidden":
-        return unknown_key(place_of(path), str(path[-1]), _known_keys(schema, path[:-1]))
+        return unknown_key(place_of(path), str(path[-1]), _known_keys(_schema(model), path[:-1]))
     return Problem(place_of(path), *explain(fault, otherwise))
 
 
@@ -195,6 +194,11 @@ def _dotted(place: str, path: Iterable[int | str]) -> str:
     return (place + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)).lstrip(
         "."
     )
+
+
+@cache
+def _schema(model: type[BaseModel]) -> Mapping[str, Any]:
+    return model.model_json_schema()
 
 
 def _known_keys(schema: Mapping[str, Any], path: Iterable[int | str]) -> Iterable[str]:

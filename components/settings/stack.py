@@ -227,7 +227,9 @@ class Settings(Noun):
             yield from review_far_accounts(
                 chain.from_iterable(section.sources() for section in self.sections)
             )
-        sources = chain.from_iterable(section.sources() for section in self.sections)
+        sources = chain.from_iterable(
+            section.sources() for section in (*self.sections, *filter(None, [pool]))
+        )
         yield from review_written(self._written(), sources)
 
     def _written(self) -> Iterator[Written]:

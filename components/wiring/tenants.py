@@ -25,7 +25,7 @@ from components.account_pool.rules import Fault
 from components.credentials import Credentials
 from components.holding import holder_here
 from components.labels import TENANT, TENANT_NAME
-from components.naming import tenant_label
+from components.naming import config_path, tenant_label
 from components.projection.component import DeliveryArgs, TenantDeliveries, TenantDeliveriesArgs
 from components.projection.foresight import digests
 from components.projection.provider import SecretProjection
@@ -160,7 +160,8 @@ class Tenants:
 
         def data(name: Any) -> pulumi.Output[Mapping[str, str]] | None:
             member = section.members.get(name) if isinstance(name, str) else None
-            return None if member is None else credentials.secret_data(member.credentials_from)
+            entry = None if member is None else member.credentials_from.entry
+            return None if entry is None else credentials.secret_data(entry)
 
         return secret_name.apply(data, run_with_unknowns=True)
 
@@ -179,7 +180,16 @@ def _pool_args(
         ),
         members={name: member.declared for name, member in section.members.items()},
         data={
-            name: credentials.secret_data(member.credentials_from) for name, member in section.members.items()
+            name: credentials.secret_data(entry)
+            for name, member in section.members.items()
+            if (entry := member.credentials_from.entry) is not None
+        },
+        elsewhere={
+            name: member.credentials_from.source(
+                config_path("accountPool", "members", name, "credentialsFrom")
+            )
+            for name, member in section.members.items()
+            if member.credentials_from.entry is None
         },
         claims=claims,
         allow_destroy=section.allow_destroy,

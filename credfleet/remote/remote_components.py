@@ -44,7 +44,7 @@ _COMPONENTS: Final = {
 }
 
 _UNSAID: Final = frozenset(
-    {"begun", "composed", "copied", "declared", "foreseen", "ready", "source", "start", "waits"}
+    {"begun", "composed", "copied", "declared", "elsewhere", "foreseen", "ready", "source", "start", "waits"}
 )
 """What only a program knows that declares several components together."""
 

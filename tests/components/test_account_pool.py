@@ -18,6 +18,7 @@ from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.declared import DeclaredMember
 from components.account_pool.dialect import Dialect
 from components.account_pool.model import ClaimRequest, Policy
+from components.projection.sources import Source
 from components.providers import kubernetes_provider
 from tests.support.memory_pool import KEB
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, record
@@ -43,6 +44,7 @@ def pool(
     cleaners: Sequence[Grantee] = (),
     bringers: Mapping[str, Sequence[Grantee]] | None = None,
     dialect: Dialect | None = None,
+    elsewhere: Source | None = None,
 ) -> Callable[[], AccountPool]:
     """A pool of one member; made inside the program, since outputs live in its event loop."""
 
@@ -61,7 +63,8 @@ def pool(
                 namespace="account-pool",
                 settings=PoolConfigMap(("eu-access",), Policy.CLEAN, {"default": 3}, dialect or Dialect()),
                 members={"aws-1": member},
-                data={"aws-1": pulumi.Output.secret({"clientSecret": CANARY})},
+                data={} if elsewhere else {"aws-1": pulumi.Output.secret({"clientSecret": CANARY})},
+                elsewhere={"aws-1": elsewhere} if elsewhere else {},
                 claimers=claimers,
                 cleaners=cleaners,
                 bringers=bringers or {},
@@ -96,6 +99,21 @@ def test_a_pool_is_its_namespace_its_settings_and_its_members_and_nothing_else()
         (ROSTER, "pool-roster"),
         (SEAL, "pool-seal"),
     ]
+
+
+def test_a_member_whose_credential_is_elsewhere_is_written_with_its_labels_by_what_reads_that() -> None:
+    version = "projects/p/secrets/s/versions/latest"
+    recorder = recorded(pool(dialect=KEB, elsewhere=Source(place="there", version=version)))
+    assert not recorder.of_type("kubernetes:core/v1:Secret")
+    made = the(recorder, "pulumi-python:dynamic/credfleet:MemberSecret")
+    assert made.name == "pool-aws-1-elsewhere"
+    assert made.inputs["labels"] == {"hyperscalerType": "aws", "euAccess": "true"}
+    assert made.inputs["annotations"] == {"credfleet.io/account-id": "111"}
+    assert [{**each, "labels": None} for each in made.inputs["sources"]] == [
+        {"place": "there", "declared": False, "version": version, "labels": None}
+    ]
+    seal = the(recorder, SEAL)
+    assert made.urn in seal.dependencies
 
 
 def test_a_member_of_a_pool_with_the_labels_of_kyma_bears_those_and_the_rules_name_them() -> None:

@@ -7,9 +7,12 @@ from collections.abc import Generator
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import grpc
 import pytest
 from pulumi_sandbox.services.cloud.faults import Fault
 
+from components.account_pool.member_data import OWNER
+from components.account_pool.member_secret import MemberSecretProvider
 from components.secret_manager import SecretManager, SecretManagerTarget, open_secret_manager, secret_name
 from components.secret_stores.provider import LoginSecretProvider
 from components.service_credentials.provider import ServiceSecretProvider
@@ -140,3 +143,68 @@ def test_a_store_logs_in_with_a_version_whose_fields_are_its_keys(
     assert "it is no JSON object with exactly password, type" in reason
     provider.create({**given, "targetName": "whole", "recipe": {"keys": ["token"]}})
     assert secrets.data("whole") == {"token": '{"type": "a"}'}
+
+
+def member(secrets: Secrets, secret: str, **labels: str) -> Properties:
+    return {
+        **wanted(secrets, secret),
+        "owner": OWNER,
+        "recipe": {},
+        "labels": {"hyperscaler-type": "aws", **labels},
+        "annotations": {"credfleet.io/account-id": "111111111111"},
+    }
+
+
+def test_an_account_is_opened_with_a_version_and_what_claims_write_on_it_stays(
+    host: Host, secrets: Secrets, secret: str, manager: SecretManager
+) -> None:
+    provider = host.provider(MemberSecretProvider())
+    made = provider.create(member(secrets, secret, region="eu"))
+    assert secrets.data("made") == {"type": "a", "password": SENTINEL}
+    assert SENTINEL not in repr(made)
+    labels = secrets.live("made")["metadata"]["labels"]
+    assert labels == {"hyperscaler-type": "aws", "region": "eu"}
+
+    secrets.mark("made", {"tenant-name": "acme"})
+    manager.add(secret, b'{"type": "a", "password": "2"}')
+    moved = member(secrets, secret, zone="b")
+    assert provider.is_changed(made, member(secrets, secret, region="eu"))
+    made = provider.update(made, moved)
+    assert secrets.data("made")["password"] == "2"
+    live = secrets.live("made")["metadata"]
+    assert live["labels"] == {"hyperscaler-type": "aws", "tenant-name": "acme", "zone": "b"}
+    assert live["annotations"]["credfleet.io/account-id"] == "111111111111"
+    assert not provider.is_changed(made, moved)
+    secrets.mark("made", {"hyperscaler-type": None})
+    assert provider.is_changed(made, moved)
+    provider.update(made, moved)
+    assert secrets.live("made")["metadata"]["labels"]["hyperscaler-type"] == "aws"
+
+
+def test_an_account_that_a_claim_gave_to_one_tenant_is_not_declared_anothers(
+    host: Host, secrets: Secrets, secret: str
+) -> None:
+    provider = host.provider(MemberSecretProvider())
+    made = provider.create(member(secrets, secret))
+    secrets.mark("made", {"tenant-name": "acme"})
+    before = secrets.version("made")
+    with pytest.raises(grpc.RpcError, match="tenant-name: it says acme, which this stack did not write"):
+        provider.update(made, member(secrets, secret, **{"tenant-name": "globex"}))
+    assert secrets.version("made") == before
+
+
+def test_a_version_that_no_account_is_opened_with_is_refused_with_its_place(
+    host: Host, secrets: Secrets, secret: str, manager: SecretManager
+) -> None:
+    provider = host.provider(MemberSecretProvider())
+    for content, cause in (
+        (f"{SENTINEL}", "it names is no JSON object with fields"),
+        (f"base64:{SENTINEL}", "it names is no JSON object with fields"),
+        (f'{{"a": "{SENTINEL}", "a": ""}}', "a is given twice"),
+        (f'{{"a b": "{SENTINEL}"}}', "a b cannot be a key of a Secret"),
+    ):
+        manager.add(secret, content.encode())
+        (reason,) = provider.refusals(member(secrets, secret))
+        assert PLACE in reason
+        assert cause in reason
+        assert SENTINEL not in reason

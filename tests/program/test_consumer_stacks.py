@@ -61,7 +61,7 @@ def test_stacks_claim_from_the_pool_of_another_one_and_leave_it_to_that(
     first = consumer(project, tmp_path / "first", ["acme"])
     preview = first.sandbox("preview").quiet()
     assert "acme/aws: expected to get any of 2 free aws accounts" in preview.out
-    first.sandbox("up").quiet()
+    first.up().quiet()
     second = consumer(project, tmp_path / "second", ["globex", "initech"])
     up = second.sandbox("up", "--output", "json").quiet(9).json
     assert "no free aws account is left" in up["skipped"][0]["reason"]
@@ -116,9 +116,8 @@ def test_a_pool_that_names_its_consumers_gives_each_what_it_may_have_and_no_more
     assert f"it keeps {tenant}/aws (stack organization/first/test), and gets no more" in lowered.out
     with_quota(2)
     project.up().quiet()
-    first.sandbox("up").quiet()
+    first.up().quiet()
     assert {*owned(admin, project)} == {"acme", "globex"}
-    assert project.sandbox("up", "--expect-no-changes").quiet().out
     assert first.sandbox("up", "--expect-no-changes").quiet().out
     first.sandbox("destroy").quiet()
 
@@ -134,7 +133,7 @@ def test_the_pool_of_a_stack_may_be_in_another_cluster_than_its_tenants(
 
     far = consumer(project, tmp_path / "far", ["acme"], second.kubeconfig(ADMIN.name))
     assert "acme/aws: expected to get any of 2 free aws accounts" in far.sandbox("preview").quiet().out
-    far.sandbox("up").quiet()
+    far.up().quiet()
     account, _ = owned(admin, project)["acme"]
     with client_for(second.kubeconfig(ADMIN.name), tmp_path / "discovered.json") as there:
         copied = Secrets(there, f"{project.pool}-acme")
@@ -148,7 +147,7 @@ def test_the_pool_of_a_stack_may_be_in_another_cluster_than_its_tenants(
         rotated = {**CREDENTIALS, account: CREDENTIALS[account].replace("sentinel", "sentinel-new")}
         project.configure(credentials=rotated, tenants={}, pool=pool_of(1, 2))
         project.up().quiet()
-        far.sandbox("up").quiet()
+        far.up().quiet()
         assert copied.data("aws-account") == json.loads(rotated[account])
         assert far.sandbox("up", "--expect-no-changes").quiet().out
         assert project.sandbox("up", "--expect-no-changes").quiet().out

@@ -163,11 +163,13 @@ def test_a_program_in_another_language_declares_what_the_same_one_in_python_does
 
 
 def _resources(folder: Path) -> Mapping[str, Any]:
-    """Return what is in a state, without the provider that constructs components for other languages."""
+    """Return what is in a state but for places in programs and the provider that constructs components."""
     state = json.loads(
         (folder / "backend/.pulumi/stacks" / folder.name / "dev.json").read_text(encoding="utf-8")
     )
     resources = state["checkpoint"]["latest"]["resources"]
+    for each in resources:
+        each.pop("sourcePosition", None)
     return {one["urn"]: one for one in resources if one["type"] != "pulumi:providers:credfleet"}
 
 

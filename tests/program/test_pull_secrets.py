@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
 
 PROJECT = "test-project"
-EAST, WEST, SOUTH, NORTH = (f"cls-00000000000{n}" for n in (1, 2, 3, 4))
+EAST, WEST, SOUTH, NORTH, MIDDLE = (f"cls-00000000000{n}" for n in range(1, 6))
 ADAPTERS = dict.fromkeys(("validation", "dns", "placement"), "True")
 FLAPPING = {**ADAPTERS, "dns": "False"}
 READER = "nodes@test-project.iam.gserviceaccount.com"
@@ -235,7 +235,9 @@ def test_a_pull_secret_is_brought_rotated_in_place_repaired_and_taken_back(stack
     assert (stack.versions(EAST), stack.secrets(EAST)) == ({2: "DISABLED", 1: "DESTROYED"}, [])
 
 
-def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one(stack: Stack, namespace: str) -> None:
+def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one_as_is_what_others_break(
+    stack: Stack, namespace: str
+) -> None:
     stack.share(namespace)
     stack.configure({"east": "sentinel-1"}, {EAST: cluster("east")}, onDelete="destroy")
     stack.fail(stack.google, path=":addVersion", lost=True)
@@ -248,57 +250,49 @@ def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one(stack: Sta
     assert stack.versions(EAST) == {2: "ENABLED", 1: "DISABLED"}
     assert stack.content(EAST) == payload("sentinel-1")
 
-    where = f"Secret {namespace}/{EAST}-pull-secret"
-    stack.remove_secret(EAST)
-    assert f"{where} is gone; the update makes it anew" in stack.run("preview").out
-    stack.update()
-    assert (stack.content(EAST), stack.versions(EAST)) == (
-        payload("sentinel-1"),
-        {2: "ENABLED", 1: "DISABLED"},
+    names = {EAST: "east", WEST: "west", SOUTH: "south", NORTH: "north", MIDDLE: "middle"}
+    passwords, clusters = (
+        dict.fromkeys(names.values(), "sentinel-1"),
+        {id_: cluster(names[id_]) for id_ in names},
     )
-    stack.spoil_secret(EAST)
-    assert f"{where} holds something else than it was given" in stack.run("preview").out
+    stack.configure(passwords, clusters, onDelete="destroy")
     stack.update()
-    assert stack.content(EAST) == payload("sentinel-1")
-
-    stack.turn(EAST, 2, "disable")
-    assert "versions/2: it is disabled; the update enables it" in stack.run("preview").out
-    stack.update()
-    assert stack.versions(EAST) == {2: "ENABLED", 1: "DISABLED"}
-    stack.turn(EAST, 2, "destroy")
-    stack.remove_secret(EAST)
-    assert (
-        "versions/2 can never be read again; the update adds the pull secret anew" in stack.run("preview").out
-    )
-    stack.update()
-    assert (stack.content(EAST), stack.versions(EAST)) == (
-        payload("sentinel-1"),
-        {3: "ENABLED", 2: "DESTROYED", 1: "DISABLED"},
-    )
-    stack.run("refresh")
-    assert "is gone" not in (mended := stack.update().out)
-    assert "versions/" not in mended
-    states = (stack.project.folder / ".sandbox" / "backend").rglob("*.json*")
-    assert not any(b"sentinel-" in path.read_bytes() for path in states)
-
     made, readers = stack.manager.secret(entry(EAST)), stack.readers(EAST)
     assert made is not None
     assert readers
     stack.manager.delete(entry(EAST), made.etag)
-    gone = f"{entry(EAST)} can never be read again; the update adds the pull secret anew"
-    assert gone in stack.run("preview").out
+    stack.remove_secret(WEST)
+    stack.spoil_secret(SOUTH)
+    stack.turn(NORTH, 1, "disable")
+    stack.turn(MIDDLE, 1, "destroy")
+    stack.remove_secret(MIDDLE)
+    told = stack.run("preview").out
+    assert f"{entry(EAST)} can never be read again; the update adds the pull secret anew" in told
+    assert f"Secret {namespace}/{WEST}-pull-secret is gone; the update makes it anew" in told
+    assert f"Secret {namespace}/{SOUTH}-pull-secret holds something else than it was given" in told
+    assert (
+        f"{entry(NORTH)}/versions/1: it is disabled; the update enables it".partition("/secrets/")[2] in told
+    )
+    destroyed = f"{entry(MIDDLE)}/versions/1 can never be read again; the update adds the pull secret anew"
+    assert destroyed.partition("/secrets/")[2] in told
     stack.update()
-    assert (stack.content(EAST), stack.versions(EAST)) == (payload("sentinel-1"), {1: "ENABLED"})
+    assert {stack.content(id_) for id_ in names} == {payload("sentinel-1")}
+    assert stack.versions(MIDDLE) == {2: "ENABLED", 1: "DESTROYED"}
+    assert [stack.versions(id_) for id_ in (EAST, WEST, SOUTH, NORTH)] == [{1: "ENABLED"}] * 4
     assert stack.readers(EAST) == readers
-    assert "anew" not in stack.run("preview").out
+    stack.run("refresh")
+    mended = stack.update().out
+    assert not [word for word in ("is gone", "versions/", "anew") if word in mended]
+    states = (stack.project.folder / ".sandbox" / "backend").rglob("*.json*")
+    assert not any(b"sentinel-" in path.read_bytes() for path in states)
 
-    renamed = cluster("east", name="middle")
-    stack.configure({"east": "sentinel-2"}, {EAST: renamed}, onDelete="destroy", onReplace="destroy")
+    renamed = {**clusters, EAST: cluster("east", name="another")}
+    stack.configure({**passwords, "east": "sentinel-2"}, renamed, onDelete="destroy", onReplace="destroy")
     stack.update()
     assert stack.versions(EAST) == {2: "ENABLED", 1: "DESTROYED"}
 
     stack.run("destroy")
-    assert stack.manager.secret(entry(EAST)) is None
+    assert [stack.manager.secret(entry(id_)) for id_ in names] == [None] * 5
     assert stack.used() == documented()
 
 
@@ -378,3 +372,51 @@ def bring_in(resources: list[dict[str, Any]]) -> None:
             "provider": f"{google['urn']}::{google['id']}",
         }
     )
+
+
+def test_a_pull_secret_goes_from_an_entry_to_a_version_that_is_followed_and_kept_nowhere_else(
+    stack: Stack,
+) -> None:
+    stack.configure({"east": "sentinel-1"}, {EAST: cluster("east", handOver=True)})
+    stack.update()
+    uid = stack.secret(EAST).metadata.uid
+
+    source = secret_name(PROJECT, "quay")
+    stack.manager.create(source, {})
+    stack.manager.add(source, payload("sentinel-1").encode())
+    given = {"gcpSecret": version_name(source, "latest")}
+    stack.configure({}, {EAST: {**cluster("east"), "pullSecretFrom": given}}, bring=False)
+    stack.update()
+    assert stack.versions(EAST) == {1: "ENABLED"}
+    assert (stack.content(EAST), stack.secret(EAST).metadata.uid) == (payload("sentinel-1"), uid)
+
+    stack.manager.add(source, payload("sentinel-2").encode())
+    stack.run("up")
+    assert stack.versions(EAST) == {2: "ENABLED", 1: "ENABLED"}
+    assert (stack.content(EAST), stack.secret(EAST).metadata.uid) == (payload("sentinel-2"), uid)
+    assert stack.report(EAST)["data"]["secretVersion"] == "2"
+    annotations = stack.secret(EAST).metadata.annotations.to_dict()
+    assert annotations["credfleet.io/secret-manager-version"] == version_name(entry(EAST), 2)
+    assert stack.project.sandbox("preview", "--expect-no-changes").quiet().out
+    states = [path.read_text() for path in (stack.project.folder / ".sandbox" / "backend").rglob("*.json")]
+    told = base64.b64encode(b"user:sentinel-2").decode()
+    assert told in payload("sentinel-2")
+    assert states
+    assert not any(told in state for state in states)
+
+    stack.remove_secret(EAST)
+    assert "is gone; the update makes it anew" in stack.run("preview").out
+    stack.update()
+    assert stack.content(EAST) == payload("sentinel-2")
+    stack.turn(EAST, 2, "destroy")
+    stack.update()
+    assert stack.versions(EAST) == {3: "ENABLED", 2: "DESTROYED", 1: "ENABLED"}
+    assert stack.content(EAST) == payload("sentinel-2")
+
+    stack.manager.add(source, b"no pull secret")
+    refused = stack.project.sandbox("preview")
+    assert refused.code != 0
+    assert f"credfleet:pullSecrets.clusters.{EAST}.pullSecretFrom (" in refused.out + refused.err
+    stack.manager.add(source, payload("sentinel-2").encode())
+    stack.run("destroy")
+    assert (set(stack.versions(EAST).values()), stack.secrets(EAST)) == ({"DISABLED", "DESTROYED"}, [])

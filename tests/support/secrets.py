@@ -27,6 +27,12 @@ class Secrets:
         where = {"name": name, "namespace": self.namespace}
         self._api.patch(**where, body=body, content_type="application/merge-patch+json")
 
+    def mark(self, name: str, labels: Mapping[str, str | None]) -> None:
+        """Write labels of one; None takes one away."""
+        where = {"name": name, "namespace": self.namespace}
+        body = {"metadata": {"labels": dict(labels)}}
+        self._api.patch(**where, body=body, content_type="application/merge-patch+json")
+
     def remove(self, name: str) -> None:
         self._api.delete(name=name, namespace=self.namespace)
 

@@ -84,7 +84,7 @@ def test_what_a_cluster_waits_for_may_be_left_out(missing: str) -> None:
     ("change", "place"),
     [
         pytest.param({"project": ""}, f"{PLACE}.project.name", id="project"),
-        pytest.param({"pullSecretFrom": ""}, f"{PLACE}.pullSecretFrom", id="data"),
+        pytest.param({"pullSecretFrom": ""}, f"{PLACE}.pullSecretFrom.entry", id="data"),
         pytest.param({"project": "Not A Project"}, f"{PLACE}.project.name", id="project"),
         pytest.param(
             {"project": {"name": "fleet-project", "account": "acme/aws"}}, f"{PLACE}.project", id="both"
@@ -183,6 +183,9 @@ def test_two_clusters_never_share_an_entry() -> None:
 
 
 def test_a_credential_that_is_not_there_is_told_with_the_nearest_one() -> None:
+    for elsewhere in ({"account": "acme/gcp"}, {"secret": "account-pool/gcp-1"}):
+        refused = told(section({ID: cluster(pullSecretFrom=elsewhere)}))
+        assert refused.place == f"{PLACE}.pullSecretFrom"
     problem = told(section({ID: cluster(pullSecretFrom="quai")}))
     assert (problem.place, problem.mend) == (f"{PLACE}.pullSecretFrom", "did you mean quay?")
 

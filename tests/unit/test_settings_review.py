@@ -31,6 +31,27 @@ from tests.support.stacks import SMALL, problems, settings, stack
             id="credential-without-fields",
         ),
         pytest.param(
+            {"accountPool__members__aws-1__credentialsFrom": {"account": "acme/aws"}},
+            "credfleet:accountPool.members.aws-1.credentialsFrom",
+            "a Secret elsewhere, or a gcpSecret",
+            id="credential-of-an-account",
+        ),
+        pytest.param(
+            {"accountPool__members__aws-1__credentialsFrom": {"secret": "account-pool/aws-2"}},
+            "credfleet:accountPool.members.aws-1.credentialsFrom",
+            "a Secret elsewhere, or a gcpSecret",
+            id="credential-in-the-pool",
+        ),
+        pytest.param(
+            {
+                "accountPool__members__aws-1__credentialsFrom": {"secret": "platform/aws-1"},
+                "accountPool__members__aws-1__handOver": True,
+            },
+            "credfleet:accountPool.members.aws-1",
+            "leave handOver out",
+            id="hand-over-of-what-is-elsewhere",
+        ),
+        pytest.param(
             {"credentials__aws-1": '{"a/b": "x"}'},
             "credfleet:accountPool.members.aws-1.credentialsFrom",
             "name fields with",
@@ -295,15 +316,20 @@ def test_a_row_with_credentials_is_declared_as_an_entry_of_members_and_the_other
     tmp_path: Path,
 ) -> None:
     (tmp_path / "members").mkdir()
-    header = "name,type,accountId,eu-access,credentialsFrom"
-    (tmp_path / "members" / "a.csv").write_text(f"{header}\naws-2,aws,222,,aws-1\naws-3,aws,333,,\n")
-    (tmp_path / "members" / "b.csv").write_text(f"{header}\naws-4,aws,444,true,aws-1\n")
+    header = "name,type,accountId,eu-access,credentialsFrom,secret,gcpSecret"
+    version = "projects/p/secrets/s/versions/latest"
+    (tmp_path / "members" / "a.csv").write_text(f"{header}\naws-2,aws,222,,aws-1,,\naws-3,aws,333,,,,\n")
+    (tmp_path / "members" / "b.csv").write_text(
+        f"{header}\naws-4,aws,444,true,aws-1,,\naws-5,aws,555,,,,{version}\naws-6,aws,666,,,other/aws-6,\n"
+    )
     (tmp_path / "members" / "notes.txt").write_text("no rows")
     read = settings(stack(accountPool__membersFrom="members"), tmp_path)
     row = {"type": "aws", "credentialsFrom": "aws-1"}
     declared = {
         "aws-2": {**row, "accountId": "222"},
         "aws-4": {**row, "accountId": "444", "partition": {"eu-access": "true"}},
+        "aws-5": {**row, "accountId": "555", "credentialsFrom": {"gcpSecret": version}},
+        "aws-6": {**row, "accountId": "666", "credentialsFrom": {"secret": "other/aws-6"}},
     }
     whole = {**SMALL["accountPool"]["members"], **declared}
 
@@ -322,12 +348,14 @@ def test_a_row_with_credentials_is_declared_as_an_entry_of_members_and_the_other
         ("aws-1,aws,222,aws-1", "a.csv:2 name"),
         ("aws-2,aws,111,aws-1", "a.csv:2 accountId"),
         ('aws-2,aws,222,"{""secure"": ""v1:x""}"', "a.csv:2 credentialsFrom"),
+        ("aws-2,aws,222,aws-1,other/aws", "a.csv:2 credentialsFrom"),
+        ("aws-2,aws,222,,no-secret", "a.csv:2 secret"),
     ],
-    ids=["no entry", "a name twice", "an account twice", "a credential itself"],
+    ids=["no entry", "a name twice", "an account twice", "a credential itself", "in two places", "no Secret"],
 )
 def test_a_declared_row_that_cannot_stand_is_told_with_its_line(tmp_path: Path, row: str, place: str) -> None:
     (tmp_path / "members").mkdir()
-    (tmp_path / "members" / "a.csv").write_text(f"name,type,accountId,credentialsFrom\n{row}\n")
+    (tmp_path / "members" / "a.csv").write_text(f"name,type,accountId,credentialsFrom,secret\n{row}\n")
 
     (problem,) = problems(stack(accountPool__membersFrom="members"), root=tmp_path)
 

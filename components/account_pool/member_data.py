@@ -1,0 +1,48 @@
+"""What the Secret of an account holds, of what its credential says: a JSON object of texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from components.credentials import Credentials, Shape
+from components.naming import is_data_key
+
+OWNER: Final = "accountPool"
+"""Who writes the Secrets of accounts whose credentials are elsewhere: a pool has one stack, of any name."""
+
+
+def data_fault(what: str, shape: Shape) -> tuple[str, str] | None:
+    """Return why a credential of this shape cannot be the data of an account's Secret, and the mend."""
+    if not shape.fields:
+        return (
+            f"{what} is no JSON object with fields, which become the keys of the account's Secret",
+            'give it as JSON text such as {"clientID": "…", "clientSecret": "…"}',
+        )
+    if shape.unfit:
+        return (
+            f"of {what}, {', '.join(shape.unfit)} is given twice or is no text",
+            "give each field once, as text; a nested object as JSON text in quotes",
+        )
+    strange = [field for field in shape.fields if not is_data_key(field)]
+    if strange:
+        return (
+            f"of {what}, {', '.join(strange)} cannot be a key of a Secret",
+            "name fields with letters, digits, '-', '_' and '.'",
+        )
+    return None
+
+
+def shape_of(content: bytes) -> Shape:
+    """Return what may be told of a credential that is no entry of the configuration."""
+    try:
+        shape = Credentials({"": content.decode()}).shape("")
+    except ValueError:
+        shape = None
+    return shape or Shape(fields=None)
+
+
+def account_data(content: bytes) -> Mapping[str, bytes]:
+    """Return the values of the account's Secret, by key, of a credential that has no fault."""
+    return {key: str(value).encode() for key, value in json.loads(content).items()}
