@@ -1,12 +1,14 @@
 """Run the benchmarks on one API server of their own and print the tables.
 
 `python -m benchmarks [engine|claims] [--full] [--peers]`: minutes without `--full`, half an hour with it.
-`python -m benchmarks fleet 100 300 1000`: what fleets of so many tenants cost.
+`python -m benchmarks fleet 100 300 1000`: what fleets of so many tenants cost. With `--folder` they stay, and
+so do the data of their API server: a further run goes on; `--only added rotated` measures nothing else.
 `python -m benchmarks split 1000 10`: a fleet of so many tenants shared out among so many stacks.
 """
 
 import argparse
 import tempfile
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,8 +23,10 @@ from operations.sandbox.control_plane import CONTEXT
 def main() -> None:
     """Start an API server, measure, print, stop it."""
     options = _options()
-    with tempfile.TemporaryDirectory(prefix="credfleet-bench-") as name:
-        folder = Path(name)
+    with ExitStack() as kept:
+        folder = options.folder or Path(
+            kept.enter_context(tempfile.TemporaryDirectory(prefix="credfleet-bench-"))
+        )
         programs = build.binaries(cache=build.cache_folder("credfleet"))
         plane = ControlPlane.start(
             folder / "control-plane", binaries=programs, context=CONTEXT, die_with_parent=True
@@ -34,7 +38,8 @@ def main() -> None:
                 plan = replace(claims.FULL if options.full else claims.QUICK, peers=options.peers)
                 print(claims.report(claims.measure(plane, folder, plan)))
             if options.what == "fleet":
-                print(fleet.report(fleet.measure(plane, folder, options.tenants or fleet.SIZES)))
+                sizes, parts = options.tenants or fleet.SIZES, options.only or fleet.PARTS
+                print(fleet.report(fleet.measure(plane, folder, sizes, parts)))
             if options.what == "split":
                 print(fleet.split(plane, folder, *(options.tenants or (1000, 10))))
         finally:
@@ -49,6 +54,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "tenants", nargs="*", type=int, help="how many tenants each fleet has; of a split: tenants and stacks"
     )
+    parser.add_argument("--only", nargs="+", choices=fleet.PARTS, help="of a fleet: these parts of its life")
+    parser.add_argument("--folder", type=Path, help="of fleets: where they stay, for a further run")
     parser.add_argument("--full", action="store_true", help="pools of 10,000 accounts, more turns")
     parser.add_argument("--peers", action="store_true", help="Boskos too, built from source once")
     return parser.parse_args()

@@ -55,11 +55,17 @@ def status(
     "credfleet fleet split --stack prod --by 100",
     "credfleet fleet split --stack prod --by 100 --write",
     "credfleet fleet split --stack prod --by 100 --output json",
+    "credfleet fleet split --stack prod --write",
 )
 def split(
-    by: Annotated[int, typer.Option("--by", min=1, help="How many tenants a stack has at most.")],
     stack: StackOption = "dev",
     *,
+    by: Annotated[
+        int | None,
+        typer.Option(
+            "--by", min=1, help="How many tenants a stack has at most; absent: as stacks.yaml says."
+        ),
+    ] = None,
     write: Annotated[
         bool, typer.Option("--write", help="Write stacks.yaml and the new stacks' files, and move the state.")
     ] = False,
@@ -67,8 +73,8 @@ def split(
 ) -> Answer:
     """Share the tenants in files out among stacks, by ranges of their names; without --write it is proposed.
 
-    Nothing in the cluster changes: what moves is known to another state. The backend is one of files, whose
-    states the Pulumi CLI shares.
+    Without --by it is done as stacks.yaml says, whoever changed that. Nothing in the cluster changes: what
+    moves is known to another state. The backend is one of files, whose states the Pulumi CLI shares.
     """
     from operations.fleet.split import split
 

@@ -7,15 +7,16 @@ What is moved keeps its objects in the cluster, and the name under which the sta
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 from pulumi_sandbox import engine
-from pulumi_sandbox.engine import Resource, Snapshot, StackAtRest, Workspace
+from pulumi_sandbox.engine import Resource, Snapshot, StackAtRest, Workspace, find_backend
+from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import Properties, Secret, Value
 
@@ -29,12 +30,13 @@ from operations.cli.answer import Answer
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged
+from operations.fleet.tenants import FLEET, had, states_in
 from operations.folders import Folders
 from operations.sandbox.stack_state import open_workspace, stack_here
 
-_FLEET: Final = "credfleet:index:Fleet"
 _STORES: Final = "credfleet:index:SecretStores"
 _ROSTER: Final = "pulumi-python:dynamic/credfleet:PoolRoster"
+_START: Final = "pulumi-python:dynamic/credfleet:PullSecretStart"
 _DYNAMIC: Final = "pulumi:providers:pulumi-python"
 _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "kubernetes:core/v1:Namespace": ("tenants",),
@@ -48,6 +50,8 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "credfleet:index:AsoServiceAccount": ("asoCredentials", "namespaces"),
     "credfleet:index:AsoWorkloadIdentity": ("asoCredentials", "identities"),
     "credfleet:index:AsoResources": ("asoCredentials", "resources"),
+    "credfleet:index:PullSecret": ("pullSecrets", "clusters"),
+    _START: ("pullSecrets", "clusters"),
     "azure-native:resources:ResourceGroup": ("asoCredentials", "resourceGroups"),
 }
 """Type of what stands right below the fleet → where the configuration has the entries it is named after."""
@@ -55,6 +59,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
 _ENDS: Final = {
     "kubernetes:core/v1:Namespace": "-namespace",
     "azure-native:resources:ResourceGroup": "-group",
+    _START: "-start",
 }
 _IN_STORES: Final = {"-credential": "providers", "-login": "providers", "-read": "reads", "-push": "pushes"}
 """How names below the stores end → the map of the entries they are named after."""
@@ -62,12 +67,17 @@ _IN_STORES: Final = {"-credential": "providers", "-login": "providers", "-read":
 
 @dataclass(frozen=True)
 class Split:
-    """The stacks of a fleet as they are and as they would be. files: all tenants of the folder they share."""
+    """The stacks of a fleet as they are and as they would be.
+
+    before: as their file says it. had: tenant → the stack whose state has it, where one does, whatever that
+    file says. files: all tenants of the folder they share.
+    """
 
     name: str
     before: Shards
     after: Shards
     files: TenantFiles
+    had: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @cached_property
     def homes(self) -> Mapping[str, str]:
@@ -77,7 +87,7 @@ class Split:
     @cached_property
     def moves(self) -> Mapping[str, tuple[str, str]]:
         """Tenant → from which stack it goes to which."""
-        was = {tenant: self.before.stack_of(tenant) for tenant in self.homes}
+        was = {tenant: self.had.get(tenant, self.before.stack_of(tenant)) for tenant in self.homes}
         return {tenant: (was[tenant], to) for tenant, to in self.homes.items() if was[tenant] != to}
 
     @property
@@ -107,7 +117,7 @@ class Split:
         if parent.endswith(_STORES):
             entry, _, end = named.name.partition("/")[2].rpartition("-")
             place: tuple[str, ...] = ("secretStores", _IN_STORES.get(f"-{end}", ""))
-        elif parent.endswith(_FLEET) and resource.type in _OWN:
+        elif parent.endswith(FLEET) and resource.type in _OWN:
             entry, place = named.name.removesuffix(_ENDS.get(resource.type, "")), _OWN[resource.type]
         else:
             return None
@@ -135,23 +145,23 @@ def proposed(name: str, before: Shards, tenants: Sequence[str], most: int) -> Sh
     return before.model_copy(update={"stacks": {**shards, stacks[0]: Shard()}})
 
 
-def split(stack: str, most: int, *, write: bool, yes: bool) -> Answer:
-    """Propose who has whom, or have it so.
+def split(stack: str, most: int | None, *, write: bool, yes: bool) -> Answer:
+    """Propose who has whom, or have it so. most: tenants of a stack; None: as stacks.yaml says it.
 
     Raises:
-        CredfleetError: codes `no-tenant-files`, `pool-not-apart`, `tenant-stays`; and as `judged` and `ask`.
+        CredfleetError: codes `no-tenant-files`, `pool-not-apart`; and as `judged`, `had` and `ask`.
         SandboxError: as `Folders.find`, the stores, `regrouped` and `replace_together`.
     """
     folders = Folders.find(Path.cwd())
-    if not write:
-        return _told(planned(stack_here(stack), most), "would move: --write moves them")
-    first = open_workspace(folders, stack)
-    with ExitStack() as locks:
+    with _by_files(), ExitStack() as locks:
+        if not write:
+            return _told(planned(folders, stack, most), "would move: --write moves them")
+        first = open_workspace(folders, stack)
         for path in sorted(first.store.path.parent.glob("*.json")):
             locks.enter_context(first.store.beside(path.stem).locked())
         if engine.finish(first.store.journal):
             return Answer({"finished": True}, ["✓ what was being moved when it was killed is moved now"])
-        found = planned(stack_here(stack), most)
+        found = planned(folders, stack, most)
         if not found.moves:
             return _told(found, "moved")
         moved, stacks = how_many(len(found.moves), "tenant"), len(found.after.stacks)
@@ -174,8 +184,21 @@ def split(stack: str, most: int, *, write: bool, yes: bool) -> Answer:
     return _told(found, "moved")
 
 
-def planned(at_rest: StackAtRest, most: int) -> Split:
+@contextmanager
+def _by_files() -> Generator[None]:
+    """Say of a backend, or a secrets provider, that only the Pulumi CLI knows, how a fleet is split there."""
+    try:
+        yield
+    except SandboxError as error:
+        if error.code not in ("backend-unsupported", "stack-unsupported"):
+            raise
+        mend = "bring its stacks to files and a passphrase, and back: docs/how-to/split-a-fleet.md"
+        raise CredfleetError(code=error.code, place=error.place, cause=error.cause, mend=mend) from None
+
+
+def planned(folders: Folders, stack: str, most: int | None) -> Split:
     """Return the proposal for the fleet of a stack; raises as `split`."""
+    at_rest = stack_here(stack)
     settings, root = judged(at_rest), at_rest.project.directory
     if settings.tenants_from is None:
         cause = "its tenants lie in the stack's file, which alone knows them, so none can go to another stack"
@@ -195,17 +218,10 @@ def planned(at_rest: StackAtRest, most: int) -> Split:
     own = ((name, fleet) for name, fleet in fleets.items() if at_rest.stack in fleet.stacks)
     free = at_rest.stack if at_rest.stack not in fleets else f"{at_rest.stack}-fleet"
     name, before = next(own, (free, alone))
-    after = proposed(next(iter(before.stacks)), before, [file.name for file in files.files], most)
-    found = Split(name, before, after, files)
-    for file in files.files:
-        if file.name in found.moves and (clusters := file.data.get("pullSecrets")):
-            raise CredfleetError(
-                code="tenant-stays",
-                place=file.problem(("pullSecrets",), "", "").where,
-                cause=f"pull secrets, {', '.join(clusters['clusters'])}, cannot be moved to another stack",
-                mend="name them in the stack's file, or choose another --by",
-            )
-    return found
+    tenants = [file.name for file in files.files]
+    after = before if most is None else proposed(next(iter(before.stacks)), before, tenants, most)
+    states = states_in(find_backend(folders.backend), at_rest.project.name)
+    return Split(name, before, after, files, had(states, before.stacks))
 
 
 def _pool_stack(at_rest: StackAtRest, settings: Settings) -> str | None:
@@ -336,15 +352,17 @@ class _Common:
         match resource.type:
             case urns.ROOT_STACK_TYPE:
                 return replace(resource, outputs=outputs)
-            case type_ if type_ == _FLEET:
+            case type_ if type_ == FLEET:
                 files = [file for file in self.found.files.files if self.found.homes[file.name] == stack]
                 others = _listed(had and had.inputs.get("tenantNames"))
                 names = {
                     *(file.name for file in files),
                     *(each for each in others if each not in self.found.homes),
                 }
-                given: Properties = {"tenantNames": sorted(names), DIGEST: TenantFiles(files).digest(())}
-                return replace(resource, inputs={**resource.inputs, **given}, outputs=outputs)
+                given: Properties = {"tenantNames": sorted(names)}
+                if files:
+                    given[DIGEST] = TenantFiles(files).digest(())
+                return replace(resource, inputs=given, outputs=outputs)
             case type_ if type_ == _STORES:
                 return replace(
                     resource, inputs={**resource.inputs, "stores": self._stores(stack)}, outputs=outputs

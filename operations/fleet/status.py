@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -11,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from pulumi_sandbox.engine import Project, Snapshot, StackAtRest, find_backend, recorded
+from pulumi_sandbox.engine import Project, Snapshot, StackAtRest, find_backend
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import reveal
 
@@ -19,14 +17,13 @@ from components.errors import CredfleetError, how_many
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged
+from operations.fleet.tenants import sealed, states_in, tenants_in
 from operations.fleet.updating import ran
 from operations.folders import Folders
 from operations.review.record import deployment_in, undeployed
-from operations.review.sealed import unread
 from operations.sandbox.results import claimed
 from operations.sandbox.stack_state import outputs
 
-_FLEET: Final = "credfleet:index:Fleet"
 _CHANGED: Final = "changed since"
 
 
@@ -51,14 +48,14 @@ class Standing:
 def fleet_status(*, drift: bool = False, at_once: int = 1, kubeconfig: Path | None = None) -> Answer:
     """Return how each stack of the project here stands.
 
-    drift: whether to look for it, in so many stacks at the same time, on copies of their states.
+    drift: whether to look for it, in so many stacks at the same time.
 
     Raises:
         SandboxError: as `Folders.find` and `find_backend`.
     """
     folders = Folders.find(Path.cwd())
     project, backend = Project.load(folders.project), find_backend(folders.backend)
-    states = {path.name.split(".json")[0]: path for path in _states(backend, project.name)}
+    states = states_in(backend, project.name)
     files = {path.name[len("Pulumi.") : -len(".yaml")] for path in project.stack_files.glob("Pulumi.*.yaml")}
     found = [
         _standing(folders.project, backend, name, states.get(name)) for name in sorted({*states, *files})
@@ -66,7 +63,7 @@ def fleet_status(*, drift: bool = False, at_once: int = 1, kubeconfig: Path | No
     if drift:
         options = ["--kubeconfig", str(kubeconfig)] if kubeconfig else []
         with ThreadPoolExecutor(at_once) as threads:
-            found = [*threads.map(partial(_drifted, folders.project, states, options), found)]
+            found = [*threads.map(partial(_drifted, folders.project, options), found)]
     failed = [each for each in found if each.failures]
     columns = (
         Column("Stack", names=True),
@@ -96,28 +93,14 @@ def fleet_status(*, drift: bool = False, at_once: int = 1, kubeconfig: Path | No
     return Answer(document, [Table("Stacks", columns, rows), told], 1 if failed else 0)
 
 
-def _drifted(
-    project: Path, states: Mapping[str, Path], options: Sequence[str], standing: Standing
-) -> Standing:
-    """Return how a stack stands with what a refresh would find, which it finds on a copy of the state."""
-    state = states.get(standing.stack)
-    if state is None:
+def _drifted(project: Path, options: Sequence[str], standing: Standing) -> Standing:
+    """Return how a stack stands with what a refresh would find."""
+    if standing.updated is None:
         return standing
-    with tempfile.TemporaryDirectory(prefix="credfleet-") as folder:
-        copy = Path(folder, ".pulumi", "stacks", state.parent.name)
-        copy.mkdir(parents=True)
-        for file in state.parent.glob(f"{state.name}*"):
-            shutil.copy(file, copy)
-        looked = ran("refresh", project, standing.stack, options, Path(folder))
+    looked = ran("refresh", project, standing.stack, ["--preview-only", *options])
     if looked.code:
         return replace(standing, drift="unknown", failures=(*standing.failures, looked.why))
     return replace(standing, drift=how_many(sum(looked.changes.values()), "resource"))
-
-
-def _states(backend: Path, project: str) -> Iterator[Path]:
-    folder = backend / ".pulumi" / "stacks" / project
-    for ending in ("*.json", "*.json.gz"):
-        yield from folder.glob(ending)
 
 
 def _standing(project: Path, backend: Path, stack: str, state: Path | None) -> Standing:
@@ -126,15 +109,14 @@ def _standing(project: Path, backend: Path, stack: str, state: Path | None) -> S
         return Standing(stack)
     try:
         deployment: Mapping[str, Any] = deployment_in(state.read_bytes(), str(state)) or {"manifest": {}}
-        snapshot = recorded(deployment, unread) if "resources" in deployment else Snapshot()
+        snapshot = sealed(deployment)
         files, problem = _files(project, backend, stack, snapshot)
     except (CredfleetError, SandboxError) as error:
         return Standing(stack, files="unknown", failures=(f"{error.place}: {error.cause}",))
-    fleet = next((each for each in snapshot.resources if each.type == _FLEET and not each.delete), None)
-    tenants, skipped = fleet and fleet.inputs.get("tenantNames"), reveal(outputs(snapshot).get("skipped"))
+    skipped = reveal(outputs(snapshot).get("skipped"))
     return Standing(
         stack,
-        tenants=len(tenants) if isinstance(tenants, list) else 0,
+        tenants=len(tenants_in(snapshot)),
         accounts=len(claimed(snapshot.resources, ())),
         waiting=len(skipped) if isinstance(skipped, dict) else 0,
         files=files,

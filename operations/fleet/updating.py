@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -88,14 +87,12 @@ def ordered(
         yield from threads.map(update, rest)
 
 
-def ran(verb: str, project: Path, stack: str, options: Sequence[str], backend: Path | None = None) -> Outcome:
-    """Run a command of `credfleet sandbox` on a stack. backend: of its state; None for the usual one."""
+def ran(verb: str, project: Path, stack: str, options: Sequence[str]) -> Outcome:
+    """Run a command of `credfleet sandbox` on a stack."""
     command = [sys.executable, "-m", "credfleet", "sandbox", verb, "--stack", stack, "--yes", *options]
-    environment = {**os.environ, **({"PULUMI_BACKEND_URL": f"file://{backend}"} if backend else {})}
     done = subprocess.run(
         [*command, "--output", "json"],
         cwd=project,
-        env=environment,
         capture_output=True,
         text=True,
         check=False,

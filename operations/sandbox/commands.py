@@ -8,7 +8,7 @@ import typer
 from operations.cli.answer import Answer
 from operations.cli.command import JSON, OUTPUT, command, group
 from operations.cli.options import StackOption, YesOption
-from operations.sandbox.runs import DestroyRun, PreviewRun, RefreshRun, UpRun
+from operations.sandbox.runs import DestroyRun, ImportRun, PreviewRun, RefreshRun, UpRun
 
 app = group(
     "Run a stack with no cloud, no cluster and no Pulumi CLI.",
@@ -37,6 +37,7 @@ PathOption = Annotated[
     "credfleet sandbox up --expect-no-changes",
     "credfleet sandbox up --kubeconfig ~/.kube/config --yes",
     "credfleet sandbox up --target '**::tenant-1**' --target-dependents",
+    "credfleet sandbox up --skip-preview --yes",
     form=(),
 )
 def up(run: UpRun) -> Answer:
@@ -75,6 +76,24 @@ def destroy(run: DestroyRun) -> Answer:
     from operations.sandbox import updates
 
     return updates.destroy(run)
+
+
+@command(
+    app,
+    "credfleet sandbox import kubernetes:core/v1:Namespace mine mine --yes",
+    "credfleet sandbox import kubernetes:core/v1:Secret key apps/key --protect=false",
+    name="import",
+    form=(),
+)
+def import_(run: ImportRun) -> Answer:
+    """Record an object that exists as a resource, after asking, and print the code for it.
+
+    As `pulumi import` does: the provider reads it, nothing else changes, and it is protected unless that is
+    refused. The code is Python, by the SDKs that are installed here; a secret is read from the configuration.
+    """
+    from operations.sandbox import updates
+
+    return updates.import_(run)
 
 
 @command(app, "credfleet sandbox outputs", "credfleet sandbox outputs --output json", form=(OUTPUT, JSON))

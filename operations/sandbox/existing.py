@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -27,10 +28,11 @@ def bring_kinds(kubeconfig: Path) -> None:
         CredfleetError: `existing-refused`, when the API server takes one of them not; `kinds-missing`.
     """
     api = _client(kubeconfig)
-    kinds = sorted(KINDS.glob("*.yaml"))
-    for path in kinds:
+    lacking = [path for path in sorted(KINDS.glob("*.yaml")) if not _is_served(path.stem, api)]
+    for path in lacking:
         _create(path, api)
-    _await_served({path.stem for path in kinds}, api)
+    if lacking:
+        _await_served({path.stem for path in lacking}, api)
 
 
 def bring(objects: Path, kubeconfig: Path) -> None:
@@ -63,6 +65,14 @@ def _create(objects: Path, api: ApiClient) -> None:
                 cause=f"the API server took an object of it not: {', '.join(map(str, reasons))}",
                 mend="correct the file; it holds what the sandbox's cluster has before the first update",
             ) from None
+
+
+def _is_served(kind: str, api: ApiClient) -> bool:
+    """Ask for a definition by its name: to import the client's classes for it takes longer than all else."""
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{kind}"
+    answer = api.call_api(*api.param_serialize("GET", path, auth_settings=["BearerToken"]))
+    body = answer.read()
+    return answer.status == HTTPStatus.OK and _is_established(json.loads(body))
 
 
 def _await_served(kinds: set[str], api: ApiClient) -> None:

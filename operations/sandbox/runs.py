@@ -1,6 +1,7 @@
 """The options of what runs the engine, each run with those of the lesser one and some of its own."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -47,6 +48,17 @@ class Run:
     refresh: bool = False
     run_program: bool = False
     preview_only: bool = False
+    skip_preview: bool = False
+    target: list[str] | None = None
+    target_dependents: bool = False
+    exclude: list[str] | None = None
+    exclude_dependents: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectiveRun(Run):
+    """A run that may be told which resources are meant."""
+
     target: Annotated[
         list[str] | None,
         typer.Option(
@@ -65,7 +77,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedRun(Run):
+class CheckedRun(SelectiveRun):
     """A run that may be expected to change nothing."""
 
     expect_no_changes: Annotated[
@@ -74,7 +86,7 @@ class CheckedRun(Run):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DestroyRun(Run):
+class DestroyRun(SelectiveRun):
     """A run that takes everything away, or only shows it."""
 
     refresh: RefreshFirst = False
@@ -83,6 +95,34 @@ class DestroyRun(Run):
         bool,
         typer.Option("--run-program", help="Run the program, for its hooks and what it gives providers."),
     ] = False
+
+
+class Protected(StrEnum):
+    """Whether what is imported is protected."""
+
+    TRUE = "true"
+    FALSE = "false"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRun(Run):
+    """A run that records an object that exists, or only shows that."""
+
+    token: Annotated[str, typer.Argument(metavar="TYPE", help="Its type: 'kubernetes:core/v1:Secret'.")]
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Its name in the program.")]
+    object_id: Annotated[str, typer.Argument(metavar="ID", help="Its id, as its provider knows it.")]
+    parent: Annotated[
+        str,
+        typer.Option("--parent", metavar="NAME=URN", help="Its parent: variable and URN; else the stack."),
+    ] = ""
+    provider: Annotated[
+        str,
+        typer.Option("--provider", metavar="NAME=URN", help="Its provider, likewise; else the default one."),
+    ] = ""
+    protect: Annotated[
+        Protected, typer.Option("--protect", help="Protect it from being deleted, as pulumi does.")
+    ] = Protected.TRUE
+    preview_only: PreviewOnly = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +156,12 @@ class JudgedRun(CheckedRun):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpRun(JudgedRun):
-    """A run that a failure need not stop."""
+    """A run that a failure need not stop, and that need not be previewed once more."""
+
+    skip_preview: Annotated[
+        bool,
+        typer.Option("--skip-preview", help="Update at once, as where a preview was looked at before."),
+    ] = False
 
     continue_on_error: Annotated[
         bool,

@@ -6,8 +6,10 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -17,6 +19,7 @@ from pulumi_sandbox.engine import (
     Diagnostic,
     Display,
     Event,
+    Import,
     Options,
     Outputs,
     PreviewDigest,
@@ -29,6 +32,7 @@ from pulumi_sandbox.engine import (
     Workspace,
     display_for,
 )
+from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import equal
@@ -40,15 +44,17 @@ from components.account_pool.forecast import heard
 from components.errors import CredfleetError, how_many
 from components.pull_secret.skipping import SKIPPED
 from components.report_lines import MARKER
+from components.settings.stack import Settings
 from operations.cli.answer import Answer, Part
 from operations.cli.ask import ask
 from operations.cli.failures import CLAIMS_SKIPPED, DOOMED
 from operations.cli.options import Form
 from operations.config.settings import judged
+from operations.fleet.tenants import refuse_strays
 from operations.folders import Folders
 from operations.sandbox import cloud_services, control_plane, existing, results
 from operations.sandbox.report import write
-from operations.sandbox.runs import Run
+from operations.sandbox.runs import ImportRun, Protected, Run
 from operations.sandbox.stack_state import open_workspace, outputs
 from operations.sandbox.summary import as_document, as_parts, held_back, report_of, shown, skipped_table
 
@@ -126,10 +132,16 @@ class ForPeople:
 
 
 def up(wanted: Run) -> Answer:
-    """Preview, update, tell and report."""
-    ready = _prepare(wanted)
+    """Preview, update, tell and report; raises as `_prepare` and `refuse_strays`."""
+    ready = _prepare(wanted, refuse_strays)
     silent = _Silent()
-    display = _display(wanted, silent, ahead=not wanted.expect_no_changes)
+    display = _display(wanted, silent, ahead=not (wanted.expect_no_changes or wanted.skip_preview))
+    if wanted.skip_preview:
+        where = f"Stack {wanted.stack} on {ready.cluster.server}"
+        ask(f"{where} will be updated without a preview. Go on?", yes=wanted.yes)
+        ready.cluster.remember(ready.folders.clusters(wanted.stack))
+        done = _deploy(engine.up, ready, wanted, display)
+        return _told(ready, wanted, done, done, silent)
     foreseen = _deploy(engine.preview, ready, wanted, display)
     if foreseen.exit_code:
         why = "You stopped the preview" if foreseen.summary.outcome == "cancelled" else _NOT_GOING_ON
@@ -143,8 +155,11 @@ def up(wanted: Run) -> Answer:
 
 
 def preview(wanted: Run) -> Answer:
-    """Show what an update would change and skip; exit code DOOMED where it would fail at a claim."""
-    ready = _prepare(wanted)
+    """Show what an update would change and skip; exit code DOOMED where it would fail at a claim.
+
+    Raises as `_prepare` and `refuse_strays`.
+    """
+    ready = _prepare(wanted, refuse_strays)
     gathered, lines = io.StringIO(), list[str]()
     if wanted.events or wanted.output in (Form.JSON, Form.YAML):
         with Serialised(PreviewDigest(gathered)) as display:
@@ -186,8 +201,48 @@ def destroy(wanted: Run) -> Answer:
     return _summed_up(wanted, result, silent)
 
 
-def _prepare(wanted: Run) -> _Prepared:
+def import_(wanted: ImportRun) -> Answer:
+    """Show an import, let it be done after asking, and print the code for what was imported.
+
+    Raises:
+        CredfleetError: code `not-confirmed`, and as `_prepare`.
+        SandboxError: code `import-invalid`, and as `_prepare`.
+    """
+    imported = Import(
+        wanted.token,
+        wanted.name,
+        wanted.object_id,
+        wanted.parent,
+        wanted.provider,
+        wanted.protect is Protected.TRUE,
+    )
+    ready = _prepare(wanted)
+    ready = replace(ready, options=replace(ready.options, imported=imported))
+    shown_only = replace(ready, options=replace(ready.options, preview_only=True))
+    silent = _Silent()
+    display = _display(wanted, silent, ahead=not wanted.preview_only)
+    foreseen = _deploy(engine.import_, shown_only, wanted, display)
+    if foreseen.exit_code or wanted.preview_only:
+        return _summed_up(wanted, foreseen, silent)
+    where = f"{wanted.token} {wanted.name} of stack {wanted.stack} on {ready.cluster.server}"
+    ask(f"{wanted.object_id} will be recorded as {where}. Go on?", yes=wanted.yes)
+    ready.cluster.remember(ready.folders.clusters(wanted.stack))
+    result = _deploy(engine.import_, ready, wanted, display)
+    if result.exit_code:
+        return _summed_up(wanted, result, silent)
+    try:
+        code = engine.constructor_of(imported, ready.workspace, result.foreseen)
+    except SandboxError as error:
+        typer.echo(f"· {error}", err=True)
+        return _summed_up(wanted, result, silent, {"code": None})
+    told = (f"\n{engine.how_to_use(imported)}\n", code.rstrip())
+    return _summed_up(wanted, result, silent, {"code": code}, told)
+
+
+def _prepare(wanted: Run, refuse: Callable[[Workspace, Settings], None] | None = None) -> _Prepared:
     """Find project, services and cluster; let a state that speaks of a cluster that is gone catch up.
+
+    refuse: raises for a stack that is not to be run like this, before anything is started.
 
     Raises:
         CredfleetError: as `judged`, `choose`, `existing.bring_kinds` and `existing.bring`;
@@ -195,8 +250,10 @@ def _prepare(wanted: Run) -> _Prepared:
         SandboxError: as these, as `cloud_services.start` and as `engine.refresh`.
     """
     folders = Folders.find(Path.cwd())
-    workspace = open_workspace(folders, wanted.stack)
+    workspace = _open(folders, wanted.stack)
     settings = judged(workspace, workspace.crypter)
+    if refuse:
+        refuse(workspace, settings)
     with ProgressLine() as progress:
         values = workspace.config().values
         given = cloud_services.start(folders, values, settings.pull_secrets, progress)
@@ -245,6 +302,17 @@ def _prepare(wanted: Run) -> _Prepared:
     return ready
 
 
+def _open(folders: Folders, stack: str) -> Workspace:
+    """Open a stack; raises as `open_workspace`.
+
+    Deriving its key leaves the interpreter idle: what comes next is imported meanwhile.
+    """
+    with ThreadPoolExecutor(1) as beside:
+        beside.submit(import_module, "kubernetes.config")
+        beside.submit(engine.make_ready)
+        return open_workspace(folders, stack)
+
+
 def _catch_up(workspace: Workspace, wanted: Run) -> None:
     """Refresh a state that speaks of an API server that is gone; until that is done, it misleads."""
     with display_for(sys.stderr) as display:
@@ -285,10 +353,10 @@ def _agree(ready: _Prepared, wanted: Run, foreseen: Result) -> None:
 
 def _is_all_there(snapshot: Snapshot, foreseen: Result) -> bool:
     """Whether an update would find nothing to do, not even an output to write down."""
-    changes = foreseen.summary.changes
+    steps = (each.step for each in foreseen.steps if not urns.is_default_provider(each.step.urn))
     return not (
         snapshot.pending
-        or any(count for op, count in changes.items() if op != "same")
+        or any(step.op != "same" for step in steps)
         or not equal(outputs(snapshot), foreseen.outputs)
     )
 
@@ -320,7 +388,9 @@ def _told(ready: _Prepared, wanted: Run, foreseen: Result, update: Result | None
     return _answer(wanted, document, as_parts(report, page), code)
 
 
-def _summed_up(wanted: Run, result: Result, silent: _Silent) -> Answer:
+def _summed_up(
+    wanted: Run, result: Result, silent: _Silent, more: Mapping[str, Any] = {}, parts: Iterable[Part] = ()
+) -> Answer:
     """Write how it ended for machines; people saw it."""
     document = {
         "stack": wanted.stack,
@@ -328,8 +398,9 @@ def _summed_up(wanted: Run, result: Result, silent: _Silent) -> Answer:
         "changes": dict(result.summary.changes),
         "seconds": round(result.summary.seconds, 3),
         "errors": silent.errors,
+        **more,
     }
-    return _answer(wanted, document, (), result.exit_code)
+    return _answer(wanted, document, parts, result.exit_code)
 
 
 def _answer(wanted: Run, document: Any, parts: Iterable[Part], exit_code: int) -> Answer:

@@ -6,16 +6,20 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from pulumi_sandbox.protocol import urns
+from typer.testing import CliRunner
 
 from components.settings.shards import Shards
 from components.settings.tenant_files import PARTS, read_tenants
 from operations.fleet.split import Split, proposed
+from operations.main import app
 from operations.review.record import Record
 from tests.support.recorded_stacks import document_of, exported_of
+from tests.support.stacks import ROOT
 
 ONE: Final = Shards.model_validate({"stacks": {"prod": {}}})
 SHARED: Final = {
@@ -23,8 +27,8 @@ SHARED: Final = {
     *("kubernetes", "gcp", "azure-native"),
 }
 """What is right below a fleet or its stores and no tenant's."""
-REFUSED: Final = {"ServiceAccount", "PullSecret", "PullSecretStart"}
-"""What keeps a tenant where it is: rights in a pool of the stack's own, and pull secrets."""
+REFUSED: Final = {"ServiceAccount"}
+"""What keeps a tenant where it is: rights in a pool of the stack's own."""
 
 
 @given(
@@ -69,3 +73,15 @@ def test_all_of_every_room_is_known_as_a_tenants_or_as_what_all_share(tmp_path: 
             others |= set() if found.home_of(each) else {each.type.rpartition(":")[2].rpartition("/")[2]}
     assert owned > 20
     assert others == SHARED | REFUSED
+
+
+def test_a_backend_that_only_the_cli_knows_is_told_with_the_page_that_has_its_commands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "s3://states")
+    told = CliRunner().invoke(app, ["fleet", "split", "--stack", "dev", "--by", "2"])
+    assert told.exit_code != 0
+    assert "not in s3" in told.output
+    assert "docs/how-to/split-a-fleet.md" in told.output
+    assert "pulumi stack migrate" in (ROOT / "docs/how-to/split-a-fleet.md").read_text()

@@ -4,13 +4,12 @@ The pool is a stand-in that answers as it is told.
 """
 
 import json
-import os
-import select
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from pulumi_sandbox.services.processes import first_ended
 from typer.testing import CliRunner, Result
 
 from components.account_pool.adoption import Adoption, SlotNames, adoptions
@@ -231,20 +230,7 @@ def test_a_cleaner_that_does_not_end_is_ended_with_all_it_started_and_the_accoun
     result = clean("--command", f"aws={program}", "--timeout", "1s")
     assert outcomes(result) == [("aws-1", "quarantined", "clean.sh was not done after 1 s")]
     child = int((tmp_path / "child").read_text())
-    assert _has_ended(child)
-
-
-def _has_ended(pid: int) -> bool:
-    """Whether a process that was told to end does so: the kernel says when."""
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        ended, _, _ = select.select([descriptor], [], [], 10)
-    finally:
-        os.close(descriptor)
-    return bool(ended)
+    assert first_ended([child], 10) == child
 
 
 def test_the_commands_of_the_stack_run_in_the_folder_of_the_project(

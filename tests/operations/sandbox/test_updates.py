@@ -13,6 +13,7 @@ import pytest
 from pulumi_sandbox.engine import (
     Diagnostic,
     Event,
+    Import,
     Op,
     Options,
     Outcome,
@@ -112,6 +113,7 @@ def engine(project: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
         "up": "update",
         "refresh": "refresh",
         "destroy": "destroy",
+        "import_": "import",
     }
     for name, operation in named.items():
         monkeypatch.setattr(pulumi_sandbox.engine, name, fake.does(operation))
@@ -141,6 +143,17 @@ def run(*arguments: str) -> Result:
 def test_up_previews_first_and_then_updates(engine: Engine) -> None:
     assert run("up").exit_code == 0
     assert engine.operations == ["preview", "update"]
+
+
+def test_up_without_a_preview_asks_first_and_updates_at_once(engine: Engine) -> None:
+    refused = run("up", "--skip-preview")
+    assert refused.exit_code != 0
+    assert "will be updated without a preview" in refused.output
+    assert engine.operations == []
+
+    told = json.loads(run("up", "--skip-preview", "--yes", "--output", "json").stdout)
+    assert engine.operations == ["update"]
+    assert (told["outcome"], told["changes"]) == ("succeeded", {"create": 1})
 
 
 def test_up_says_in_json_what_was_declared_and_claimed_and_masks_secrets(
@@ -372,6 +385,56 @@ def test_a_destroy_that_stopped_half_way_keeps_the_cluster_in_mind(engine: Engin
     engine.outcome["destroy"] = "cancelled"
     assert run("destroy", "--yes").exit_code == 8
     assert StackCluster.recall(Folders(project).clusters("dev")) is not None
+
+
+MINE = ("import", "kubernetes:core/v1:Namespace", "mine", "of-mine")
+
+
+def test_an_import_is_shown_asked_for_and_ends_with_the_code(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def code(imported: Import, *_: object) -> str:
+        return f"{imported.name} = Namespace()\n"
+
+    monkeypatch.setattr(pulumi_sandbox.engine, "constructor_of", code)
+    asked = run(*MINE)
+    assert asked.exit_code == 1
+    assert "of-mine will be recorded as kubernetes:core/v1:Namespace mine of stack dev on" in asked.stderr
+    assert [options.preview_only for _, options in engine.calls] == [True]
+    engine.calls.clear()
+
+    done = run(*MINE, "--yes", "--parent", "p=urn:pulumi:dev::credfleet::a:b:C::p", "--protect=false")
+    assert done.exit_code == 0
+    assert "Copy this into the program" in done.stdout
+    assert done.stdout.endswith("mine = Namespace()\n")
+    (_, shown), (_, made) = engine.calls
+    assert (shown.preview_only, made.preview_only) == (True, False)
+    assert made.imported == Import(
+        "kubernetes:core/v1:Namespace",
+        "mine",
+        "of-mine",
+        parent="p=urn:pulumi:dev::credfleet::a:b:C::p",
+        protect=False,
+    )
+    assert json.loads(run(*MINE, "--yes", "--output", "json").stdout)["code"] == "mine = Namespace()\n"
+
+
+def test_an_import_that_is_only_shown_or_fails_goes_no_further(engine: Engine) -> None:
+    assert run(*MINE, "--preview-only").exit_code == 0
+    engine.outcome["import"] = "failed"
+    assert run(*MINE, "--yes").exit_code == 1
+    assert [options.preview_only for _, options in engine.calls] == [True, True]
+    assert run("import", "Namespace", "mine", "of-mine").exit_code == 1
+
+
+def test_an_import_without_code_says_why_and_is_done(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object) -> str:
+        raise SandboxError(code="code-unavailable", place="mine", cause="no package", mend="by hand")
+
+    monkeypatch.setattr(pulumi_sandbox.engine, "constructor_of", none)
+    done = run(*MINE, "--yes", "--output", "json")
+    assert (done.exit_code, json.loads(done.stdout)["code"]) == (0, None)
+    assert "no package" in done.stderr
 
 
 def test_refresh_says_in_json_how_it_ended(engine: Engine) -> None:
