@@ -49,14 +49,26 @@ PROOF: Final = (
     Part("model", _CHECKER),
     Part("mistakes", (*_CHECKER, "-wrong")),
     Part("pools", (*_PYTEST, f"{_UNIT}/test_agreement.py")),
-    Part("cluster", (*_PYTEST, "tests/cluster/test_claims_agree.py")),
+    Part(
+        "cluster",
+        (
+            *_PYTEST,
+            *(f"tests/cluster/{each}.py" for each in ("test_claims_agree", "test_claims_under_faults")),
+        ),
+    ),
     Part(
         "lives",
         (
             *_PYTEST,
             *(
                 f"{_UNIT}/{each}.py"
-                for each in ("test_long_lives", "test_wrong_variants", "test_interleavings")
+                for each in (
+                    "test_long_lives",
+                    "test_wrong_variants",
+                    "test_interleavings",
+                    "test_quotas",
+                    "test_spilling",
+                )
             ),
         ),
     ),
@@ -64,16 +76,18 @@ PROOF: Final = (
     Part("writes", (*_PYTEST, f"{_UNIT}/test_writes_of_the_pool.py")),
     Part("admission", (*_PYTEST, "tests/cluster/test_admission_by_machine.py")),
     Part("tenants", (*_PYTEST, "tests/operations/review/test_tenant_files.py")),
+    Part("edits", (*_PYTEST, "tests/operations/review/test_edits.py")),
     Part("kills", (*_PYTEST, "tests/program", "-k", "killed")),
     Part("faults", ("-m", "tests.mutants", "components/")),
 )
 FIRE: Final = (
     Part("histories", (*_PYTEST, "tests/fire/claims/test_histories.py")),
-    Part("stacks", (*_PYTEST, "tests/fire/engine")),
+    Part("stacks", (*_PYTEST, "tests/fire/engine/test_lives.py")),
     Part("calls", (*_PYTEST, "tests/fire/stack")),
     Part("mistaken", (*_PYTEST, "tests/fire/claims/test_mistakes.py")),
     Part("documents", (*_PYTEST, "tests/fire/readers")),
     Part("engine", ("-m", "tests.mutants", "sandbox/")),
+    Part("processes", (*_PYTEST, "tests/fire/engine/test_lives_in_processes.py")),
 )
 STORM: Final = Part("storm", (*_PYTEST, "tests/fire/storm"))
 """Takes both cores for as long as half of the others: only where it is named."""

@@ -34,6 +34,11 @@ class State:
         """The records of what a provider made, by the provider's id."""
         return {each["id"]: each for each in self.resources if each.get("id")}
 
+    @property
+    def creating(self) -> set[str]:
+        """The names that were chosen for what was begun to be created."""
+        return {record.get("inputs", {}).get("name") for kind, record in self.pending if kind == "creating"}
+
     def began(self, kind: str, urn: str) -> Record | None:
         """Return the record of a call of this kind that was begun for a resource."""
         return next((record for call, record in self.pending if (call, record["urn"]) == (kind, urn)), None)

@@ -2,7 +2,7 @@
 
 A program of up to five resources, operations one after the other, a provider that refuses, does half, does
 all and cannot say so, a user who cancels, a kill at any write. A life that fails is made small, and printed
-as a call that plays it again. The wire and the processes are not tried here.
+as a call that plays it again. Those with a wire and processes: `test_lives_in_processes.py`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,22 @@ from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
 from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 
-from tests.fire.engine.lives import PASSPHRASE, Kill, Life, Moment, Program, Spec, Stack, live, scratch
+from tests.fire.engine.lives import (
+    PASSPHRASE,
+    Chosen,
+    Kill,
+    Life,
+    Moment,
+    Program,
+    Spec,
+    Stack,
+    live,
+    scratch,
+)
 from tests.support.proving import PROVES, SEARCHES, counted, tried
 
 PARTS = counted(1, 10)
-LIVES = counted(200, 5_000, 10_000)
+LIVES = counted(80, 5_000, 10_000)
 NAMES = tuple("abcde")
 
 MARKS: dict[str, dict[str, object]] = {
@@ -74,6 +85,18 @@ moments = st.builds(
     goes_on=_seldom,
     vanishes=_hardly_a_name,
     drifts=_hardly_a_name,
+    chosen=st.one_of(
+        st.none(),
+        st.none(),
+        st.none(),
+        st.builds(
+            Chosen,
+            st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True).map(tuple),
+            st.booleans(),
+            st.booleans(),
+        ),
+    ),
+    reads=_seldom,
 )
 
 
