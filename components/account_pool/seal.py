@@ -7,19 +7,27 @@ stacks; they never move. Import-pure.
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import quote
 
 from pulumi import Input, RunError
 
 from components.account_pool.declared import blocked
 from components.account_pool.pool import Pool
-from components.connection import ClusterTarget
+from components.connection import ClusterTarget, NoReply, connect
 from components.dynamic import IDENTITY, DynamicResource, Properties, Shell
 from components.errors import CredfleetError
 
 _SHOWN: Final = 5
 """Accounts named in a refusal; the rest are counted."""
+_TAKEN_UP_SECONDS: Final = 20.0
+"""How long an API server may take to follow a changed admission policy; it looks once a second."""
+_EVERY_SECONDS: Final = 0.1
+_DENIED_BY: Final = "ValidatingAdmissionPolicy"
+"""What the API server says of a refusal that was a policy's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +39,19 @@ class PoolSealArgs:
 
 
 class PoolSealProvider(Shell):
-    """Does nothing until the pool is to be deleted."""
+    """Does nothing until the pool may be thrown away, or is to be deleted."""
 
     args = PoolSealArgs
     named_by = ("namespace",)
+
+    def change(self, _id: str, olds: Properties, news: Properties) -> Properties:
+        """Wait until the API server knows that the accounts may go: what deletes them may come at once."""
+        if news["allowDestroy"] and not olds.get("allowDestroy"):
+            target, namespace = ClusterTarget.parse(self.cluster), str(news["namespace"])
+            kept = next(blocked(Pool.census(target, namespace), namespace, allow_destroy=False), None)
+            if kept is not None:
+                _await_permission(target, namespace, kept[0])
+        return {}
 
     def remove(self, _id: str, props: Properties) -> None:
         """Let the pool go, unless an account in it is blocked; members nobody declared count as well."""
@@ -48,6 +65,15 @@ class PoolSealProvider(Shell):
             named = "; ".join(f"{name}: {reason}" for name, reason in in_use[:_SHOWN])
             more = f"; and {len(in_use) - _SHOWN} more" if len(in_use) > _SHOWN else ""
             raise RunError(f"pool {namespace} is in use, nothing of it was deleted\n→ {named}{more}")
+
+
+def _await_permission(target: ClusterTarget, namespace: str, member: str) -> None:
+    """Wait until no admission policy would keep an account; one of somebody else's may for ever."""
+    path = f"/api/v1/namespaces/{quote(namespace, safe='')}/secrets/{quote(member, safe='')}?dryRun=All"
+    until = time.monotonic() + _TAKEN_UP_SECONDS
+    with suppress(NoReply):
+        while _DENIED_BY in connect(target).call("DELETE", path).text and time.monotonic() < until:
+            time.sleep(_EVERY_SECONDS)
 
 
 class PoolSeal(DynamicResource[PoolSealArgs], module="credfleet", name="PoolSeal"):

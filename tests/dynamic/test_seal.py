@@ -1,5 +1,7 @@
 """The seal of a pool in the genuine host, on a real API server: a pool in use is not deleted."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,10 +13,11 @@ from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE, SHARED_CAPACIT
 from components.account_pool.seal import PoolSealProvider
 from components.labels import SHARED, TENANT_NAME
 from tests.support.dynamic_host import Host, Properties, dynamic_host
+from tests.support.guarded_pool import enforce, lift
 from tests.support.members import TOKEN, Members
 
 if TYPE_CHECKING:
-    pass
+    from kubernetes.dynamic import DynamicClient
 
 
 def sealed(namespace: str, *, allow_destroy: bool = False) -> Properties:
@@ -98,6 +101,21 @@ def test_of_many_accounts_in_use_some_are_named_and_the_rest_counted(
 def test_a_pool_that_cannot_be_seen_stays(tmp_path: Path) -> None:
     with dynamic_host({"cluster": {"kubeconfig": str(tmp_path / "none")}}) as host:
         assert str(refusal(host, sealed("pool"))).startswith("what is in use is unknown: kubeconfig ")
+
+
+def test_accounts_of_a_pool_that_may_now_be_thrown_away_can_be_deleted_at_once(
+    host: Host, admin: DynamicClient, members: Members, namespace: str
+) -> None:
+    enforce(admin, namespace)
+    for number in range(10):
+        members.add(f"m{number}", {POOL_STATE: "dirty"})
+    provider = host.provider(PoolSealProvider())
+    seal = provider.create(sealed(namespace))
+    lift(admin, namespace)
+    provider.update(seal, sealed(namespace, allow_destroy=True))
+    for number in range(10):
+        members.remove(f"m{number}")
+    assert refusal(host, sealed(namespace)) is None
 
 
 def test_a_seal_moves_with_its_pool_and_learns_whether_it_may_be_broken(host: Host) -> None:

@@ -150,6 +150,13 @@ def enforce(
     records.delete(name=bound.name, namespace=namespace)
 
 
+def lift(admin: DynamicClient, namespace: str) -> None:
+    """Let all be deleted, as a pool says that may be thrown away; the API server follows a little later."""
+    for manifest in admission_manifests(namespace, PoolConfigMap(), allow_destroy=True):
+        api = admin.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"])
+        api.patch(name=manifest["metadata"]["name"], body=manifest, content_type=MERGE)
+
+
 def _forged(namespace: str) -> JsonObject:
     about = {"apiVersion": "v1", "kind": "ConfigMap", "name": CONFIG_MAP, "namespace": namespace}
     return {
