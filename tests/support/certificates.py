@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from ipaddress import IPv4Address
 from typing import Final, TypeAlias
 
 from cryptography import x509
@@ -37,6 +38,7 @@ def curve_key() -> ec.EllipticCurvePrivateKey:
 @cache
 def certificate(key: Key) -> x509.Certificate:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "credfleet test")])
+    loopback = x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.2"))])
     now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()
@@ -46,6 +48,7 @@ def certificate(key: Key) -> x509.Certificate:
         .serial_number(x509.random_serial_number())
         .not_valid_before(now)
         .not_valid_after(now + timedelta(days=1))
+        .add_extension(loopback, critical=False)
         .sign(key, hashes.SHA256())
     )
 

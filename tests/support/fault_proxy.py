@@ -1,7 +1,7 @@
 """A proxy on loopback between clients and a server that misbehaves as a plan says, and counts how often.
 
-It speaks plain HTTP to clients. They meet an API server, which speaks HTTPS, by a kubeconfig of its own, and
-a stand-in of a cloud by its address.
+It speaks plain HTTP to clients, or HTTPS where it is given a certificate. They meet an API server by a
+kubeconfig of its own, and a stand-in of a cloud by its address.
 """
 
 import base64
@@ -28,7 +28,7 @@ DELAY_SECONDS = 0.03
 LATEST = 5_000
 """How many exchanges are kept, whole: a history has more of them than memory."""
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
-_HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "host", "content-length"})
+_HOP_BY_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length"})
 
 
 class Fault(StrEnum):
@@ -115,6 +115,7 @@ class FaultProxy(ThreadingHTTPServer):
     daemon_threads = False
 
     kubeconfig: Path
+    scheme = "http"
 
     def __init__(self, host: str, upstream: _Upstream, plan: Plan) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -131,8 +132,8 @@ class FaultProxy(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         """Where clients meet it."""
-        host = "[::1]" if self.address_family is socket.AF_INET6 else "127.0.0.1"
-        return f"http://{host}:{self.server_port}"
+        host = str(self.server_address[0])
+        return f"{self.scheme}://{f'[{host}]' if ':' in host else host}:{self.server_port}"
 
     def next_fault(self, method: str) -> Fault:
         with self._lock:
@@ -212,9 +213,23 @@ def before(port: int) -> AbstractContextManager[FaultProxy]:
     return _served("::1", _Upstream("127.0.0.1", port), nothing)
 
 
+def before_https(port: int, authority: Path, serving: Path) -> AbstractContextManager[FaultProxy]:
+    """Run a proxy with a certificate of its own before a stand-in that an authority vouches for.
+
+    It is on 127.0.0.2, since no host of Azure may be written as ::1.
+    """
+    trust = ssl.create_default_context(cafile=authority)
+    return _served("127.0.0.2", _Upstream("127.0.0.1", port, trust), nothing, serving)
+
+
 @contextmanager
-def _served(host: str, upstream: _Upstream, plan: Plan) -> Generator[FaultProxy]:
+def _served(host: str, upstream: _Upstream, plan: Plan, serving: Path | None = None) -> Generator[FaultProxy]:
     with FaultProxy(host, upstream, plan) as proxy:
+        if serving is not None:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(serving)
+            proxy.socket = context.wrap_socket(proxy.socket, server_side=True)
+            proxy.scheme = "https"
         thread = Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:
