@@ -264,7 +264,7 @@ def test_an_update_killed_at_a_call_ends_as_one_that_nobody_killed(
             if kill % 3 == 2:
                 project.sandbox("refresh").quiet()
             ended = project.up()
-            if clouds and clouds.delete_nobodys(name, ended.out):
+            while clouds and clouds.delete_nobodys(name, ended.out):
                 ended = project.up()
             ended.quiet()
             what = ("the API server", "stand-ins")[where]
