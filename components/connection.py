@@ -50,6 +50,8 @@ ANSWER_SECONDS: Final = 20.0
 SILENT_SECONDS: Final = 600.0
 """How long a watch may be silent; the API server ends it before."""
 CONNECTIONS: Final = 64
+DENIED_BY_POLICY: Final = "ValidatingAdmissionPolicy"
+"""What a refusal names that was an admission policy's; the API server follows a changed one a second late."""
 _UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
 TOKEN_SECONDS: Final = 30.0
 """How long a token is used before the client is asked for it again, which costs as much as half a call.

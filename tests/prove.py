@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -81,10 +82,13 @@ PROOF: Final = (
     Part("kills", (*_PYTEST, "tests/program", "-k", "killed")),
     Part("faults", ("-m", "tests.mutants", "components/")),
 )
+_LIVES: Final = "tests/fire/engine/test_lives.py"
+_HALF: Final = " or ".join(f"[{part}]" for part in range(5))
 FIRE: Final = (
     Part("histories", (*_PYTEST, "tests/fire/claims/test_histories.py")),
-    Part("stacks", (*_PYTEST, "tests/fire/engine/test_lives.py")),
     Part("calls", (*_PYTEST, "tests/fire/stack")),
+    Part("stacks", (*_PYTEST, _LIVES, "-k", _HALF)),
+    Part("further-stacks", (*_PYTEST, _LIVES, "-k", f"not ({_HALF})")),
     Part("mistaken", (*_PYTEST, "tests/fire/claims/test_mistakes.py")),
     Part("documents", (*_PYTEST, "tests/fire/readers")),
     Part("engine", ("-m", "tests.mutants", "sandbox/")),
@@ -118,7 +122,11 @@ def _run(part: Part) -> Done:
 
 
 def _table(parts: Sequence[Done]) -> str:
-    rows = [f"| {what} | {count:,} |" for done in parts for count, what in done.tried]
+    tried = Counter[str]()
+    for done in parts:
+        for count, what in done.tried:
+            tried[what] += count
+    rows = [f"| {what} | {count:,} |" for what, count in tried.items()]
     return "\n".join(["| Tried | |", "|---|---|", *rows])
 
 

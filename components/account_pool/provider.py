@@ -7,6 +7,7 @@ that draws a claim. No credential ever passes here: a claim says which Secret, n
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -21,9 +22,9 @@ from components.account_pool.model import Claimed, ClaimRequest, Fence, Partitio
 from components.account_pool.pool import Pool
 from components.account_pool.roster import Foretold, foretold
 from components.account_pool.skipping import SKIPPED, foretold_reason, reason_of, skips
-from components.connection import ClusterTarget
+from components.connection import DENIED_BY_POLICY, ClusterTarget
 from components.dynamic import IDENTITY, DynamicResource, Properties, Shell, tell
-from components.errors import CredfleetError, LostMember, PoolError
+from components.errors import CredfleetError, LostMember, NotAllowed, PoolError
 
 T = TypeVar("T")
 
@@ -32,6 +33,9 @@ LOST: Final = "Lost"
 
 _WAITING: Final = frozenset({"skipped", "doomed"})
 """Inputs of a claim that had no account to expect when it was last declared."""
+
+_FOLLOWED_SECONDS: Final = 3.0
+_EVERY_SECONDS: Final = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,10 +179,20 @@ class AccountClaimProvider(Shell):
         self._in_pool(props, lambda pool: pool.release(props["record"], props["holder"], fence=fence))
 
     def _in_pool(self, props: Properties, act: Callable[[Pool], T]) -> T:
-        """Act in the pool; before the host answers, the Events of it are written, a refusal's as well."""
+        """Act in the pool; before the host answers, the Events of it are written, a refusal's as well.
+
+        What an admission policy denies is tried again for a while: the same update may have changed it.
+        """
         pool = Pool.open(ClusterTarget.parse(self.cluster_of_pool), props["namespace"])
+        until = time.monotonic() + _FOLLOWED_SECONDS
         try:
-            return act(pool)
+            while True:
+                try:
+                    return act(pool)
+                except NotAllowed as refusal:
+                    if DENIED_BY_POLICY not in refusal.cause or time.monotonic() >= until:
+                        raise
+                time.sleep(_EVERY_SECONDS)
         finally:
             pool.flush()
 

@@ -17,7 +17,7 @@ from pulumi import Input, RunError
 
 from components.account_pool.declared import blocked
 from components.account_pool.pool import Pool
-from components.connection import ClusterTarget, NoReply, connect
+from components.connection import DENIED_BY_POLICY, ClusterTarget, NoReply, connect
 from components.dynamic import IDENTITY, DynamicResource, Properties, Shell
 from components.errors import CredfleetError
 
@@ -26,8 +26,6 @@ _SHOWN: Final = 5
 _TAKEN_UP_SECONDS: Final = 20.0
 """How long an API server may take to follow a changed admission policy; it looks once a second."""
 _EVERY_SECONDS: Final = 0.1
-_DENIED_BY: Final = "ValidatingAdmissionPolicy"
-"""What the API server says of a refusal that was a policy's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +69,11 @@ def _await_permission(target: ClusterTarget, namespace: str, member: str) -> Non
     """Wait until no admission policy would keep an account; one of somebody else's may for ever."""
     path = f"/api/v1/namespaces/{quote(namespace, safe='')}/secrets/{quote(member, safe='')}?dryRun=All"
     until = time.monotonic() + _TAKEN_UP_SECONDS
-    with suppress(NoReply):
-        while _DENIED_BY in connect(target).call("DELETE", path).text and time.monotonic() < until:
-            time.sleep(_EVERY_SECONDS)
+    while time.monotonic() < until:
+        with suppress(NoReply):
+            if DENIED_BY_POLICY not in connect(target).call("DELETE", path).text:
+                return
+        time.sleep(_EVERY_SECONDS)
 
 
 class PoolSeal(DynamicResource[PoolSealArgs], module="credfleet", name="PoolSeal"):

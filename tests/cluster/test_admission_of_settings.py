@@ -12,7 +12,8 @@ import pytest
 
 from components.account_pool.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap, with_pool_uid
 from components.account_pool.model import JsonObject
-from tests.support.guarded_pool import MERGE, GuardedPool, guarded_pool, refusal, until
+from tests.support.guarded_pool import MERGE, GuardedPool, guarded_pool, refusal
+from tests.support.noticed import until
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient

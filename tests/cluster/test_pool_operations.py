@@ -17,7 +17,8 @@ from components.connection import ClusterTarget, connect
 from operations.main import app
 from sandbox.tests.support.cluster import ROOT
 from tests.support.deployed import Accounts
-from tests.support.guarded_pool import MERGE, until
+from tests.support.guarded_pool import MERGE
+from tests.support.noticed import until
 from tests.support.warm_commands import CREDFLEET
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,6 +25,7 @@ from components.account_pool.pool import Pool
 from components.connection import ClusterTarget
 from components.labels import HYPERSCALER_TYPE
 from tests.support.guarded_pool import MERGE, enforce
+from tests.support.noticed import until
 from tests.support.people import impersonating
 from tests.support.recorder import record
 
@@ -41,6 +43,10 @@ class Place:
 
     namespace: str
     people: dict[str, DynamicClient]
+
+    def allows(self, user: str) -> bool:
+        """Whether a user has any right in the pool, as those have who were given one a moment ago."""
+        return not self.refuses(user, "Secret", "get")
 
     def refuses(self, user: str, kind: str, verb: str, name: str = "mine") -> bool:
         """Let a user try something, as a dry run; whether the API server forbids it."""
@@ -88,7 +94,10 @@ def place(
             )
             for user in ("provisioner", "janitor", READER, "nobody")
         }
-        yield Place(namespace, people)
+        here = Place(namespace, people)
+        for user in ("provisioner", "janitor", READER):
+            until(partial(here.allows, user))
+        yield here
 
 
 def declare_rights(admin: DynamicClient, namespace: str) -> None:

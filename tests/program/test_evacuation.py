@@ -41,8 +41,14 @@ def test_a_tenant_leaves_an_account_for_another_one_and_is_never_without(
 
     copies = Secrets(admin, f"{project.pool}-acme")
     assert copies.data("aws-account") == json.loads(CREDENTIALS[second])
-    told = secrets.watch(namespace=copies.namespace, name="aws-account", resource_version=since, timeout=1)
-    assert {event["type"] for event in told} == {"MODIFIED"}
+    last = {"metadata": {"name": "last"}}
+    secrets.create(namespace=copies.namespace, body=last)
+    seen: set[tuple[str, str]] = set()
+    for event in secrets.watch(namespace=copies.namespace, resource_version=since, timeout=60):
+        if event["object"].metadata.name == "last":
+            break
+        seen.add((event["object"].metadata.name, event["type"]))
+    assert seen == {("aws-account", "MODIFIED")}
     left, taken = (accounts(admin, project)[name] for name in (first, second))
     assert CLAIM_TOKEN not in notes(left)
     assert left["labels"][POOL_STATE] == "quarantined"

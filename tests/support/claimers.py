@@ -24,7 +24,7 @@ from components.errors import Exhausted, Unreachable
 TENANTS = ("ada", "bob", "cyd", "dan", "eve")
 THREADS = 4
 HASTE_SECONDS = 0.03
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 120.0
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from tests.support.guarded_pool import until
+from tests.support.noticed import until
 from tests.support.stacks import ROOT
 
 if TYPE_CHECKING:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kubernetes.dynamic.exceptions import NotFoundError
+
+from tests.support.noticed import until
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -41,13 +42,18 @@ def serve(admin: DynamicClient, kind: str, version: str = "v1") -> None:
     api.create(body=made)
     name = made["metadata"]["name"]
     assert any(_established(event["raw_object"]) for event in api.watch(name=name, timeout=_SECONDS)), name
-    deadline = time.monotonic() + _SECONDS
-    while time.monotonic() < deadline:
-        try:
-            admin.request("get", f"/apis/{GROUP}/{version}/{made['spec']['names']['plural']}")
-        except NotFoundError:
-            continue
-        return
+    until(lambda: _is_found(admin, version, made["spec"]["names"]["plural"]))
+
+
+def _is_found(admin: DynamicClient, version: str, plural: str) -> bool:
+    """Whether a client that asks which kinds there are is told of one, and may list its objects."""
+    try:
+        groups = admin.request("get", "/apis").to_dict()["groups"]
+        kinds = admin.request("get", f"/apis/{GROUP}/{version}").to_dict()["resources"]
+        admin.request("get", f"/apis/{GROUP}/{version}/{plural}")
+    except NotFoundError:
+        return False
+    return GROUP in {each["name"] for each in groups} and plural in {each["name"] for each in kinds}
 
 
 def _established(found: Mapping[str, Any]) -> bool:

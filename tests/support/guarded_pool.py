@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import secrets
-import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import pytest
 from kubernetes.dynamic.exceptions import DynamicApiError
 
 from components.account_pool.admission import admission_manifests
@@ -28,6 +26,7 @@ from components.account_pool.keys import (
 from components.account_pool.model import JsonObject, Member, Partition, Phase, Policy, Record
 from components.account_pool.rows import Verb
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
+from tests.support.noticed import until
 from tests.support.people import ALL_OBJECTS, grant, impersonating
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 Keys = Mapping[str, str | None]
 
 MERGE: Final = "application/merge-patch+json"
-_ENFORCEMENT_SECONDS: Final = 60.0
 CLAIMED_LABELS: Keys = {TENANT_NAME: "acme"}
 TOKEN = "claim-0.00000000-0000-4000-8000-000000000000.1"
 CLAIMED: Keys = {
@@ -166,15 +164,6 @@ def _forged(namespace: str) -> JsonObject:
         "reportingComponent": COMPONENT,
         "reportingInstance": "somebody else",
     }
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait until the API server has noticed what was written."""
-    deadline = time.monotonic() + _ENFORCEMENT_SECONDS
-    while not holds():
-        if time.monotonic() > deadline:
-            pytest.fail(f"the API server has not noticed after {_ENFORCEMENT_SECONDS:g} s")
-        time.sleep(0.05)
 
 
 def refusal(write: Callable[[], object]) -> str | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sandbox.tests.support.cluster import client_for
+from tests.support.noticed import until
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -20,7 +21,7 @@ ALL_OBJECTS: Final[Rules] = (
 
 
 def grant(admin: DynamicClient, namespace: str, user: str, rules: Rules) -> None:
-    """Create a Role of its own for a user in a namespace."""
+    """Create a Role of its own for a user in a namespace, and wait until the API server goes by it."""
     metadata = {"name": user, "namespace": namespace}
     group = "rbac.authorization.k8s.io"
     objects: list[dict[str, Any]] = [
@@ -34,6 +35,21 @@ def grant(admin: DynamicClient, namespace: str, user: str, rules: Rules) -> None
     for body in objects:
         api = admin.resources.get(api_version=f"{group}/v1", kind=body["kind"])
         api.create(body={"apiVersion": f"{group}/v1", "metadata": metadata, **body})
+    until(lambda: _may(admin, namespace, user, rules[-1]))
+
+
+def _may(admin: DynamicClient, namespace: str, user: str, rule: Mapping[str, Sequence[str]]) -> bool:
+    first = {key: values[0] for key, values in rule.items()}
+    asked = {
+        "namespace": namespace,
+        "group": first["apiGroups"],
+        "resource": first["resources"],
+        "verb": first["verbs"],
+        "name": first.get("resourceNames", ""),
+    }
+    reviews = admin.resources.get(api_version="authorization.k8s.io/v1", kind="SubjectAccessReview")
+    answer = reviews.create(body={"spec": {"user": user, "resourceAttributes": asked}})
+    return bool(answer.status.allowed)
 
 
 @contextmanager

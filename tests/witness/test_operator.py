@@ -14,7 +14,7 @@ import yaml
 from kubernetes.dynamic.exceptions import DynamicApiError, NotFoundError
 
 from tests.support.deployed import objects
-from tests.support.guarded_pool import until
+from tests.support.noticed import until
 from tests.witness.conftest import COUNTS, WHOLE
 from tests.witness.published import published
 

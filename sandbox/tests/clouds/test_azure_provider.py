@@ -5,7 +5,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
+from pathlib import Path
+from threading import Barrier, Event
 from typing import cast
 
 import grpc
@@ -363,19 +364,26 @@ def test_a_lost_answer_is_no_failure(engine: Engine, cloud: Served, pauses: list
     assert request(cloud, "GET", GROUP_ID).status_code == 404
 
 
-def test_concurrent_writes_under_one_identity_are_repeated_until_each_is_through(cloud: Served):
+def test_concurrent_writes_under_one_identity_are_repeated_until_each_is_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("SSL_CERT_FILE", str(trusted()))
     pauses: list[float] = []
-    written = Event()
+    written, together = Event(), Barrier(2)
 
     def pause(seconds: float) -> None:
         pauses.append(seconds)
         written.wait(5)
 
-    with served(package(pause)) as engine:
+    with (
+        resource_manager(tmp_path, Pace(federated_write=2)) as cloud,
+        served(package(pause)) as engine,
+    ):
         engine.configure(metadataHost=cloud.authority, subscriptionId=SUBSCRIPTION)
         reader(engine)
 
         def create(index: int) -> Recorded:
+            together.wait()
             own = federation(subject=f"s{index}", federatedIdentityCredentialResourceName=f"cluster{index}")
             made = engine.create(FEDERATION, own)
             written.set()

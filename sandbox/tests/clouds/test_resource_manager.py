@@ -213,7 +213,7 @@ def test_an_identity_has_twenty_federated_credentials_at_most(rest: Rest):
 
 def test_of_two_writes_to_one_identity_at_once_the_second_is_refused(tmp_path: Path):
     together = Barrier(2)
-    with resource_manager(tmp_path, Pace(federated_write=0.5)) as running:
+    with resource_manager(tmp_path, Pace(federated_write=3)) as running:
         rest = Rest(running.url)
         rest.with_identity()
         rest.put(OTHER, HERE)
@@ -237,7 +237,7 @@ def test_of_two_writes_to_one_identity_at_once_the_second_is_refused(tmp_path: P
 
 def test_a_deletion_is_a_write_too(tmp_path: Path):
     together = Barrier(2)
-    with resource_manager(tmp_path, Pace(federated_write=0.5)) as running:
+    with resource_manager(tmp_path, Pace(federated_write=3)) as running:
         rest = Rest(running.url)
         rest.with_identity()
         rest.put(credential("one"), federation())

@@ -45,7 +45,7 @@ from tests.support.proving import PROVES, counted, tried
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
 
-KILLS: Final = counted(1, 40)
+KILLS: Final = counted(1, 32)
 NOBODYS: Final = "it exists and this stack has not made it"
 """What is said of an entry of Secret Manager whose creation was killed: nothing tells whose it is."""
 NOBODYS_OF_AZURE: Final = re.compile(r"^ *(/subscriptions/\S+): it already exists", re.MULTILINE)
