@@ -1,9 +1,8 @@
 """Runs all that the claim protocol was proved with, at its full counts, and says at the end what was tried.
 
 Three parts run at a time on two cores, since some wait much for an API server: the longest are begun first.
-With `--fire`, what stands under fire: lives of stacks, readers, updates that are killed, histories of claims,
-deliberate faults of the engine. What a part printed is kept in `.sandbox/prove/`. Exits with 1 when a part
-failed.
+With `--fire`, what stands under fire: lives of stacks, readers, updates that are killed, histories of claims.
+What a part printed is kept in `.sandbox/prove/`. Exits with 1 when a part failed.
 """
 
 import argparse
@@ -81,6 +80,7 @@ PROOF: Final = (
     Part("edits", (*_PYTEST, "tests/operations/review/test_edits.py")),
     Part("kills", (*_PYTEST, "tests/program", "-k", "killed")),
     Part("faults", ("-m", "tests.mutants", "components/")),
+    Part("engine-faults", ("-m", "tests.mutants", "sandbox/")),
 )
 _LIVES: Final = "tests/fire/engine/test_lives.py"
 _HALF: Final = " or ".join(f"[{part}]" for part in range(5))
@@ -91,7 +91,6 @@ FIRE: Final = (
     Part("further-stacks", (*_PYTEST, _LIVES, "-k", f"not ({_HALF})")),
     Part("mistaken", (*_PYTEST, "tests/fire/claims/test_mistakes.py")),
     Part("documents", (*_PYTEST, "tests/fire/readers")),
-    Part("engine", ("-m", "tests.mutants", "sandbox/")),
     Part("processes", (*_PYTEST, "tests/fire/engine/test_lives_in_processes.py")),
 )
 STORM: Final = Part("storm", (*_PYTEST, "tests/fire/storm"))
