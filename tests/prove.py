@@ -100,6 +100,7 @@ STORM: Final = Part("storm", (*_PYTEST, "tests/fire/storm"))
 def _run(part: Part) -> Done:
     began = time.monotonic()
     log = KEPT / f"{part.name}.log"
+    _say(f"· {part.name}: begun; {log.relative_to(ROOT)}")
     with log.open("w", encoding="utf-8") as to:
         command = [sys.executable, *part.arguments]
         environment = {**os.environ, "CREDFLEET_PROVE": "1"}
@@ -113,11 +114,13 @@ def _run(part: Part) -> Done:
         tried += [(int(scenarios), f"scenarios of {of}"), (int(states), f"states of {of}")]
         tried.append((int(transitions), f"steps of {of}"))
     done = Done(part, code, time.monotonic() - began, tuple(tried))
-    sys.stdout.write(
-        f"{'✓' if code == 0 else '✗'} {part.name}: {done.seconds:.0f} s; {log.relative_to(ROOT)}\n"
-    )
-    sys.stdout.flush()
+    _say(f"{'✓' if code == 0 else '✗'} {part.name}: {done.seconds:.0f} s; {log.relative_to(ROOT)}")
     return done
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def _table(parts: Sequence[Done]) -> str:
@@ -151,7 +154,7 @@ def main() -> int:
     began = time.monotonic()
     with ThreadPoolExecutor(3) as pool:
         ended = [*pool.map(_run, parts)]
-    sys.stdout.write(f"{_table(ended)}\n{(time.monotonic() - began) / 60:.0f} minutes\n")
+    _say(f"{_table(ended)}\n{(time.monotonic() - began) / 60:.0f} minutes")
     return int(any(done.code for done in ended))
 
 
