@@ -28,7 +28,7 @@ from components.importing import ALONE
 from components.kubeconfig import MEND, place_of, refuse_unusable
 
 if TYPE_CHECKING:
-    from kubernetes.client import ApiClient
+    from kubernetes.client import ApiClient, Configuration
 
 RECORDED: Final = "CREDFLEET_RECORDED_CLUSTER"
 """Names, in the environment of a process that asks nobody, the file of what was answered once."""
@@ -149,7 +149,10 @@ class Connection:
         accept: str = "application/json",
         content_type: str = "application/json",
     ) -> Reply:
-        """Make one HTTP call, once: a write that got lost is for the caller to judge. Raises NoReply."""
+        """Make one HTTP call, once: a write that got lost is for the caller to judge.
+
+        Raises NoReply; ClusterError where the user's token is none that can be sent.
+        """
         import urllib3
 
         headers = self._headers(accept)
@@ -174,7 +177,8 @@ class Connection:
     def lines(self, path: str, *, accept: str) -> Iterator[bytes]:
         """Yield the lines of an answer as they come, as those of a watch, until the server ends it.
 
-        Raises NoReply where none comes, where it breaks off, and where the server refuses.
+        Raises NoReply where none comes, where it breaks off, and where the server refuses; ClusterError as
+        `call`.
         """
         import urllib3
 
@@ -207,15 +211,31 @@ class Connection:
     def _current_token(self) -> str | None:
         if time.monotonic() >= self._token_until:
             bearer = self._client.configuration.auth_settings().get("BearerToken")
-            self._token = str(bearer["value"]) if bearer else None
+            self._token = _header_of(str(bearer["value"]), self._server) if bearer else None
             self._token_until = time.monotonic() + TOKEN_SECONDS
         return self._token
 
 
+def _header_of(value: str, server: str) -> str:
+    """Return a user's scheme and token as a header bears them: a file of a token often ends in a newline."""
+    scheme, _, token = value.partition(" ")
+    token = token.strip()
+    if not token or not token.isascii() or not token.isprintable():
+        raise ClusterError(
+            code="misconfigured",
+            place=server,
+            cause="its user's token is empty, or holds characters that no header bears; nothing was sent",
+            mend="give the token on one line of printable characters, or sign in again",
+        )
+    return f"{scheme} {token}"
+
+
 def _innermost(error: BaseException) -> str:
+    """Return what a failure says; of a ValueError its name, as its text may be what was to be sent."""
     while error.__cause__ is not None:
         error = error.__cause__
-    return str(error.args[-1]) if error.args else type(error).__name__
+    is_quotable = isinstance(error, OSError) or not isinstance(error, ValueError)
+    return str(error.args[-1]) if error.args and is_quotable else type(error).__name__
 
 
 class Recording(Connection):
@@ -301,7 +321,7 @@ def connect(target: ClusterTarget) -> Connection:
         return _recorded(Path(file))
     with _connecting:
         if target not in _connections:
-            connection = Connection(_client(target))
+            connection = _opened(target)
             if target.uid is not None:
                 _verify(connection, target.uid)
             _connections[target] = connection
@@ -337,14 +357,14 @@ def reach(target: ClusterTarget, mend: str) -> Connection:
         ) from None
 
 
-def _client(target: ClusterTarget) -> ApiClient:
+def _opened(target: ClusterTarget) -> Connection:
     with ALONE:
-        from kubernetes.client import ApiClient, Configuration
+        from kubernetes.client import Configuration
         from kubernetes.config import ConfigException, load_kube_config
         from yaml import YAMLError
 
     if target.context is None and target.kubeconfig is None and in_pod():
-        return _client_in_pod()
+        return _opened_in_pod()
     refuse_unusable(target.kubeconfig, target.context)
     place = place_of(target.kubeconfig)
     configuration = Configuration()
@@ -373,8 +393,7 @@ def _client(target: ClusterTarget) -> ApiClient:
         logging.root.removeHandler(complaints)
     if complaints.kept:
         raise nobody
-    configuration.connection_pool_maxsize = CONNECTIONS
-    return ApiClient(configuration)
+    return _connection(configuration, place, MEND)
 
 
 def in_pod() -> bool:
@@ -383,23 +402,57 @@ def in_pod() -> bool:
     return "KUBERNETES_SERVICE_HOST" in os.environ and not led_out
 
 
-def _client_in_pod() -> ApiClient:
+def _opened_in_pod() -> Connection:
     with ALONE:
-        from kubernetes.client import ApiClient, Configuration
+        from kubernetes.client import Configuration
         from kubernetes.config import ConfigException, load_incluster_config
 
     configuration = Configuration()
+    place = "the pod's ServiceAccount"
+    mend = "leave automountServiceAccountToken of the pod as it is, or name a kubeconfig"
     try:
         load_incluster_config(client_configuration=configuration)
     except (ConfigException, OSError):
         raise ClusterError(
             code="misconfigured",
-            place="the pod's ServiceAccount",
+            place=place,
             cause="its token or certificate is not there, so no cluster is reached",
-            mend="leave automountServiceAccountToken of the pod as it is, or name a kubeconfig",
+            mend=mend,
         ) from None
+    return _connection(configuration, place, mend)
+
+
+def _connection(configuration: Configuration, place: str, mend: str) -> Connection:
+    """Make the connection; the libraries look addresses and certificates over only then, or at a call."""
+    with ALONE:
+        from kubernetes.client import ApiClient
+
     configuration.connection_pool_maxsize = CONNECTIONS
-    return ApiClient(configuration)
+    try:
+        connection = Connection(ApiClient(configuration))
+    except (ValueError, TypeError, AttributeError, ImportError):
+        cause = (
+            "the address of its cluster or of a proxy before it (proxy-url, HTTPS_PROXY) is none,"
+            " or the proxy speaks SOCKS, for which PySocks is not installed"
+        )
+        raise ClusterError(code="misconfigured", place=place, cause=cause, mend=mend) from None
+    try:
+        _load_certificates(configuration)
+    except OSError:
+        cause = "a certificate or a key that it names is none in PEM, or the key has a passphrase"
+        raise ClusterError(code="misconfigured", place=place, cause=cause, mend=mend) from None
+    return connection
+
+
+def _load_certificates(configuration: Configuration) -> None:
+    """Load the authority's certificates and the user's own once; raises OSError where a call would fail."""
+    import ssl
+
+    trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if configuration.ssl_ca_cert:
+        trust.load_verify_locations(configuration.ssl_ca_cert)
+    if configuration.cert_file:
+        trust.load_cert_chain(configuration.cert_file, configuration.key_file, password="")
 
 
 class _Complaints(logging.Handler):

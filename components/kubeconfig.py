@@ -48,17 +48,23 @@ def refuse_unusable(given: str | None, context: str | None) -> None:
         _refuse(place, f"its context {meant} names a cluster that it does not have, or that has no server")
     if not _is_address(str(clusters[cluster]["server"])):
         _refuse(place, f"the server of its cluster {cluster} is no address")
+    if not isinstance(clusters[cluster].get("tls-server-name") or "", str):
+        _refuse(place, f"the tls-server-name of its cluster {cluster} is no text")
     if user and str(user) not in users:
         _refuse(place, f"its context {meant} names a user that it does not have")
 
 
 def _is_address(server: str) -> bool:
     """Whether a client could look a server up; without a scheme it is one of HTTP."""
+    if not server.isprintable() or " " in server:
+        return False
     try:
         parts = urlsplit(server if "://" in server else f"http://{server}")
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_usable = parts.scheme in ("http", "https") and parts.port != 0
     except ValueError:
         return False
+    labels = (parts.hostname or "").removesuffix(".").split(".")
+    return is_usable and all(0 < len(label) < 64 for label in labels)
 
 
 def _named(read: Sequence[Mapping[str, Any]], part: str, place: str) -> _Named:

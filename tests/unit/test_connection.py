@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from components import connection
-from components.connection import TOKEN_SECONDS, ClusterTarget, Connection, connect
+from components.connection import TOKEN_SECONDS, ClusterTarget, Connection, NoReply, connect
 from components.errors import ClusterError
 
 BELOW = "https://server/k8s/clusters/one"
@@ -73,6 +73,37 @@ def test_a_server_below_a_path_is_asked_there_through_a_proxy_too(proxy: str | N
     assert source.urls == [asked]
 
 
+def holding(token: str) -> TokenSource:
+    source = TokenSource()
+    source.configuration.auth_settings = lambda: {"BearerToken": {"value": f"Bearer {token}"}}
+    return source
+
+
+def test_blanks_around_a_token_are_not_sent():
+    source = holding("hunter2\n")
+    Connection(cast("Any", source)).call("GET", "/version")
+    assert source.sent == ["Bearer hunter2"]
+
+
+@pytest.mark.parametrize("token", ["", " \n", "hunter2\nhunter2", "hunter2\r\n X: y", "hunter2é", "hunter2→"])
+def test_a_token_that_no_header_bears_is_told_without_its_text(token: str):
+    with pytest.raises(ClusterError) as refused:
+        Connection(cast("Any", holding(token))).call("GET", "/version")
+    assert refused.value.code == "misconfigured"
+    assert "hunter2" not in str(refused.value)
+
+
+def test_what_the_library_of_http_says_of_a_value_is_not_quoted():
+    def refuse(*_: Any, **__: Any) -> None:
+        raise ValueError("Invalid header value b'hunter2'")
+
+    source = TokenSource()
+    source.rest_client.pool_manager.urlopen = refuse
+    with pytest.raises(NoReply) as silence:
+        Connection(cast("Any", source)).call("GET", "/version")
+    assert str(silence.value) == "ValueError"
+
+
 KUBECONFIG = """\
 apiVersion: v1
 kind: Config
@@ -83,8 +114,20 @@ users:
   - name: me
     user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: "false", interactiveMode: Never}}
 """
+HOST = "https://127.0.0.1:1"
 
 
+def serving(server: str, more: str = "", user: str = "{token: hunter2}") -> bytes:
+    """Return a kubeconfig whose one cluster has this server, and what is given besides."""
+    return f"""\
+current-context: here
+contexts: [{{name: here, context: {{cluster: one, user: me}}}}]
+clusters: [{{name: one, cluster: {{server: {server}, {more}}}}}]
+users: [{{name: me, user: {user}}}]
+""".encode()
+
+
+@pytest.mark.filterwarnings("ignore:SOCKS support")
 @pytest.mark.parametrize(
     ("content", "cause"),
     [
@@ -108,6 +151,35 @@ users:
         pytest.param(KUBECONFIG.replace(':1"', ':99999"').encode(), "is no address", id="port"),
         pytest.param(KUBECONFIG.replace("127.0.0.1", "[hunter2").encode(), "is no address", id="host"),
         pytest.param(KUBECONFIG.replace("https", "hunter2").encode(), "is no address", id="scheme"),
+        pytest.param(serving('"hunter2 x"'), "is no address", id="blank"),
+        pytest.param(serving('"https://hunter2 x"'), "is no address", id="blank in a host"),
+        pytest.param(serving('"https://hunter2\\n.x"'), "is no address", id="newline"),
+        pytest.param(serving('"https://hunter2..x"'), "is no address", id="empty label"),
+        pytest.param(serving(f"https://{'hunter2' * 10}.x"), "is no address", id="long label"),
+        pytest.param(serving(HOST, "tls-server-name: [hunter2]"), "tls-server-name", id="server name"),
+        *(
+            pytest.param(serving(HOST, f"proxy-url: {proxy}"), "proxy-url", id=f"proxy {proxy}")
+            for proxy in (
+                '"::::"',
+                "hunter2",
+                '"ftp://hunter2"',
+                "socks5://hunter2",
+                "{hunter2: x}",
+                "[hunter2]",
+                '"http://a b"',
+            )
+        ),
+        pytest.param(
+            serving(HOST, 'certificate-authority-data: "%%%"'), "none in PEM", id="authority of nothing"
+        ),
+        pytest.param(
+            serving(HOST, "certificate-authority-data: aHVudGVyMg=="), "none in PEM", id="authority no PEM"
+        ),
+        pytest.param(
+            serving(HOST, user="{client-certificate-data: aHVudGVyMg==, client-key-data: aHVudGVyMg==}"),
+            "none in PEM",
+            id="certificate no PEM",
+        ),
         pytest.param(
             f"{KUBECONFIG.partition('    user:')[0]}    user: {{auth-provider: {{name: gcp}}}}".encode(),
             "its plugin for credentials failed",
@@ -123,6 +195,8 @@ def test_a_kubeconfig_that_cannot_be_used_is_an_error_of_ours_without_its_text(
     cause: str,
 ) -> None:
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "gone"))
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
     file = tmp_path / "kubeconfig"
     file.write_bytes(content)
     with pytest.raises(ClusterError) as refused:

@@ -24,7 +24,7 @@ from pulumi_sandbox.engine.project import passphrase
 from pulumi_sandbox.errors import SandboxError
 from typer.testing import CliRunner
 
-from components.connection import ClusterTarget, _client  # pyright: ignore[reportPrivateUsage] - `connect` keeps the first
+from components.connection import ClusterTarget, _opened  # pyright: ignore[reportPrivateUsage] - `connect` keeps the first
 from components.errors import CredfleetError
 from operations.main import app
 from operations.sandbox.hyperfleet.store import Store
@@ -142,7 +142,7 @@ READERS: Final = (
     Reader(40, "preview", EXAMPLES / "preview/dev.json", "it.json", command("preview-report", "it.json")),
     Reader(180, "HyperFleet's file", CLUSTERS, "it.json", told(lambda: Store(Path("it.json")))),
     Reader(
-        120, "kubeconfig", KUBECONFIG, "it.yaml", told(lambda: _client(ClusterTarget(kubeconfig="it.yaml")))
+        120, "kubeconfig", KUBECONFIG, "it.yaml", told(lambda: _opened(ClusterTarget(kubeconfig="it.yaml")))
     ),
 )
 _edits = st.lists(

@@ -86,7 +86,7 @@ class Connection:
         any request of this provider may be made twice, since the second one meets what the first one did.
 
         Raises ApiRefusedError when the server answered with an error; SandboxError `cluster-unreachable` when
-        it did not answer.
+        it did not answer, `kubeconfig-invalid` when the user's token cannot be sent.
         """
         from urllib3 import Timeout
         from urllib3.exceptions import HTTPError
@@ -94,6 +94,9 @@ class Connection:
         client, _ = self._open()
         headers = {"Accept": JSON, "Content-Type": content_type, "User-Agent": "pulumi-sandbox"}
         client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
+        headers = {
+            name: text.strip() for name, text in headers.items()
+        }  # the file of a token ends in a newline
         url = f"{client.configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
         pool = cast(Any, client.rest_client.pool_manager)
         try:
@@ -106,6 +109,13 @@ class Connection:
             )
         except HTTPError as error:
             raise self._unreachable(error) from error
+        except ValueError:
+            raise SandboxError(
+                code="kubeconfig-invalid",
+                place=self.place,
+                cause="the user's token holds characters that no header bears",
+                mend="give the token on one line of printable characters, or sign in again",
+            ) from None
         return _read(answer.status, answer.data)
 
     def _open(self) -> tuple[ApiClient, str]:

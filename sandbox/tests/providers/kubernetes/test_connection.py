@@ -28,7 +28,9 @@ class Server(ThreadingHTTPServer):
         self.answers: dict[str, list[Answer]] = {}
         self.asked: list[tuple[str, str, str, str]] = []
 
-    def connection(self, *, context: str = "", cluster: str = "", namespace: str = "") -> Connection:
+    def connection(
+        self, *, context: str = "", cluster: str = "", namespace: str = "", token: str = "my-token"
+    ) -> Connection:
         place = f"http://127.0.0.1:{self.server_address[1]}"
         content: Properties = {
             "current-context": "dev",
@@ -37,7 +39,7 @@ class Server(ThreadingHTTPServer):
                 {"name": "away", "cluster": {"server": "http://127.0.0.1:1"}},
             ],
             "contexts": [{"name": "dev", "context": {"cluster": "here", "user": "me", "namespace": "mine"}}],
-            "users": [{"name": "me", "user": {"token": "my-token"}}],
+            "users": [{"name": "me", "user": {"token": token}}],
         }
         return Connection(Options(json.dumps(content), context, cluster, namespace))
 
@@ -89,6 +91,20 @@ def test_a_request_carries_the_users_token_its_query_and_its_body(server: Server
     )
     assert answer == {"kind": "Secret"}
     assert server.asked == [("POST", path, "Bearer my-token", '{"data": {"\\u00fc": null}}')]
+
+
+def test_a_token_from_a_file_that_ends_in_a_newline_is_sent_without_it(server: Server):
+    server.answers["/api/v1"] = [(200, {})]
+    server.connection(token="my-token\n").send("GET", "/api/v1")
+    assert [asked[2] for asked in server.asked] == ["Bearer my-token"]
+
+
+@pytest.mark.parametrize("token", ["my-token\nmore", "my-token→"])
+def test_a_token_that_no_header_bears_is_told_without_its_text(server: Server, token: str):
+    with pytest.raises(SandboxError) as refused:
+        server.connection(token=token).send("GET", "/api/v1")
+    assert refused.value.code == "kubeconfig-invalid"
+    assert "my-token" not in str(refused.value)
 
 
 def test_a_busy_server_is_asked_again_also_for_writes(server: Server):
