@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 from urllib.parse import quote
 
@@ -15,6 +16,8 @@ FIELD_MANAGER: Final = "credfleet-projection"
 """Under which name the API server books what projections write."""
 
 _WRITTEN: Final = f"?fieldManager={FIELD_MANAGER}"
+_WEBHOOK: Final = re.compile(r'(?:admission webhook|failed calling webhook) "([a-z0-9.-]{1,253})"')
+"""How the API server names a webhook that denied a call, or failed; what follows may quote what was sent."""
 
 
 class KubernetesSecrets:
@@ -55,6 +58,11 @@ class KubernetesSecrets:
             raise _failed(ref, f"the API server does not answer ({silence})", "run again") from None
         if reply.answer in (Answer.DONE, Answer.ABSENT, Answer.CONFLICT):
             return reply
+        if webhook := _WEBHOOK.search(reply.text):
+            cause = (
+                f"the API server refused to {method} it: admission webhook {webhook[1]} denied it, or failed"
+            )
+            raise _failed(ref, cause, f"see in the log of webhook {webhook[1]} why; mend that, and run again")
         if reply.answer is Answer.NOT_ALLOWED:
             mend = "let whoever runs this read the source and write Secrets of the target's namespace"
             raise _failed(ref, f"the API server does not allow it: {reply.text}", mend)
