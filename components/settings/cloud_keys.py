@@ -7,9 +7,10 @@ Told before the program runs: the providers themselves would ignore an unknown k
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from components.errors import Problem
@@ -19,20 +20,45 @@ from components.settings.document import misspelt
 Form: TypeAlias = tuple[Callable[[str], object], str, str]
 """What passes, and cause and mend for what does not."""
 
-_PORT: Final = r":[1-9][0-9]{0,4}"
-_HOST: Final = re.compile(
-    rf"(localhost|[a-z0-9-]+(\.[a-z0-9-]+)+)({_PORT})?|[a-z0-9-]+{_PORT}|(127\.0\.0\.1|localhost):0"
-)
+_LABEL: Final = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_NAME: Final = re.compile(rf"({_LABEL}\.)*(?!\d+$){_LABEL}")
+_PORT: Final = re.compile(r"0|[1-9][0-9]{0,4}")
+_OPEN: Final = ("127.0.0.1", "localhost")
+"""Hosts on which the sandbox may choose a port, which is written as 0."""
 
 
 def _is_address(text: str) -> bool:
+    return _is_request(text) and "?" not in text
+
+
+def _is_request(text: str) -> bool:
+    """Whether it is an address that may ask for something by a query."""
     try:
         url = urlsplit(text)
-        if url.port == 0 and url.hostname not in ("127.0.0.1", "localhost"):
-            return False
+        host, port = url.hostname or "", url.port
     except ValueError:
         return False
-    return url.scheme in ("http", "https") and bool(url.hostname) and text == text.strip()
+    is_plain = text.isprintable() and not {*text} & {*" #"} and "@" not in url.netloc
+    is_served = _is_host(host) and (port != 0 or host in _OPEN)
+    return is_plain and is_served and url.scheme in ("http", "https")
+
+
+def _is_machine(text: str) -> bool:
+    """Whether it is a host, with a dot in it or a port behind it."""
+    host, colon, port = text.partition(":")
+    if not colon:
+        return _is_host(host) and ("." in host or host == "localhost")
+    lowest = 0 if host in _OPEN else 1
+    return _is_host(host) and bool(_PORT.fullmatch(port)) and lowest <= int(port) <= 65_535
+
+
+def _is_host(text: str) -> bool:
+    """Whether it is a name of DNS, or an address of IP."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return bool(_NAME.fullmatch(text))
+    return True
 
 
 _ANY: Final[Form] = (lambda _text: True, "", "")
@@ -51,6 +77,7 @@ _ADDRESS: Final[Form] = (
     "it is no address of a service",
     "write it such as https://secretmanager.example/v1/",
 )
+_REQUEST: Final[Form] = (_is_request, *_ADDRESS[1:])
 _GUID: Final[Form] = (
     re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch,
     "it is no id of Azure: 32 digits of 0-9 and a-f, in lower case, in five groups",
@@ -62,7 +89,7 @@ _PROJECT: Final[Form] = (
     "take it from: gcloud projects list",
 )
 _MACHINE: Final[Form] = (
-    _HOST.fullmatch,
+    _is_machine,
     "it is no host, such as management.azure.com or 127.0.0.1:18552",
     "write a host name with a dot in it, or a port behind it",
 )
@@ -88,11 +115,12 @@ _FORMS: Final[Mapping[str, Mapping[str, Form]]] = {
         **_forms(_ANY, "oidcRequestToken", "oidcToken"),
         **_forms(_FLAG, "disableInstanceDiscovery", "disablePulumiPartnerId", "useDefaultAzureCredential"),
         **_forms(_FLAG, "useMsi", "useOidc"),
-        **_forms(_GUID, "clientId", "subscriptionId"),
+        **_forms(_GUID, "clientId", "subscriptionId", "tenantId"),
         **_forms(_MACHINE, "metadataHost"),
-        **_forms(_ADDRESS, "msiEndpoint", "oidcRequestUrl"),
+        **_forms(_ADDRESS, "msiEndpoint"),
+        **_forms(_REQUEST, "oidcRequestUrl"),
         **_forms(_TEXT, "clientCertificatePath", "environment", "location", "oidcTokenFilePath"),
-        **_forms(_TEXT, "partnerId", "tenantId"),
+        **_forms(_TEXT, "partnerId"),
     },
 }
 """Namespace → key → form. Google's provider has besides a key for the endpoint of each service."""
@@ -100,6 +128,11 @@ _FORMS: Final[Mapping[str, Mapping[str, Form]]] = {
 NAMESPACES: Final = frozenset({*_FORMS, "kubernetes", "pulumi"})
 """Those that somebody reads, or that are told of elsewhere."""
 
+_ENDPOINTS: Final = {"gcp": "gcp:secretManagerCustomEndpoint", "azure-native": "azure-native:metadataHost"}
+_LOGINS: Final[Mapping[str, tuple[str, ...]]] = {
+    "gcp": ("accessToken", "credentials"),
+    "azure-native": ("clientCertificatePassword", "clientSecret", "oidcRequestToken", "oidcToken"),
+}
 
 _OTHER_NAMES: Final = {"azure": "azure-native", "google": "gcp", "google-native": "gcp"}
 """Namespaces of packages that this program does not use."""
@@ -131,3 +164,34 @@ def review_cloud_keys(values: Mapping[str, str]) -> Iterator[Problem]:
         test, cause, mend = _FORMS[namespace].get(name, _ADDRESS)
         if not test(text):
             yield Problem(key, cause, mend)
+
+
+def plain_logins(config: Mapping[str, Any]) -> Iterator[str]:
+    """Return the keys of logins to a cloud that a stack's file has in plain; any opens a stand-in here.
+
+    config: the values as they are written.
+    """
+    for namespace, names in _LOGINS.items():
+        if _is_here(config.get(_ENDPOINTS[namespace])):
+            continue
+        for key in (f"{namespace}:{name}" for name in names):
+            written = config.get(key)
+            if written and not is_encrypted(written) and not (key == "gcp:credentials" and _is_path(written)):
+                yield key
+
+
+def is_encrypted(written: Any) -> bool:
+    """Whether a stack's file has a value encrypted."""
+    return isinstance(written, dict) and set(cast("dict[str, Any]", written)) == {"secure"}
+
+
+def _is_here(endpoint: Any) -> bool:
+    try:
+        return urlsplit(f"//{str(endpoint).rpartition('//')[2]}").hostname in (*_OPEN, "::1")
+    except ValueError:
+        return False
+
+
+def _is_path(written: Any) -> bool:
+    """Whether it names the file of a key, where it may be the key itself, in JSON."""
+    return isinstance(written, str) and not written.lstrip().startswith("{")

@@ -16,6 +16,7 @@ from components.credentials import KEY
 from components.errors import ConfigurationError, CredfleetError, Misconfigured, Problem
 from components.labels import EU_ACCESS
 from components.naming import config_path
+from components.settings.cloud_keys import is_encrypted, plain_logins
 from components.settings.document import misspelt
 from components.settings.places import located
 from components.settings.schema import stack_file_schema, tenant_file_schema
@@ -192,19 +193,17 @@ def settings_of(stack: str) -> Settings:
 
 
 def plain_credentials(config: Mapping[str, Any]) -> Iterator[Problem]:
-    """Name every credential that stands in the stack file without encryption, beside encrypted ones too.
+    """Name every credential and login to a cloud that stands in the stack file without encryption.
 
     config: the values of the stack file as they are written. The program cannot see this: one encrypted entry
-    marks the whole key as secret.
+    marks the whole key of credentials as secret.
     """
     entries = config.get(NAMESPACE + KEY)
-    if not isinstance(entries, dict):
-        return
-    for name, entry in entries.items():
-        if not (isinstance(entry, dict) and set(entry) == {"secure"}):
-            path = config_path(KEY, name)
-            yield Problem(
-                path,
-                "it stands in the stack file in plain, where whoever reads the repository can use it",
-                f"set it again with `credfleet sandbox config set --secret --path '{path}'`, and rotate it",
-            )
+    named = entries.items() if isinstance(entries, dict) else ()
+    own = [config_path(KEY, name) for name, entry in named if not is_encrypted(entry)]
+    for path in (*own, *plain_logins(config)):
+        yield Problem(
+            path,
+            "it stands in the stack file in plain, where whoever reads the repository can use it",
+            f"set it again with `credfleet sandbox config set --secret --path '{path}'`, and rotate it",
+        )

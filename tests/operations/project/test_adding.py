@@ -157,6 +157,7 @@ def test_what_is_added_is_sound_and_all_that_was_there_stays_as_it_was_written(
 def test_what_is_told_of_the_difference_shows_no_value_however_the_file_is_written(stack_file: Path) -> None:
     stack_file.write_text(
         '{"config": {"credfleet:cluster": {"context": "sandbox"}, "gcp:accessToken": "sentinel-plain",\n'
+        '  "gcp:secretManagerCustomEndpoint": "http://127.0.0.1:0/v1/",\n'
         '  "credfleet:tenants": {"acme": {"namespace": "tenant-acme"}}, "credfleet:credentials": {}}}\n'
     )
     done = run("service", "db", "-n", "tenant-acme", stdin=ACCOUNT)
