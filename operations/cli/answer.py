@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable
@@ -11,13 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import typer
+from pulumi_sandbox.steering import escaped, steers, visible
 
 from components.errors import CredfleetError
 from operations.cli.options import Form
 from operations.cli.tables import Commands, Table
-
-_STEERING: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Control characters but the end of a line and the tab, and those that turn the direction of writing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +88,11 @@ def write_parts(parts: Iterable[Part], width: int | None) -> None:
     for part in parts:
         match part:
             case Table():
-                shown = Table(part.title, part.columns, ([*map(visible, row)] for row in part.rows))
+                shown = Table(visible(part.title), part.columns, ([*map(visible, row)] for row in part.rows))
                 typer.echo("\n" + "\n".join(shown.lines(width)))
             case Commands():
-                typer.echo("\n" + "\n".join(part.lines(width)))
+                told = ((visible(command), visible(purpose)) for command, purpose in part.rows)
+                typer.echo("\n" + "\n".join(Commands(visible(part.title), (*told,)).lines(width)))
             case Verdict(well, text, bold):
                 mark = typer.style("✓", fg="green") if well else typer.style("✗", fg="red")
                 typer.echo(f"{mark} {typer.style(visible(text), bold=bold or None)}")
@@ -125,15 +123,9 @@ def as_yaml(document: Any) -> str:
     import yaml
 
     text = str(yaml.safe_dump(document, sort_keys=False, allow_unicode=True))
-    return str(yaml.safe_dump(document, sort_keys=False)) if _STEERING.search(text) else text
+    return str(yaml.safe_dump(document, sort_keys=False)) if steers(text) else text
 
 
 def as_json(document: Any) -> str:
     """Return a document as JSON, what could steer a terminal being escaped."""
-    text = json.dumps(document, indent=2, ensure_ascii=False)
-    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def visible(text: str) -> str:
-    """Return a text without what could steer a terminal: what is shown may come from anybody's objects."""
-    return _STEERING.sub("\ufffd", text)
+    return escaped(json.dumps(document, indent=2, ensure_ascii=False))

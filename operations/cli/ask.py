@@ -3,6 +3,7 @@
 import sys
 
 import typer
+from pulumi_sandbox.steering import visible
 
 from components.errors import CredfleetError
 
@@ -24,7 +25,7 @@ def ask(question: str, *, yes: bool) -> None:
             mend="add --yes if that is what you want",
         )
     try:
-        code = "" if typer.confirm(question, err=True) else "not-confirmed"
+        code = "" if typer.confirm(visible(question), err=True) else "not-confirmed"
     except typer.Abort:
         typer.echo(err=True)
         code = "cancelled"

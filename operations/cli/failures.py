@@ -15,9 +15,10 @@ import typer
 from pulumi_sandbox import files
 from pulumi_sandbox.documents import Unreadable
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.steering import visible
 
 from components.errors import ConfigurationError, CredfleetError
-from operations.cli.answer import Answer, follow, visible, write, write_json
+from operations.cli.answer import Answer, follow, write, write_json
 from operations.cli.command import Group
 from operations.cli.options import Form, asks_for_json, wanted_form
 

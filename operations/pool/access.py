@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from pulumi_sandbox.steering import visible
 
 from components.errors import CredfleetError, Misused
 from operations.cli import completion
@@ -141,7 +142,7 @@ class Where:
             file = file or "the cluster of this pod"
             named = "the sandbox of this folder" if self.kubeconfig is None and target.kubeconfig else file
             at = f"context {target.context} of {named}" if target.context else named
-            typer.echo(f"· pool {self.namespace}, {at}", err=True)
+            typer.echo(visible(f"· pool {self.namespace}, {at}"), err=True)
         self.agree(target)
         return target
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 import typer
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily, Metric
+from pulumi_sandbox.steering import visible
 
 from components.account_pool.census import Census
 from components.account_pool.cleaning import Wiped
@@ -79,7 +80,7 @@ def metrics(where: Where) -> Answer:
         if read.before:
             families += counters_of(where.namespace, census, read.now)
     except ClusterError as error:
-        typer.echo(f"· without counters: {error}", err=True)
+        typer.echo(visible(f"· without counters: {error}"), err=True)
     return Answer(as_document(families), exposition(families).splitlines())
 
 

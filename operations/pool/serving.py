@@ -16,6 +16,7 @@ from typing import ClassVar
 import typer
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
+from pulumi_sandbox.steering import visible
 
 from components.connection import ClusterTarget, connect
 from components.errors import CredfleetError, Misused
@@ -49,7 +50,7 @@ class Exporter:
                     self._found, self.problem = self.measure(), ""
                 except CredfleetError as error:
                     self._found, self.problem = (), str(error)
-                    typer.echo(f"✗ {error}", err=True)
+                    typer.echo(visible(f"✗ {error}"), err=True)
                 self._until = self.clock() + self.seconds
             return [*self._found, is_up(self.namespace, up=not self.problem)]
 

@@ -14,6 +14,7 @@ from pulumi_sandbox.engine import Snapshot, StackAtRest, Workspace, decode, find
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import paths, urns
 from pulumi_sandbox.protocol.values import Json, Properties, masked
+from pulumi_sandbox.steering import escaped, visible
 
 from components.errors import CredfleetError, how_many
 from operations.cli.answer import Answer
@@ -78,7 +79,7 @@ def export(stack: str, file: Path | None) -> None:
     store = _here(stack).store
     text = store.export(store.load())
     if file is None:
-        typer.echo(text)
+        typer.echo(escaped(text))
     else:
         file.write_text(f"{text}\n", encoding="utf-8")
 
@@ -106,7 +107,7 @@ def import_(stack: str, file: Path | None, *, yes: bool) -> None:
         workspace.keep_salt()
         workspace.store.save(snapshot)
     for each in given.pending:
-        typer.echo(f"· dropped a call that was under way: {each.type} {each.resource.urn}", err=True)
+        typer.echo(visible(f"· dropped a call that was under way: {each.type} {each.resource.urn}"), err=True)
     typer.echo(f"✓ the state of stack {stack} now has {how_many(len(snapshot.resources), 'resource')}")
 
 

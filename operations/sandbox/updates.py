@@ -39,6 +39,7 @@ from pulumi_sandbox.protocol.values import equal
 from pulumi_sandbox.providers import STAND_INS
 from pulumi_sandbox.services import keep_zygote
 from pulumi_sandbox.stack_cluster import StackCluster, choose
+from pulumi_sandbox.steering import visible
 
 from components.account_pool.forecast import heard
 from components.errors import CredfleetError, how_many
@@ -233,7 +234,7 @@ def import_(wanted: ImportRun) -> Answer:
     try:
         code = engine.constructor_of(imported, ready.workspace, result.foreseen)
     except SandboxError as error:
-        typer.echo(f"· {error}", err=True)
+        typer.echo(visible(f"· {error}"), err=True)
         return _summed_up(wanted, result, silent, {"code": None})
     told = (f"\n{engine.how_to_use(imported)}\n", code.rstrip())
     return _summed_up(wanted, result, silent, {"code": code}, told)
@@ -341,7 +342,8 @@ def _agree(ready: _Prepared, wanted: Run, foreseen: Result) -> None:
         return
     for urn, op in list(lost.items())[:_SHOWN]:
         verb = "deleted" if op == "delete" else "replaced"
-        typer.echo(f"· would be {verb}: {urns.parse(urn).type} {urns.parse(urn).name}", err=True)
+        resource = f"{urns.parse(urn).type} {urns.parse(urn).name}"
+        typer.echo(visible(f"· would be {verb}: {resource}"), err=True)
     if not ready.cluster.own or sys.stdin.isatty():
         more = f", {len(lost) - _SHOWN} of them not shown" if len(lost) > _SHOWN else ""
         where = f"stack {wanted.stack} on {ready.cluster.server}"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.folders import Folders
+from pulumi_sandbox.steering import visible
 
 if TYPE_CHECKING:
     from pulumi_sandbox.engine import Options, Result, Sink, Workspace
@@ -319,7 +320,7 @@ def _confirm(question: str, *, yes: bool) -> None:
     """Go on only when the user agrees; raises SandboxError `not-confirmed` else."""
     if yes:
         return
-    agreed = sys.stdin.isatty() and input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    agreed = sys.stdin.isatty() and input(f"{visible(question)} [y/N] ").strip().lower() in ("y", "yes")
     if not agreed:
         raise SandboxError(
             code="not-confirmed",
@@ -330,8 +331,8 @@ def _confirm(question: str, *, yes: bool) -> None:
 
 
 def _print(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{visible(text)}\n")
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
+    sys.stderr.write(f"{visible(text)}\n")

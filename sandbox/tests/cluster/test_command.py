@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pulumi_sandbox import services
 from pulumi_sandbox.command import main
 from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.users import ADMIN
@@ -150,6 +151,7 @@ def test_a_cluster_of_the_users_is_written_to_once_that_is_confirmed(
     ("arguments", "told"),
     [
         (["up", "--stack", "prod"], "there is no stack prod"),
+        (["up", "--stack", "pr\x9bod"], "there is no stack pr\ufffdod"),
         (["up", "--stack", "dev", "--kubeconfig", "absent"], "there is no such kubeconfig file"),
     ],
 )
@@ -168,6 +170,17 @@ def test_outside_a_project_that_is_said(
     monkeypatch.chdir(tmp_path)
     assert main(["status"]) == 1
     assert "Pulumi.yaml" in capsys.readouterr().err
+
+
+def test_what_it_prints_steers_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def built(_: object) -> str:
+        return "re\x1b[31md"
+
+    monkeypatch.setattr(services, "binaries", built)
+    assert main(["build"]) == 0
+    assert capsys.readouterr().out == "✓ built: re\ufffd[31md\n"
 
 
 def test_help_shows_examples_and_a_missing_stack_is_asked_for(capsys: pytest.CaptureFixture[str]):

@@ -8,9 +8,9 @@ import os
 import pty
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pulumi_sandbox.engine.model.diff import PropertyDiff
@@ -30,7 +30,14 @@ from pulumi_sandbox.engine.model.events import (
     Summary,
 )
 from pulumi_sandbox.engine.model.resource import Resource
-from pulumi_sandbox.engine.show.display import JsonLines, PlainLines, PreviewDigest, Serialised, display_for
+from pulumi_sandbox.engine.show.display import (
+    Display,
+    JsonLines,
+    PlainLines,
+    PreviewDigest,
+    Serialised,
+    display_for,
+)
 from pulumi_sandbox.engine.show.live_tree import LiveTree
 from pulumi_sandbox.engine.show.phrases import seconds, short_type
 from pulumi_sandbox.engine.show.tree import Picture
@@ -481,6 +488,69 @@ def test_a_stream_that_is_no_terminal_gets_no_control_codes():
         display.handle(StepFinished(_step("create"), 0))
     assert "+ created   shelf" in stream.getvalue()
     assert "\x1b" not in stream.getvalue()
+
+
+_STEERING = "".join(
+    chr(code)
+    for first, last in (
+        *((0x00, 0x08), (0x0B, 0x1F), (0x7F, 0x9F), (0x61C, 0x61C), (0x200B, 0x200B)),
+        *((0x200E, 0x200F), (0x2028, 0x202E), (0x2066, 0x2069)),
+    )
+    for code in range(first, last + 1)
+)
+_ANYBODYS = f"re{_STEERING}d"
+
+
+def _all_said_by_anybody() -> list[Event]:
+    """Return events of all kinds, each text in them with whatever could steer a terminal."""
+    text, type_ = _ANYBODYS, f"shop:index:{_ANYBODYS}"
+    resource = _resource(text, _STACK, type_=type_)
+    step = Step.of("update", replace(resource, inputs={text: text}), replace(resource, inputs={text: "new"}))
+    refused = _resource(f"refused {text}", _STACK, type_=type_)
+    return [
+        StackStarted(text, text, "update", {text: text}),
+        PolicyPackLoaded(text, text),
+        StepPlanned(step),
+        StepStarted(step),
+        StdoutLine(text),
+        StepFinished(step, 0.1),
+        StepFinished(Step.of("create", None, _resource("failed", resource, type_=type_)), 0.1, text),
+        *(Diagnostic(severity, text, step.urn) for severity in ("info", "info#err", "warning", "error")),
+        *(Diagnostic("error", text, urn) for urn in ("", refused.urn)),
+        *(PolicyViolation(text, text, text, level, text, step.urn) for level in ("advisory", "mandatory")),
+        Outputs.of({text: text, f"{text} deep": {text: [text]}}),
+        Summary("update", {"update": 1}, 1, "failed"),
+    ]
+
+
+@pytest.mark.parametrize("display_of", [PlainLines, LiveTree, JsonLines, PreviewDigest])
+def test_nothing_that_anybody_says_steers_a_terminal(
+    display_of: Callable[[io.StringIO], Display], monkeypatch: pytest.MonkeyPatch
+):
+    for variable, value in (("FORCE_COLOR", "1"), ("TERM", "xterm-256color"), ("COLUMNS", "300")):
+        monkeypatch.setenv(variable, value)
+    events, stream = _all_said_by_anybody(), io.StringIO()
+    assert {type(event) for event in events} == {*get_args(Event)}
+    display = display_of(stream)
+    for event in events:
+        display.handle(event)
+    display.close()
+    lines = re.sub(r"\r?\x1b\[[0-9;?]*[A-Za-z]", "", stream.getvalue()).split("\n")
+    assert len(lines) > 10
+    assert [line for line in lines if {*_STEERING} & {*line}] == []
+
+
+def test_what_could_steer_a_terminal_is_shown_as_a_sign_and_escaped_in_json(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    shown = "re" + "\ufffd" * len(_STEERING) + "d"
+    assert _plain(StdoutLine(_ANYBODYS), StdoutLine("\x1b[31mone\ttwo")) == [
+        f"| {shown}",
+        "| \ufffd[31mone\ttwo",
+    ]
+    assert _screen(StdoutLine(_ANYBODYS)) == [f"│ {shown}"]
+    stream = io.StringIO()
+    JsonLines(stream).handle(StdoutLine(_ANYBODYS))
+    assert json.loads(stream.getvalue())["stdoutEvent"]["message"] == _ANYBODYS
 
 
 def test_children_deleted_before_their_parents_are_shown_under_them_all_the_same():

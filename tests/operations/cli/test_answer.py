@@ -11,10 +11,11 @@ from operations.cli.answer import Answer, Part, Verdict, follow
 from operations.cli.command import command, group
 from operations.cli.failures import ReportingGroup
 from operations.cli.options import Form
-from operations.cli.tables import Column, Table
+from operations.cli.tables import Column, Commands, Table
 
-STEERING = "re\x1b[31md\x9b2J\x07\u202eok"
-SHOWN = "re\ufffd[31md\ufffd2J\ufffd\ufffdok"
+STEERING = "re\x1b[31md\x9b2J\x07\u202e\u061c\u200b\u2028\u2029ok"
+SHOWN = "re\ufffd[31md\ufffd2J\ufffd\ufffd\ufffd\ufffd\ufffd\ufffdok"
+SIGNS = {*"\x1b\x9b\x07\u202e\u061c\u200b\u2028\u2029"}
 
 
 def run(answer: Answer | CredfleetError, *arguments: str) -> Result:
@@ -40,12 +41,14 @@ def run(answer: Answer | CredfleetError, *arguments: str) -> Result:
         pytest.param(STEERING, id="line"),
         pytest.param(Verdict(well=False, text=STEERING), id="verdict"),
         pytest.param(Table("Pool", ("Reason",), [(STEERING,)]), id="table"),
+        pytest.param(Table(STEERING, ("Reason",), []), id="title"),
+        pytest.param(Commands("Next", ((STEERING, STEERING),)), id="commands"),
     ],
 )
 def test_what_could_steer_a_terminal_is_shown_as_a_sign_that_does_not(part: Part) -> None:
     shown = run(Answer(None, [part])).stdout
     assert SHOWN in shown
-    assert not {"\x1b", "\x9b", "\x07", "\u202e"} & {*shown}
+    assert not SIGNS & {*shown}
 
 
 def test_an_error_that_quotes_an_object_steers_no_terminal_either() -> None:
@@ -57,13 +60,13 @@ def test_an_error_that_quotes_an_object_steers_no_terminal_either() -> None:
 def test_json_holds_the_text_as_it_is_and_no_sign_that_steers() -> None:
     written = run(Answer({"reason": STEERING}, []), "--output", "json").stdout
     assert json.loads(written) == {"reason": STEERING}
-    assert not {"\x1b", "\x9b", "\x07", "\u202e"} & {*written}
+    assert not SIGNS & {*written}
 
 
 def test_yaml_holds_the_same_document_and_steers_no_terminal_either() -> None:
     written = run(Answer({"reason": STEERING, "names": ["é"]}, []), "--output", "yaml").stdout
     assert yaml.safe_load(written) == {"reason": STEERING, "names": ["é"]}
-    assert not {"\x1b", "\x9b", "\x07", "\u202e"} & {*written}
+    assert not SIGNS & {*written}
     assert run(Answer({"name": "é"}, []), "-o", "yaml").stdout == "name: é\n"
 
 

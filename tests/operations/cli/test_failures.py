@@ -118,6 +118,19 @@ def test_ctrl_c_at_a_question_says_that_nothing_was_changed(monkeypatch: pytest.
     assert exit_code(stopped.value) == 8
 
 
+def test_a_question_that_quotes_an_object_steers_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[str]()
+
+    def agreed(question: str, **_: object) -> bool:
+        asked.append(question)
+        return True
+
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr(typer, "confirm", agreed)
+    ask("Delete re\x1b[31md?", yes=False)
+    assert asked == ["Delete re\ufffd[31md?"]
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_is_named_with_the_file_that_could_not_be_written(number: int) -> None:
     result = run(raise_(OSError(number, "No space left on device", "/state/dev.json")))

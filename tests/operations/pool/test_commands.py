@@ -594,6 +594,12 @@ def test_a_look_is_never_asked_about(inherited: Path, look: list[str]) -> None:
     assert "this has to be confirmed" not in seen.stderr
 
 
+def test_where_a_write_goes_is_said_without_what_steers_a_terminal(inherited: Path) -> None:
+    told = run("sweep", "--kubeconfig", str(inherited.with_name("re\x1b[31md"))).stderr
+    assert f"· pool account-pool, {inherited.with_name('re')}\ufffd[31md\n" in told
+    assert "\x1b" not in told
+
+
 def test_the_cluster_that_a_stack_was_brought_up_on_from_here_is_no_other(
     inherited: Path, project: Path
 ) -> None:

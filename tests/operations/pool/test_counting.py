@@ -214,13 +214,15 @@ def test_the_checkpoint_is_moved_for_a_count_and_before_events_are_forgotten_and
     assert writes == [1, 1, 2, 3, 3]
 
 
-def test_a_pool_is_measured_once_for_all_who_ask_at_a_time_and_one_that_cannot_be_says_so() -> None:
+def test_a_pool_is_measured_once_for_all_who_ask_at_a_time_and_one_that_cannot_be_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     moments, looks = [0.0], list[str]()
 
     def measure() -> Sequence[Any]:
         looks.append("look")
         if len(looks) == 2:
-            raise CredfleetError(code="unreachable", place="pool", cause="no answer", mend="wait")
+            raise CredfleetError(code="unreachable", place="pool", cause="no\x1b answer", mend="wait")
         return []
 
     exporter = Exporter("pool", measure, 15, clock=lambda: moments[0])
@@ -230,3 +232,4 @@ def test_a_pool_is_measured_once_for_all_who_ask_at_a_time_and_one_that_cannot_b
         seen.append((up.samples[0].value, exporter.problem.partition(":")[0]))
     assert seen == [(1, ""), (1, ""), (0, "pool"), (0, "pool"), (1, "")]
     assert len(looks) == 3
+    assert capsys.readouterr().err == "✗ pool: no\ufffd answer\n→ wait\n"

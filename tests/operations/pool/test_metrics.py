@@ -216,7 +216,7 @@ def _pool(monkeypatch: pytest.MonkeyPatch) -> None:
         return PoolConfigMap(partition_keys=("eu-access",)), Census((member("aws-1"),), ())
 
     def refused(*_: object) -> None:
-        raise ClusterError(code="not-allowed", place="events", cause="may not", mend="ask")
+        raise ClusterError(code="not-allowed", place="events", cause="may\x1b not", mend="ask")
 
     monkeypatch.setattr(Where, "open_existing", opened)
     monkeypatch.setattr(Where, "target", lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
@@ -228,7 +228,7 @@ def _pool(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_command_prints_nothing_but_the_exposition() -> None:
     result = CliRunner().invoke(app, ["pool", "metrics", "--context", "prod"])
     assert value(parsed(result.stdout), AVAILABLE, namespace="account-pool", type="aws") == 1
-    assert "· without counters: events: may not" in result.stderr
+    assert "· without counters: events: may\ufffd not" in result.stderr
 
 
 @pytest.mark.usefixtures("_pool")

@@ -5,7 +5,7 @@ The engine and the cluster are stand-ins; whole updates run in tests/program.
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pulumi_sandbox.engine
@@ -74,6 +74,7 @@ class Engine:
     outputs: Properties = field(default_factory=lambda: {"greeting": "hello", "token": Secret("t0ken")})
     locked: bool = False
     calls: list[tuple[Operation, Options]] = field(default_factory=list[tuple[Operation, Options]])
+    deployed: Resource = field(default_factory=claim)
     kubeconfigs: list[str] = field(default_factory=list[str])
 
     def does(self, operation: Operation) -> Callable[[Workspace, Options, Sink], Deployed]:
@@ -85,7 +86,8 @@ class Engine:
                 )
             outcome = self.outcome.get(operation, "succeeded")
             steps = tuple(
-                StepFinished(Step.of(op, claim(), claim()), 0.1) for op in self.ops.get(operation, ["same"])
+                StepFinished(Step.of(op, self.deployed, self.deployed), 0.1)
+                for op in self.ops.get(operation, ["same"])
             )
             if operation == "update" and outcome == "succeeded":
                 workspace.store.save(Snapshot((stack(self.outputs), claim())))
@@ -354,10 +356,11 @@ def test_up_shows_what_the_sandboxs_own_cluster_loses_and_goes_on_where_nobody_c
 
     monkeypatch.setattr(updates, "choose", own)
     engine.ops = {"preview": ["delete"], "update": ["delete"]}
+    engine.deployed = replace(claim(), urn=f"{claim().urn}\x1b")
     result = run("up")
 
     assert result.exit_code == 0
-    assert "would be deleted: " in result.stderr
+    assert f"would be deleted: {claim().type} acme/aws\ufffd\n" in result.stderr
     assert engine.operations == ["preview", "update"]
 
 
@@ -429,12 +432,12 @@ def test_an_import_that_is_only_shown_or_fails_goes_no_further(engine: Engine) -
 
 def test_an_import_without_code_says_why_and_is_done(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     def none(*_: object) -> str:
-        raise SandboxError(code="code-unavailable", place="mine", cause="no package", mend="by hand")
+        raise SandboxError(code="code-unavailable", place="mine", cause="no\x1b package", mend="by hand")
 
     monkeypatch.setattr(pulumi_sandbox.engine, "constructor_of", none)
     done = run(*MINE, "--yes", "--output", "json")
     assert (done.exit_code, json.loads(done.stdout)["code"]) == (0, None)
-    assert "no package" in done.stderr
+    assert "no\ufffd package" in done.stderr
 
 
 def test_refresh_says_in_json_how_it_ended(engine: Engine) -> None:
@@ -471,6 +474,15 @@ def test_a_deployment_that_was_exported_is_imported_again(engine: Engine, projec
     assert store.load() == before
 
 
+def test_what_a_stack_holds_steers_no_terminal(engine: Engine) -> None:
+    engine.outputs = {"greeting": "\x9b2Jhello"}
+    assert "\x9b" not in run("up").output
+    written = run("stack", "export").stdout
+    assert "\x9b" not in written
+    stack, _ = json.loads(written)["deployment"]["resources"]
+    assert stack["outputs"] == engine.outputs
+
+
 def test_importing_over_resources_asks_first(engine: Engine, project: Path) -> None:
     run("up")
     run("stack", "export", "--file", "out.json")
@@ -481,10 +493,12 @@ def test_importing_over_resources_asks_first(engine: Engine, project: Path) -> N
 def test_an_import_drops_calls_that_were_under_way_and_says_so(engine: Engine, project: Path) -> None:
     run("up")
     store = open_workspace(Folders(project), "dev").store
-    store.save(Snapshot((stack({}),), (PendingOperation(claim(), "creating"),)))
+    store.save(
+        Snapshot((stack({}),), (PendingOperation(replace(claim(), urn=f"{claim().urn}\x1b"), "creating"),))
+    )
     run("stack", "export", "--file", "out.json")
     result = run("stack", "import", "--file", "out.json", "--yes")
-    assert f"creating {claim().urn}" in result.stderr
+    assert f"creating {claim().urn}\ufffd" in result.stderr
     assert store.load() == Snapshot((stack({}),))
 
 

@@ -26,6 +26,7 @@ from pulumi_sandbox.engine.show.event_json import digest, event_json
 from pulumi_sandbox.engine.show.tree import Picture, is_told_apart
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import Json
+from pulumi_sandbox.steering import escaped, visible
 
 _DIGESTED: Final = frozenset({"create", "update", "delete", "replace", "read", "import", "refresh"})
 """Steps a digest lists: not the halves of a replacement, and of what is unchanged the root stack only."""
@@ -140,7 +141,7 @@ class PlainLines:
             self._write(line)
 
     def _write(self, line: str) -> None:
-        self._stream.write(f"{line}\n")
+        self._stream.write(f"{visible(line)}\n")
         self._stream.flush()
 
 
@@ -155,7 +156,8 @@ class JsonLines:
         """Write the event."""
         head: dict[str, Json] = {"sequence": self._sequence, "timestamp": int(time.time())}
         self._sequence += 1
-        self._stream.write(json.dumps(head | event_json(event), ensure_ascii=False) + "\n")
+        document = json.dumps(head | event_json(event), ensure_ascii=False)
+        self._stream.write(f"{escaped(document)}\n")
         self._stream.flush()
 
     def close(self) -> None:
@@ -204,5 +206,5 @@ class PreviewDigest:
         document = {**self._document, "steps": self._steps, "diagnostics": self._diagnostics}
         if self._policies is not None:
             document["policyEvents"] = self._policies
-        self._stream.write(json.dumps(document, indent=4, ensure_ascii=False) + "\n")
+        self._stream.write(escaped(json.dumps(document, indent=4, ensure_ascii=False)) + "\n")
         self._stream.flush()

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from pulumi_sandbox.engine.show import phrases
 from pulumi_sandbox.engine.show.tree import Node, Row
+from pulumi_sandbox.steering import visible
 
 FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _COLOURS: Final = {
@@ -32,7 +33,7 @@ def tree(rows: Sequence[Row], width: int, now: float) -> Iterator[list[Text]]:
     """
     names = [f"{row.guides}{_symbol(row)} {_name(row)}" for row in rows]
     states = [_state(row, now) for row in rows]
-    types = [phrases.short_type(row.node.step.type) if row.node else "" for row in rows]
+    types = [visible(phrases.short_type(row.node.step.type)) if row.node else "" for row in rows]
     widest = max(map(len, names), default=0) + max(map(len, states), default=0) + 2 * _GAP
     if widest + max(map(len, types), default=0) > width:
         types = [type_.rpartition(":")[2] for type_ in types]
@@ -57,7 +58,7 @@ def tree(rows: Sequence[Row], width: int, now: float) -> Iterator[list[Text]]:
 def changes(row: Row, width: int) -> Iterator[Text]:
     """Yield the lines of what differs in the properties of a row's resource."""
     for change in phrases.changes(row.node.step) if row.node else ():
-        line = Text(change, style=_COLOURS.get(change[0], "dim"))
+        line = Text(visible(change), style=_COLOURS.get(change[0], "dim"))
         for number, part in enumerate(folded(line, width - len(row.below) - 2 * _GAP)):
             yield Text.assemble((row.below, "dim"), " " * (_GAP if number == 0 else 2 * _GAP), part)
 
@@ -87,7 +88,7 @@ def _symbol(row: Row) -> str:
 
 
 def _name(row: Row) -> str:
-    return row.node.step.name if row.node else f"{row.count} unchanged"
+    return visible(row.node.step.name) if row.node else f"{row.count} unchanged"
 
 
 def _style(row: Row) -> str:

@@ -22,6 +22,7 @@ from pulumi_sandbox.engine.model.events import (
 )
 from pulumi_sandbox.engine.show import drawing, phrases
 from pulumi_sandbox.engine.show.tree import Failed, Picture
+from pulumi_sandbox.steering import visible
 
 
 class LiveTree:
@@ -48,7 +49,7 @@ class LiveTree:
             self._picture.add(event, time.monotonic())
         match event:
             case StackStarted(stack, project, operation):
-                self._console.print(Text(phrases.title(operation, project, stack), style="bold"))
+                self._console.print(Text(visible(phrases.title(operation, project, stack)), style="bold"))
                 self._began = time.monotonic()
                 self._live = Live(
                     console=self._console,
@@ -58,10 +59,10 @@ class LiveTree:
                 )
                 self._live.start()
             case PolicyPackLoaded(name, version):
-                for line in self._new([Text(f"Policy pack {name} {version}", style="dim")]):
+                for line in self._new([Text(visible(f"Policy pack {name} {version}"), style="dim")]):
                     self._console.print(line)
             case StdoutLine(line):
-                self._console.print(Text.assemble(("│ ", "dim"), line))
+                self._console.print(Text.assemble(("│ ", "dim"), visible(line)))
             case Summary():
                 self.close()
             case _:
@@ -124,7 +125,9 @@ class LiveTree:
         messages = [_message(each) for each in picture.messages if each.severity in phrases.SHOWN_SEVERITIES]
         violations = [_violation(each) for each in picture.violations]
         values = phrases.outputs(picture.outputs.values) if picture.outputs else []
-        exported = [Text.assemble("  ", (name, "cyan"), f": {value}") for name, value in values]
+        exported = [
+            Text.assemble("  ", (visible(name), "cyan"), visible(f": {value}")) for name, value in values
+        ]
         failures = [_failure(failed, error) for failed, error in picture.errors()]
         ended = [_summary(picture.summary, picture.counts())] if picture.summary else []
         return [
@@ -141,13 +144,13 @@ class LiveTree:
 
 def _message(found: Diagnostic) -> Text:
     style = "yellow" if found.severity == "warning" else "cyan"
-    label, _, rest = phrases.message(found).partition(": ")
+    label, _, rest = visible(phrases.message(found)).partition(": ")
     return Text.assemble((f"{label}: ", style), rest)
 
 
 def _violation(found: PolicyViolation) -> Text:
     style = {"advisory": "yellow", "mandatory": "bold red", "remediate": "cyan"}[found.level]
-    return Text.assemble(("policy ", "dim"), (phrases.violation(found), style))
+    return Text.assemble(("policy ", "dim"), (visible(phrases.violation(found)), style))
 
 
 def _summary(found: Summary, counts: Mapping[str, int]) -> Text:
@@ -158,6 +161,6 @@ def _summary(found: Summary, counts: Mapping[str, int]) -> Text:
 def _failure(failed: Failed | None, error: str) -> Text:
     text = Text.assemble(("✗ ", "bold red"))
     if failed:
-        text.append(f"{phrases.attempt(failed.op)}{failed.name}  ", style="bold red")
-        text.append(phrases.short_type(failed.type) + "\n  ", style="dim")
-    return text.append("\n  ".join(error.rstrip().splitlines()))
+        text.append(visible(f"{phrases.attempt(failed.op)}{failed.name}  "), style="bold red")
+        text.append(visible(phrases.short_type(failed.type)) + "\n  ", style="dim")
+    return text.append("\n  ".join(visible(error).rstrip().splitlines()))
