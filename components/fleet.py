@@ -10,9 +10,11 @@ import pulumi
 
 from components.aso_credentials.keys import GLOBAL_SETTINGS, SETTINGS_MEND
 from components.connection import ClusterTarget
+from components.errors import ConfigurationError
 from components.projection.component import sparing_others
 from components.providers import kubernetes_provider
 from components.service_credentials.component import declare_services
+from components.settings import silence
 from components.settings.stack import Settings
 from components.settings.tenant_files import DIGEST
 from components.waiting import told
@@ -43,6 +45,7 @@ class Fleet(pulumi.ComponentResource):
     skipped: pulumi.Output[Mapping[str, str]]
 
     def __init__(self, name: str, settings: Settings, opts: pulumi.ResourceOptions | None = None) -> None:
+        _refuse_silence(settings)
         cluster = ClusterTarget.parse(pulumi.Config("credfleet").get("cluster"))
         sparing = sparing_others(cluster, {GLOBAL_SETTINGS: SETTINGS_MEND})
         opts = pulumi.ResourceOptions.merge(opts, sparing)
@@ -126,3 +129,10 @@ class Fleet(pulumi.ComponentResource):
         return declare_secret_stores(
             settings.secret_stores, settings.tenants, settings.credentials, declared, opts
         )
+
+
+def _refuse_silence(settings: Settings) -> None:
+    """End the program if its stack's file was cut off before it declares anything."""
+    file = Path.cwd() / f"Pulumi.{pulumi.get_stack()}.yaml"
+    if problems := silence.found(settings, file, pulumi.get_project()):
+        raise pulumi.RunError(str(ConfigurationError(problems)))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from pulumi_sandbox.engine import PassphraseCrypter, StackAtRest
+from pulumi_sandbox.engine import PassphraseCrypter, Project, StackAtRest
 from pulumi_sandbox.errors import SandboxError
 
 from components.account_pool.rules import Fault, Request, Ruleset
@@ -20,11 +21,14 @@ from components.settings.cloud_keys import is_encrypted, plain_logins
 from components.settings.document import misspelt
 from components.settings.places import located
 from components.settings.schema import stack_file_schema, tenant_file_schema
+from components.settings.silence import SILENCE, declares
 from components.settings.stack import NAMESPACE, Settings
 from operations.cli.answer import Answer, as_json
 from operations.folders import Folders
 from operations.sandbox.stack_state import stack_here
 
+_SOURCES: Final = ("*.py", "*.ts", "*.go")
+_FLEET: Final = re.compile(r"\b(New)?Fleet\b")
 _RESPELT: Final = (
     "it is a whole number that is not written in digits alone, and readers of YAML differ on such",
     "write the digits alone, or quote it if it is a text",
@@ -135,19 +139,26 @@ def judged(
 
 
 def _of_the_file(at_rest: StackAtRest) -> Sequence[Problem]:
-    """Refuse keys that nobody reads, and a file without any of this program: it would count as empty."""
+    """Refuse keys that nobody reads, and a file that declares nothing: it would count as empty."""
     file = at_rest.stack_file
     if file.unread:
         return [Problem(key, *misspelt(key, file.READ), at) for key, at in file.unread.items()]
-    if file.path.exists() and not any(key.startswith(NAMESPACE) for key in file.config) and not file.is_empty:
-        return [
-            Problem(
-                "configuration",
-                f"the file has no key of {NAMESPACE}…: the next update would delete all that the stack had",
-                "restore it from version control; a stack that declares nothing says so: config: {}",
-            )
-        ]
-    return []
+    return [SILENCE] if file.path.exists() and not file.is_empty and _is_silent(at_rest) else []
+
+
+def _is_silent(at_rest: StackAtRest) -> bool:
+    """Whether a stack's file has no key that declares; a program without Fleet needs none but the cluster."""
+    own = [key for key in at_rest.stack_file.config if key.startswith(NAMESPACE)]
+    return not own or (not declares(own) and _is_of_a_fleet(at_rest.project))
+
+
+def _is_of_a_fleet(project: Project) -> bool:
+    """Whether a program declares what the configuration says: its Pulumi.yaml or its source names that."""
+    folder = project.program if project.program.is_dir() else project.program.parent
+    sources = (each for pattern in _SOURCES for each in folder.glob(pattern))
+    return declares(each.key for each in project.declarations) or any(
+        _FLEET.search(each.read_text(encoding="utf-8", errors="replace")) for each in sources
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 import base64
 from collections.abc import Mapping
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -46,6 +48,28 @@ def ancestors_and_what_they_wait_for(recorder: Recorder, resource: Registration)
         seen.add(urn)
         open_ += [*one.dependencies, one.parent]
     return seen
+
+
+@pytest.mark.parametrize(
+    ("file", "is_refused"),
+    [
+        ("", True),
+        ("config:\n  credfleet:cluster: {context: mine}\n  credfleet:credentials: {}\n", True),
+        ("config:\n  credfleet:cluster: {context: mine}\n  tenants: {}\n", False),
+        ("config: {}\n", False),
+        (None, False),
+    ],
+    ids=["nothing", "a cluster", "no tenants", "that it says nothing", "no file"],
+)
+def test_a_program_whose_stack_file_was_cut_off_declares_nothing_and_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str | None, *, is_refused: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if file is not None:
+        (tmp_path / "Pulumi.dev.yaml").write_text(file)
+    defaults = {"credfleet:cluster": '{"context": "mine"}', "credfleet:tenants": "{}"}
+    with pytest.raises(pulumi.RunError, match="would delete all") if is_refused else nullcontext():
+        assert not declared(defaults).of_type(CLAIM)
 
 
 def test_a_small_stack_is_a_pool_a_tenant_and_its_claim() -> None:

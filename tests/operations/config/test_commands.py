@@ -191,7 +191,16 @@ def test_a_salt_that_was_lost_is_one_problem_and_the_rest_is_checked(project: Pa
 
 
 @pytest.mark.parametrize(
-    "text", ["", "# cut off\n", "encryptionsalt: v1:abc\n", "config:\n", "config:\n  gcp:project: p\n"]
+    "text",
+    [
+        "",
+        "# cut off\n",
+        "encryptionsalt: v1:abc\n",
+        "config:\n",
+        "config:\n  gcp:project: p\n",
+        "config:\n  credfleet:cluster:\n    context: mine\n",
+        "config:\n  credfleet:heldAs: old\n  cluster: {context: mine}\n  credentials: {}\n",
+    ],
 )
 def test_a_file_that_says_nothing_of_this_program_never_counts_as_empty(project: Path, text: str) -> None:
     configure(project, text)
@@ -199,6 +208,23 @@ def test_a_file_that_says_nothing_of_this_program_never_counts_as_empty(project:
     assert result.exit_code == 2
     assert "Pulumi.dev.yaml:1:1" in result.stderr
     assert "config: {}" in result.stderr
+
+
+def test_what_says_that_it_declares_nothing_is_sound_beside_a_cluster(project: Path) -> None:
+    configure(project, "config:\n  credfleet:cluster: {context: mine}\n  credfleet:tenants: {}\n")
+    assert run("config", "check").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("program", "code"), [("from credfleet import AccountClaim\n", 0), ("from credfleet import Fleet\n", 2)]
+)
+def test_a_program_needs_no_more_than_a_cluster_unless_it_declares_a_fleet(
+    project: Path, program: str, code: int
+) -> None:
+    (project / "Pulumi.yaml").write_text("name: ours\nruntime: python\n")
+    (project / "__main__.py").write_text(program)
+    configure(project, "config:\n  credfleet:cluster: {context: mine}\n")
+    assert run("config", "check").exit_code == code
 
 
 def test_a_stack_that_is_not_there_is_named(project: Path) -> None:

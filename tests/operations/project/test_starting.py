@@ -107,6 +107,14 @@ def test_a_cluster_of_ones_own_gets_a_stack_and_a_workflow(
     assert yaml.safe_load(workflow)["jobs"]["deploy"]["environment"] == "prod"
 
 
+def test_a_stack_for_ones_own_cluster_says_that_it_declares_nothing_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert run("init", "mine", "--rooms", "services", "--cluster", "ours").exit_code == 0
+    monkeypatch.chdir("mine")
+    assert run("config", "check", "--stack", "prod").exit_code == 0
+
+
 def test_a_new_project_claims_an_account(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     run("init", "mine")
     monkeypatch.chdir("mine")

@@ -1,0 +1,52 @@
+"""A stack's file that declares nothing and does not say so: it was cut off, and would count as whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from pulumi_sandbox.documents import Unreadable, read_file
+
+from components.errors import Problem
+from components.settings.places import located
+from components.settings.stack import NAMESPACE, Settings
+
+_DECLARES_NOTHING: Final = frozenset(f"{NAMESPACE}{key}" for key in ("cluster", "credentials", "heldAs"))
+SILENCE: Final = Problem(
+    "configuration",
+    f"the file has no key of {NAMESPACE}… that declares anything: the next update would delete all that the"
+    " stack had",
+    "restore it from version control; a stack that declares nothing says so: config: {}, or beside other keys"
+    " credfleet:tenants: {}",
+)
+
+
+def declares(keys: Iterable[str]) -> bool:
+    """Whether one of these full keys declares something, be it that there is nothing: `{}`."""
+    return any(key.startswith(NAMESPACE) and key not in _DECLARES_NOTHING for key in keys)
+
+
+def found(settings: Settings, file: Path, project: str) -> Sequence[Problem]:
+    """Refuse settings that declare nothing, unless the file that they are of says that there is nothing.
+
+    Only the file tells: in the values, the defaults of Pulumi.yaml look like what is said.
+    """
+    if settings.tenants or settings.tenants_from or settings.account_pool or settings.sections:
+        return ()
+    silent = file.is_file() and (said := _config(file)) != {} and not declares(_full(said, project))
+    return located([SILENCE], file) if silent else ()
+
+
+def _config(file: Path) -> Any:
+    """Return what a file has below `config`; of one that cannot be read nothing is said."""
+    try:
+        data = read_file(file).data
+    except Unreadable:
+        return {}
+    return data.get("config") if isinstance(data, dict) else None
+
+
+def _full(config: Any, project: str) -> Iterator[str]:
+    for key in config if isinstance(config, dict) else ():
+        yield str(key) if ":" in str(key) else f"{project}:{key}"
