@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -43,7 +44,12 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
 """Section → its maps of what may be one tenant's."""
 
 _WITH_NAMESPACE: Final = ("instances", "apps", "named", "providers", "stores", "reads", "pushes")
+_NAMESPACE: Final = re.compile(rb"^(\{\s*)?[\"']?namespace[\"']?\s*:", re.MULTILINE)
 _OF_THE_CLUSTER: Final = re.compile("default|kube-.*")
+_NO_NAMES: Final = (
+    "it is no map of names, so all that the tenant had there would be deleted",
+    "write it as a map: {name: …}, or remove it",
+)
 _NEEDS_NO_LOGIN: Final = ("Fake", "fake")
 
 
@@ -204,14 +210,12 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
     problems: list[Problem] = []
     others: list[str] = []
     for path in sorted(folder.iterdir()):
-        if path.stem != DEFAULTS and not is_ours(path.stem):
+        if not path.stem.startswith("_") and not is_ours(path.stem):
             others.append(path.stem)
             continue
         place = config_path(_TENANTS, path.stem)
-        if path.suffix == ".yml":
-            cause = "only files that end in .yaml are read, so its tenant would count as absent"
-            problems.append(Problem(place, cause, f"rename it to {path.stem}.yaml", (shown(path), 1, 1)))
         if path.suffix != ".yaml" or (path.stem.startswith("_") and path.stem != DEFAULTS):
+            problems += _unread(place, path)
             continue
         try:
             document = read_file(path)
@@ -223,6 +227,10 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
             problems.append(Problem(place, cause, mend, document.mark))
         else:
             files[path.stem] = document
+    if not problems and not others and not files.keys() - {DEFAULTS}:
+        cause = f"{given} holds no tenant's file, so all that the stack's tenants had would be deleted"
+        mend = "restore it from version control; a stack without tenants in files has no tenantsFrom"
+        problems.append(Problem(config_path(KEY), cause, mend))
     of_all = Layer(files.pop(DEFAULTS, None) or Document({}, Mark(str(folder), 1, 1)))
     classes = {name: replace(of_all, path=(CLASSES, name)) for name in _map(of_all.data.get(CLASSES))}
     problems += _slips(DEFAULTS, of_all, classes, (CLASSES,))
@@ -235,6 +243,31 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
         below = (own, classes.get(str(own.data.get(CLASS))), of_all)
         found.append(TenantFile(name, f"{given}/{name}", [each for each in below if each]))
     return TenantFiles(tuple(found), tuple(problems), tuple(others))
+
+
+def _unread(place: str, path: Path) -> Iterator[Problem]:
+    """Refuse an entry of the folder that nobody reads, and that somebody took for a tenant's file."""
+    at = (shown(path), 1, 1)
+    if path.is_dir():
+        if not (path.parent / f"{path.name}.yaml").exists() and any(map(_is_a_tenants, path.rglob("*"))):
+            cause = "tenants' files in folders are not read, so its tenants would count as absent"
+            yield Problem(place, cause, f"move them up, into {shown(path.parent)} itself", at)
+    elif path.suffix == ".yaml":
+        cause = f"of the files that begin with _ only {DEFAULTS}.yaml is read, so it would count as absent"
+        yield Problem(place, cause, f"rename it to {DEFAULTS}.yaml, or remove it", at)
+    elif _is_yaml(path):
+        cause = "only files that end in .yaml are read, so its tenant would count as absent"
+        yield Problem(place, cause, f"rename it to {path.stem}.yaml", at)
+
+
+def _is_a_tenants(path: Path) -> bool:
+    """Whether a file is as a tenant's: whatever else is kept in folders says no namespace of its own."""
+    readable = _is_yaml(path) and path.is_file() and os.access(path, os.R_OK)
+    return readable and _NAMESPACE.search(path.read_bytes()) is not None
+
+
+def _is_yaml(path: Path) -> bool:
+    return path.suffix.lower() in (".yaml", ".yml") and not path.name.startswith(".")
 
 
 def _slips(
@@ -256,13 +289,14 @@ def _slips(
     for section in (*PARTS, *further):
         given = layer.data.get(section, {})
         if not isinstance(given, dict):
-            cause = "it is no map of names, so all that the tenant had there would be deleted"
-            yield problem((section,), cause, "write it as a map: {name: …}, or remove it")
-        for part in _map(given) if section in PARTS else ():
-            if part not in PARTS[section]:
+            yield problem((section,), *_NO_NAMES)
+        for part, entries in _map(given).items():
+            if section in PARTS and part not in PARTS[section]:
                 cause = f"{part} of {section} is for all tenants, and no one tenant's to say"
                 mend = f"here are {', '.join(PARTS[section])}; keep it in the stack's file"
                 yield problem((section, part), cause, mend)
+            elif not isinstance(entries, dict):
+                yield problem((section, part), *_NO_NAMES)
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

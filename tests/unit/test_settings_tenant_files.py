@@ -458,8 +458,18 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
         ({"class": "gold"}, "tenants.acme.class"),
         ({"class": ["gold"]}, "tenants.acme.class"),
         ({"services": []}, "tenants.acme.services"),
+        ({"services": {"instances": "hello"}}, "tenants.acme.services.instances"),
+        ({"services": {"apps": None}}, "tenants.acme.services.apps"),
+        ({"asoCredentials": {"namespaces": ["a"]}}, "tenants.acme.asoCredentials.namespaces"),
+        ({"secretStores": {"reads": 5}}, "tenants.acme.secretStores.reads"),
+        ({"pullSecrets": {"clusters": "hello"}}, "tenants.acme.pullSecrets.clusters"),
     ],
-    ids=["an unknown class", "a list of classes", "a section that is no map"],
+    ids=[
+        "an unknown class",
+        "a list of classes",
+        "a section that is no map",
+        *(f"{part} that are no map" for part in ("instances", "apps", "namespaces", "reads", "clusters")),
+    ],
 )
 def test_what_would_count_as_absent_without_a_word_is_refused(
     tmp_path: Path, more: dict[str, Any], place: str
@@ -468,11 +478,40 @@ def test_what_would_count_as_absent_without_a_word_is_refused(
     assert f"credfleet:{place}" in [each.place for each in told(tmp_path, values)]
 
 
-def test_a_file_that_nobody_would_read_for_its_name_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "mend"),
+    [
+        ("umbrella.yml", "rename it to umbrella.yaml"),
+        ("umbrella.YAML", "rename it to umbrella.yaml"),
+        ("_defauls.yaml", "rename it to _defaults.yaml, or remove it"),
+        ("europe/umbrella.yaml", "move them up, into {folder} itself"),
+    ],
+)
+def test_a_file_that_nobody_would_read_for_its_name_is_refused(tmp_path: Path, name: str, mend: str) -> None:
     values = written(tmp_path, acme=ACME)
-    (tmp_path / "tenants" / "umbrella.yml").write_text("namespace: tenant-umbrella\n")
+    folder = tmp_path / "tenants"
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text("namespace: tenant-umbrella\n")
     (problem,) = told(tmp_path, values)
-    assert problem.mend == "rename it to umbrella.yaml"
+    assert problem.mend == mend.format(folder=folder)
+
+
+def test_what_else_lies_beside_tenants_files_is_nobodys_business(tmp_path: Path) -> None:
+    values = written(tmp_path, acme=ACME)
+    for name in ("README.md", ".acme.yml", "acme.yaml~", "acme/kustomization.yaml", "shared/data.yaml"):
+        (tmp_path / "tenants" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "tenants" / name).write_text(MANIFEST % "tenant-acme")
+    (tmp_path / "tenants/acme/kustomization.yaml").write_text("namespace: tenant-acme\n")
+    assert {*Settings.parse(values, SECRET_KEYS, tmp_path).tenants} == {"acme"}
+
+
+@pytest.mark.parametrize("files", [{}, {"_defaults": {"accounts": {}}}], ids=["no file", "what all have"])
+def test_a_folder_without_any_tenant_never_counts_as_a_fleet_without_tenants(
+    tmp_path: Path, files: dict[str, Any]
+) -> None:
+    (problem,) = told(tmp_path, written(tmp_path, **files))
+    assert problem.place == "credfleet:tenantsFrom"
+    assert "would be deleted" in problem.cause
 
 
 @pytest.mark.parametrize("namespace", ["kube-system", "default"])
@@ -502,6 +541,9 @@ DEFAULT_FAULTS: Final[dict[str, tuple[dict[str, Any], int]]] = {
     "what is for all, in a class": ({"classes": {"gold": {"asoCredentials": {"operator": {}}}}}, 4),
     "a section that is no map": ({"services": []}, 1),
     "a class that is no class": ({"classes": ["gold"]}, 1),
+    "a class that is no map": ({"classes": {"gold": "hello"}}, 2),
+    "entries that are no map": ({"services": {"instances": "hello"}}, 2),
+    "entries that are no map, in a class": ({"classes": {"gold": {"services": {"apps": 5}}}}, 4),
 }
 
 
