@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError
 from components.errors import ConfigurationError, Problem
 from components.settings.document import problems_of
 from components.settings.noun import Noun
+from components.settings.places import steps_in
 from components.settings.words import Name
 
 STACKS: Final = "stacks.yaml"
@@ -56,16 +57,15 @@ class Stacks:
         """Read the file of a project. Raises ConfigurationError."""
         try:
             document = read_file(root / STACKS)
-            return cls(_File.model_validate(document.data, strict=False).fleets).checked(document)
         except Unreadable as error:
             if error.code == "file-missing":
                 return cls({})
             raise ConfigurationError([Problem(STACKS, error.cause, error.mend, error.at)]) from None
+        try:
+            return cls(_File.model_validate(document.data, strict=False).fleets).checked(document)
         except ValidationError as error:
-            found = [*problems_of(error, _File)]
-            raise ConfigurationError(
-                [replace(each, place=f"{STACKS} {each.place}") for each in found]
-            ) from None
+            found = problems_of(error, _File)
+            raise ConfigurationError(_placed(each, document) for each in found) from None
 
     def checked(self, document: Document) -> Stacks:
         """Return it, if each tenant has one stack and each stack one fleet. Raises ConfigurationError."""
@@ -100,3 +100,8 @@ class Stacks:
                     cause = f"its tenants do not begin after those of {before}, so some would have two stacks"
                     mend = "order the stacks by the names of their first tenants, and give each another one"
                     yield problem((name, "stacks", stack), cause, mend)
+
+
+def _placed(problem: Problem, document: Document) -> Problem:
+    steps = tuple(steps_in(document.data, f".{problem.place}"))
+    return replace(problem, place=f"{STACKS} {problem.place}", at=document.at(steps))

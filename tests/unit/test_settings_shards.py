@@ -69,34 +69,48 @@ def test_what_another_stacks_tenant_owns_by_its_name_is_not_for_one_with_a_short
 
 
 @pytest.mark.parametrize(
-    ("fleets", "place", "cause"),
+    ("fleets", "place", "cause", "line"),
     [
-        ({"prod": {"stacks": {}}}, "fleets.prod.stacks", "does not begin with the first name"),
-        ({"prod": {"stacks": {"a": {"since": "b"}}}}, "fleets.prod.stacks", "some tenants would have none"),
+        ({"prod": {"stacks": {}}}, "fleets.prod.stacks", "does not begin with the first name", 3),
+        (
+            {"prod": {"stacks": {"a": {"since": "b"}}}},
+            "fleets.prod.stacks",
+            "some tenants would have none",
+            3,
+        ),
         (
             {"prod": {"stacks": {"a": {}, "b": {"since": "m"}, "c": {"since": "d"}}}},
             "fleets.prod.stacks.c",
             "do not begin after those of b",
+            7,
         ),
-        ({"prod": {"stacks": {"a": {}, "b": {}}}}, "fleets.prod.stacks.b", "do not begin after those of a"),
+        (
+            {"prod": {"stacks": {"a": {}, "b": {}}}},
+            "fleets.prod.stacks.b",
+            "do not begin after those of a",
+            5,
+        ),
         (
             {"prod": {"stacks": {"a": {}}}, "test": {"stacks": {"a": {}}}},
             "fleets.test.stacks.a",
             "named twice",
+            7,
         ),
-        ({"prod": {"pool": "a", "stacks": {"a": {}}}}, "fleets.prod.stacks.a", "named twice"),
-        ({"prod": {"stack": {"a": {}}}}, "fleets.prod.stack", "stack is not a known key"),
-        ({"prod": {"stacks": {"a": None}}}, "fleets.prod.stacks.a", "no map"),
-        (None, "fleets", "no map"),
+        ({"prod": {"pool": "a", "stacks": {"a": {}}}}, "fleets.prod.stacks.a", "named twice", 5),
+        ({"prod": {"stack": {"a": {}}}}, "fleets.prod.stack", "stack is not a known key", 3),
+        ({"prod": {"stacks": {"a": None}}}, "fleets.prod.stacks.a", "no map", 4),
+        ({"prod": 5}, "fleets.prod", "no map", 2),
+        (None, "fleets", "no map", 1),
     ],
 )
 def test_a_file_that_leaves_a_tenant_without_one_stack_is_refused(
-    tmp_path: Path, fleets: Any, place: str, cause: str
+    tmp_path: Path, fleets: Any, place: str, cause: str, line: int
 ) -> None:
     with pytest.raises(ConfigurationError) as refused:
         written(tmp_path, fleets)
     assert [each.place for each in refused.value.problems] == [f"{STACKS} {place}"]
     assert cause in refused.value.problems[0].cause
+    assert [each.at and each.at[:2] for each in refused.value.problems] == [(str(tmp_path / STACKS), line)]
 
 
 def test_without_the_file_a_stack_has_all_tenants_of_its_folder(tmp_path: Path) -> None:
