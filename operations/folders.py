@@ -1,9 +1,11 @@
 """Where this project keeps what belongs to its sandbox, its policies and its stacks."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pulumi_sandbox import folders
+from pulumi_sandbox import engine, folders
+from pulumi_sandbox.errors import SandboxError
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,15 @@ class Folders(folders.Folders):
     def public_passphrase(self, stack: str) -> Path | None:
         """Return the file of a stack's passphrase if anybody may read it: no stack's but that of `dev`."""
         return self.dev_passphrase if stack == "dev" else None
+
+    def is_public_given(self, environment: Mapping[str, str]) -> bool:
+        """Whether the passphrase that the environment gives is that of stack `dev`, wherever it is from."""
+        try:
+            given = engine.find_passphrase("dev", environment=environment)
+        except SandboxError:
+            return False
+        public = self.dev_passphrase
+        return public.is_file() and given == public.read_text(encoding="utf-8").strip()
 
     def existing(self, stack: str) -> Path:
         """Return the file of what the sandbox's cluster has before the first update of a stack, if any."""

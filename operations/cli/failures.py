@@ -77,7 +77,15 @@ PAGES: Mapping[str, str] = MappingProxyType(
             _SANDBOX,
         ),
         **dict.fromkeys(
-            ("other-cluster", "port-taken", "stack-locked", "wrong-context", "wrong-passphrase"), _SANDBOX
+            (
+                "other-cluster",
+                "port-taken",
+                "public-passphrase",
+                "stack-locked",
+                "wrong-context",
+                "wrong-passphrase",
+            ),
+            _SANDBOX,
         ),
     }
 )

@@ -155,7 +155,7 @@ def _is_silent(at_rest: StackAtRest) -> bool:
 def _is_of_a_fleet(project: Project) -> bool:
     """Whether a program declares what the configuration says: its Pulumi.yaml or its source names that."""
     folder = project.program if project.program.is_dir() else project.program.parent
-    sources = (each for pattern in _SOURCES for each in folder.glob(pattern))
+    sources = (each for pattern in _SOURCES for each in folder.glob(pattern) if each.is_file())
     return declares(each.key for each in project.declarations) or any(
         _FLEET.search(each.read_text(encoding="utf-8", errors="replace")) for each in sources
     )

@@ -29,6 +29,7 @@ from operations.cli.answer import Answer
 from operations.cli.inputs import STANDARD_INPUT, read_bytes
 from operations.config.settings import judged
 from operations.folders import Folders
+from operations.sandbox.public_passphrase import refuse_new
 from operations.sandbox.stack_state import stack_here
 
 Place: TypeAlias = tuple[str, ...]
@@ -155,13 +156,16 @@ def _put_all(at_rest: StackAtRest, addition: Addition, entries: Mapping[Place, A
 
 
 def _crypter(at_rest: StackAtRest) -> PassphraseCrypter | None:
-    """Return what encrypts the stack's values here; None where the Pulumi CLI does."""
+    """Return what encrypts the stack's values here, None where the Pulumi CLI does; as `refuse_new`."""
+    folders = Folders(at_rest.project.directory)
     try:
-        return at_rest.unlock(public=Folders(at_rest.project.directory).public_passphrase(at_rest.stack))
+        crypter = at_rest.unlock(public=folders.public_passphrase(at_rest.stack))
     except SandboxError as error:
         if error.code != "stack-unsupported":
             raise
         return None
+    refuse_new(folders, at_rest)
+    return crypter
 
 
 def _refuse_present(at_rest: StackAtRest, place: Place) -> None:

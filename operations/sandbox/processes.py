@@ -20,6 +20,7 @@ from operations.folders import Folders
 from operations.sandbox import control_plane, stand_ins
 from operations.sandbox.cloud_services import settled_file
 from operations.sandbox.cloud_services import stand_ins as cloud_stand_ins
+from operations.sandbox.public_passphrase import is_strange
 
 _TAKEN_BACK: Final = frozenset({"PULUMI_CONFIG_PASSPHRASE_FILE", "PULUMI_OPTION_CONFIG_FILE"})
 """What is one stack's and no other's."""
@@ -81,43 +82,48 @@ def exports(folders: Folders, stack: str, environment: Mapping[str, str]) -> dic
     }
     if kubeconfig is not None:
         variables["KUBECONFIG"] = str(kubeconfig)
-    if (file := _settled_file(folders, stack, environment)) is not None:
+    at_rest = _at_rest(folders, stack, environment)
+    if at_rest is not None and (file := settled_file(folders, at_rest)) is not None:
         variables["PULUMI_OPTION_CONFIG_FILE"] = str(file)
     if (providers := stand_ins.addresses(folders.providers)) is not None:
         variables["PULUMI_DEBUG_PROVIDERS"] = providers
-    if "PULUMI_CONFIG_PASSPHRASE" not in environment and (
-        given := _passphrase_file(folders, stack, environment)
-    ):
+    if given := _passphrase_file(folders, stack, at_rest, environment):
         variables["PULUMI_CONFIG_PASSPHRASE_FILE"] = given
     return variables
 
 
-def _settled_file(folders: Folders, stack: str, environment: Mapping[str, str]) -> Path | None:
+def _at_rest(folders: Folders, stack: str, environment: Mapping[str, str]) -> StackAtRest | None:
     try:
-        at_rest = StackAtRest.find(
+        return StackAtRest.find(
             folders.project, stack, backend_dir=find_backend(folders.backend, environment)
         )
     except SandboxError as error:
         if error.code == "stack-unknown":
             return None
         raise
-    return settled_file(folders, at_rest)
 
 
-def _passphrase_file(folders: Folders, stack: str, environment: Mapping[str, str]) -> str | None:
+def _passphrase_file(
+    folders: Folders, stack: str, at_rest: StackAtRest | None, environment: Mapping[str, str]
+) -> str | None:
     """Return the file with a stack's passphrase: another stack's public one is none, whoever exported it."""
+    if "PULUMI_CONFIG_PASSPHRASE" in environment:
+        return None
     given, public = environment.get("PULUMI_CONFIG_PASSPHRASE_FILE"), folders.public_passphrase(stack)
-    if given and Path(given) != folders.dev_passphrase:
-        return given
-    return str(public) if public else None
+    if public and (not given or folders.is_public_given(environment)):
+        return str(public)
+    return given if given and not is_strange(folders, stack, at_rest, environment) else None
 
 
 def print_exports(stack: str) -> None:
-    """Print the variables as shell exports, for `eval`; the public passphrase is for stack dev alone."""
-    variables = exports(Folders.find(Path.cwd()), stack, os.environ)
+    """Print the variables as shell exports, for `eval`; the public passphrase is for the sandbox alone."""
+    folders = Folders.find(Path.cwd())
+    variables = exports(folders, stack, os.environ)
     for name, value in sorted(variables.items()):
         typer.echo(f"export {name}={shlex.quote(value)}")
-    for name in sorted(_TAKEN_BACK & os.environ.keys() - variables.keys()):
+    strange = is_strange(folders, stack, _at_rest(folders, stack, os.environ))
+    taken = _TAKEN_BACK | ({"PULUMI_CONFIG_PASSPHRASE"} if strange else set())
+    for name in sorted(taken & os.environ.keys() - variables.keys()):
         typer.echo(f"unset {name}")
 
 

@@ -21,6 +21,7 @@ from operations.cli.answer import Answer
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
 from operations.folders import Folders
+from operations.sandbox.public_passphrase import refuse_new
 
 
 def open_workspace(folders: Folders, stack: str) -> Workspace:
@@ -93,7 +94,7 @@ def import_(stack: str, file: Path | None, *, yes: bool) -> None:
         CredfleetError: code `no-deployment`, for a file that `stack export` did not write; `not-confirmed`.
         SandboxError: as `decode`, `verify` and the store.
     """
-    workspace = _here(stack)
+    workspace = _to_encrypt(stack)
     given = decode(_deployment(file), workspace.crypter)
     snapshot = replace(given, pending=())
     verify(snapshot)
@@ -153,7 +154,7 @@ def set_config(stack: str, key: str, value: str | None, *, path: bool, secret: b
         file.set(key, _read_value(key) if value is None else value, path=path)
         file.save()
         return
-    workspace = _here(stack)
+    workspace = _to_encrypt(stack)
     text = _read_value(key) if value is None else value
     workspace.keep_salt()
     workspace.stack_file.set(key, text, path=path, crypter=workspace.crypter)
@@ -167,6 +168,12 @@ def _ordered(value: Json) -> str:
 
 def _here(stack: str) -> Workspace:
     return open_workspace(Folders.find(Path.cwd()), stack)
+
+
+def _to_encrypt(stack: str) -> Workspace:
+    workspace = _here(stack)
+    refuse_new(Folders.find(Path.cwd()), workspace)
+    return workspace
 
 
 def _read_value(key: str) -> str:

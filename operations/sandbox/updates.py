@@ -54,6 +54,7 @@ from operations.config.settings import judged
 from operations.fleet.tenants import refuse_strays
 from operations.folders import Folders
 from operations.sandbox import cloud_services, control_plane, existing, results
+from operations.sandbox.public_passphrase import refuse_new
 from operations.sandbox.report import write
 from operations.sandbox.runs import ImportRun, Protected, Run
 from operations.sandbox.stack_state import open_workspace, outputs
@@ -304,14 +305,16 @@ def _prepare(wanted: Run, refuse: Callable[[Workspace, Settings], None] | None =
 
 
 def _open(folders: Folders, stack: str) -> Workspace:
-    """Open a stack; raises as `open_workspace`.
+    """Open a stack; raises as `open_workspace` and `refuse_new`.
 
     Deriving its key leaves the interpreter idle: what comes next is imported meanwhile.
     """
     with ThreadPoolExecutor(1) as beside:
         beside.submit(import_module, "kubernetes.config")
         beside.submit(engine.make_ready)
-        return open_workspace(folders, stack)
+        workspace = open_workspace(folders, stack)
+    refuse_new(folders, workspace)
+    return workspace
 
 
 def _catch_up(workspace: Workspace, wanted: Run) -> None:

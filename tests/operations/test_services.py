@@ -78,15 +78,53 @@ def test_the_exports_leave_a_passphrase_of_the_users_alone() -> None:
     assert "PULUMI_CONFIG_PASSPHRASE_FILE" not in exports()
 
 
+@pytest.fixture
+def public(project: Path) -> Path:
+    """The file of the public passphrase."""
+    file = Folders(project).dev_passphrase
+    file.parent.mkdir(parents=True)
+    file.write_text("public\n")
+    return file
+
+
 def test_the_public_passphrase_is_handed_to_stack_dev_only_and_taken_from_a_shell_that_had_it(
-    project: Path, monkeypatch: pytest.MonkeyPatch
+    public: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
     assert "PASSPHRASE" not in run("env", "--stack", "prod").stdout
-    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE_FILE", exports()["PULUMI_CONFIG_PASSPHRASE_FILE"])
-    assert "\nunset PULUMI_CONFIG_PASSPHRASE_FILE\n" in run("env", "--stack", "prod").stdout
+    (tmp_path / "link").symlink_to(public)
+    (tmp_path / "copy").write_text("public")
+    named = (str(public), "stacks/dev/passphrase", f"{public.parent}/../dev/passphrase")
+    for given in (*named, str(tmp_path / "link"), str(tmp_path / "copy")):
+        monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE_FILE", given)
+        assert exports()["PULUMI_CONFIG_PASSPHRASE_FILE"] == str(public)
+        assert "\nunset PULUMI_CONFIG_PASSPHRASE_FILE\n" in run("env", "--stack", "prod").stdout
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE_FILE", "/of/the/user")
     assert "PASSPHRASE_FILE=/of/the/user\n" in run("env", "--stack", "prod").stdout
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "public")
+    assert "\nunset PULUMI_CONFIG_PASSPHRASE\n" in run("env", "--stack", "prod").stdout
+
+
+def test_nothing_of_a_real_stack_is_newly_encrypted_with_the_public_passphrase(
+    public: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = ("config", "set", "--secret", "gcp:token", "t", "--stack", "real")
+    file = project / "Pulumi.real.yaml"
+    file.write_text("config:\n  credfleet:cluster: {context: prod}\n")
+    monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE_FILE", str(public))
+    before = file.read_text()
+    for words in (secret, ("up", "--stack", "real", "--yes")):
+        file.write_text(before.replace("config:\n", "config:\n  credfleet:tenants: {}\n"))
+        refused = run(*words)
+        assert refused.exit_code == 1
+        assert "the public passphrase" in refused.stderr
+        assert "encryptionsalt" not in file.read_text()
+    file.write_text(before.replace("prod", "credfleet-sandbox"))
+    assert run(*secret).exit_code == 0
+    file.write_text(file.read_text().replace("credfleet-sandbox", "prod"))
+    assert f"PASSPHRASE_FILE={public}\n" in run("env", "--stack", "real").stdout
+    assert run(*secret).exit_code == 0
 
 
 def test_the_exports_survive_the_shell_whatever_the_path(project: Path) -> None:

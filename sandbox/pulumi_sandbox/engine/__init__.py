@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.engine.workspace import StackAtRest as StackAtRest
     from pulumi_sandbox.engine.workspace import Workspace as Workspace
     from pulumi_sandbox.engine.workspace import find_backend as find_backend
+    from pulumi_sandbox.engine.workspace import find_passphrase as find_passphrase
 
 PUBLIC: Final = {
     "deploy.constructor": ("constructor_of", "how_to_use"),
@@ -91,7 +92,7 @@ PUBLIC: Final = {
     "show.phrases": ("short_type",),
     "state.checkpoint": ("decode", "verify"),
     "state.moving": ("finish", "regrouped", "replace_together"),
-    "workspace": ("StackAtRest", "Workspace", "find_backend"),
+    "workspace": ("StackAtRest", "Workspace", "find_backend", "find_passphrase"),
 }
 """Module → what it gives to the world."""
 

@@ -1,0 +1,49 @@
+"""The passphrase of stack `dev`, which anybody may read: it is for what is meant for the sandbox alone."""
+
+from collections.abc import Mapping
+from os import environ
+from typing import Final
+
+from pulumi_sandbox.engine import PassphraseCrypter, StackAtRest
+from pulumi_sandbox.errors import SandboxError
+
+from components.errors import CredfleetError
+from operations.folders import Folders
+from operations.sandbox.control_plane import CONTEXT
+
+_CLUSTER: Final = "credfleet:cluster"
+
+
+def is_strange(
+    folders: Folders, stack: str, at_rest: StackAtRest | None, environment: Mapping[str, str] = environ
+) -> bool:
+    """Whether the environment gives it to a stack that is not for the sandbox, and does not have it yet."""
+    if folders.public_passphrase(stack) or not folders.is_public_given(environment):
+        return False
+    return at_rest is None or not (_is_of_the_sandbox(at_rest) or _is_encrypted(folders, at_rest))
+
+
+def refuse_new(folders: Folders, at_rest: StackAtRest) -> None:
+    """Refuse to begin encrypting a real stack with it; raises CredfleetError `public-passphrase`."""
+    if not at_rest.stack_file.salt and is_strange(folders, at_rest.stack, at_rest):
+        raise CredfleetError(
+            code="public-passphrase",
+            place=str(at_rest.stack_file.path),
+            cause="the environment gives the public passphrase, so anybody could decrypt what this stack has",
+            mend="give it one of its own, by PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE;"
+            f" a stack for the sandbox alone says {_CLUSTER}: {{context: {CONTEXT}}}",
+        )
+
+
+def _is_of_the_sandbox(at_rest: StackAtRest) -> bool:
+    cluster = at_rest.stack_file.config.get(_CLUSTER)
+    return isinstance(cluster, dict) and cluster.get("context") == CONTEXT
+
+
+def _is_encrypted(folders: Folders, at_rest: StackAtRest) -> bool:
+    public = folders.dev_passphrase.read_text(encoding="utf-8").strip()
+    try:
+        PassphraseCrypter.open(at_rest.stack_file.salt, public)
+    except SandboxError:
+        return False
+    return True
