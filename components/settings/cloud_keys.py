@@ -83,6 +83,11 @@ _GUID: Final[Form] = (
     "it is no id of Azure: 32 digits of 0-9 and a-f, in lower case, in five groups",
     "take it from: az account show",
 )
+_TENANT: Final[Form] = (
+    lambda text: _GUID[0](text) or ("." in text and _NAME.fullmatch(text)),
+    "it is neither the id of a tenant of Azure nor one of its domains",
+    "take it from: az account show",
+)
 _PROJECT: Final[Form] = (
     is_gcp_project,
     "it is no id of a project of Google Cloud: 6 to 30 lower-case letters, digits and '-'",
@@ -115,7 +120,8 @@ _FORMS: Final[Mapping[str, Mapping[str, Form]]] = {
         **_forms(_ANY, "oidcRequestToken", "oidcToken"),
         **_forms(_FLAG, "disableInstanceDiscovery", "disablePulumiPartnerId", "useDefaultAzureCredential"),
         **_forms(_FLAG, "useMsi", "useOidc"),
-        **_forms(_GUID, "clientId", "subscriptionId", "tenantId"),
+        **_forms(_GUID, "clientId", "subscriptionId"),
+        **_forms(_TENANT, "tenantId"),
         **_forms(_MACHINE, "metadataHost"),
         **_forms(_ADDRESS, "msiEndpoint"),
         **_forms(_REQUEST, "oidcRequestUrl"),
