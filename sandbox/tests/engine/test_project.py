@@ -56,7 +56,10 @@ def test_what_only_the_genuine_cli_does_is_refused_by_name(tmp_path: Path, addit
     assert caught.value.code == "project-unsupported"
 
 
-@pytest.mark.parametrize(("wanted", "runs"), [(">=3.0.0", True), ("<3.0.0", False), ("anything", False)])
+@pytest.mark.parametrize(
+    ("wanted", "runs"),
+    [(">=3.0.0", True), ("<3.0.0", False), ("anything", False), (">=3.0.0.0", False)],
+)
 def test_a_project_runs_only_under_the_release_it_requires(tmp_path: Path, wanted: str, runs: bool):
     text = f"name: shop\nruntime: python\nrequiredPulumiVersion: '{wanted}'\n"
     if runs:
@@ -76,12 +79,53 @@ def test_a_project_runs_only_under_the_release_it_requires(tmp_path: Path, wante
         ("key: {default: 1, value: 2}", "both a default and a value"),
         ("gcp:key: {default: 1}", "of another namespace"),
         ("key: {type: array}", "without `items"),
+        ("key: {type: array, items: {items: text}}", "without `items"),
+        ("key: {type: array, items: 5}", "a type that is no text"),
+        ("key: {type: [string]}", "a type that is no text"),
+        ("key: {secret: 5}", "not true or false"),
+        ("key: {default: [2026-01-01]}", "a date"),
     ],
 )
 def test_a_declaration_the_genuine_cli_would_refuse_is_refused(tmp_path: Path, declaration: str, wrong: str):
     with pytest.raises(SandboxError, match=wrong) as caught:
         _load(tmp_path, f"name: shop\nruntime: python\nconfig:\n  {declaration}\n")
     assert caught.value.code == "project-invalid"
+
+
+@pytest.mark.parametrize(
+    ("entry", "named"),
+    [
+        ("config: 5", "3:1 config is not a map"),
+        ("main: 5", "3:1 main is not a text"),
+        ("main: [a]", "3:1 main is not a text"),
+        ('main: "a\\0b"', "3:1 main names no folder"),
+        ("stackConfigDir: 5", "3:1 stackConfigDir is not a text"),
+        (f"stackConfigDir: {'a' * 5_000}", "3:1 stackConfigDir names no folder"),
+        ("plugins: 5", "3:1 plugins is not a map"),
+        ("plugins: {providers: 5}", "3:11 plugins.providers is not a list"),
+        ("plugins: {providers: [5]}", "3:23 plugins.providers[0] does not say"),
+        ("plugins: {providers: [{name: [a]}]}", "3:24 plugins.providers[0].name is not a text"),
+        ("packages: 5", "3:1 packages is not a map"),
+        ("options: 5", "3:1 options is not a map"),
+        ("runtime: [python]", "2:1 runtime is not a text"),
+        ("runtime: {name: [python]}", "2:11 runtime.name is not a text"),
+        ("runtime: {name: python, options: 5}", "2:25 runtime.options is not a map"),
+        (
+            "runtime: {name: python, options: {virtualenv: 5}}",
+            "2:35 runtime.options.virtualenv is not a text",
+        ),
+        ("runtime: {name: nodejs, options: {typescript: 5}}", "2:35 runtime.options.typescript is not true"),
+        ("runtime: {name: go, options: {binary: 5}}", "2:31 runtime.options.binary is not a text"),
+    ],
+)
+def test_an_entry_of_another_type_is_told_with_its_line(tmp_path: Path, entry: str, named: str):
+    runtime = "" if entry.startswith("runtime") else "runtime: python\n"
+    with pytest.raises(SandboxError) as caught:
+        _load(tmp_path, f"name: shop\n{runtime}{entry}\n")
+    assert caught.value.code == "yaml-invalid"
+    at, _, named = named.partition(" ")
+    assert caught.value.place.endswith(f"Pulumi.yaml:{at}")
+    assert caught.value.cause.startswith(named)
 
 
 def test_a_program_in_go_is_built_or_has_a_target_to_be_built_at(tmp_path: Path):

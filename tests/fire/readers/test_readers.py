@@ -131,6 +131,7 @@ CHECK: Final = command("config", "check", "--stack", "dev")
 READERS: Final = (
     Reader(30, "stack file", ROOT / "Pulumi.dev.yaml", "Pulumi.dev.yaml", CHECK),
     Reader(30, "members", ROOT / "stacks/dev/members.csv", "stacks/dev/members.csv", CHECK),
+    Reader(50, "project", ROOT / "Pulumi.yaml", "Pulumi.yaml", CHECK),
     Reader(50, "manifests", EXAMPLES / "aso/2-team-a.yaml", "it.yaml", command("aso", "explain", "it.yaml")),
     Reader(
         50,
@@ -140,7 +141,7 @@ READERS: Final = (
         command("stores", "explain", "it.yaml", "--caller", "tenant-acme"),
     ),
     Reader(40, "preview", EXAMPLES / "preview/dev.json", "it.json", command("preview-report", "it.json")),
-    Reader(180, "HyperFleet's file", CLUSTERS, "it.json", told(lambda: Store(Path("it.json")))),
+    Reader(130, "HyperFleet's file", CLUSTERS, "it.json", told(lambda: Store(Path("it.json")))),
     Reader(
         120, "kubeconfig", KUBECONFIG, "it.yaml", told(lambda: _opened(ClusterTarget(kubeconfig="it.yaml")))
     ),
@@ -236,7 +237,7 @@ def test_a_damaged_document_is_read_or_refused_in_words(reader: Reader, here: Pa
         judge(reader, here, text)
 
     @settings(
-        max_examples=counted(reader.usual, 2_858),
+        max_examples=counted(reader.usual, 2_500),
         deadline=None,
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=[HealthCheck.too_slow],

@@ -6,17 +6,23 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+from pulumi_sandbox.documents import Document, Step, Unreadable
 from pulumi_sandbox.engine.project.version_range import satisfies
-from pulumi_sandbox.engine.project.yaml_file import load_yaml
+from pulumi_sandbox.engine.project.yaml_file import load_map
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.paths import render
 from pulumi_sandbox.protocol.values import Json
 
 NAME: Final = re.compile(r"(?!\.+$)[A-Za-z0-9_.-]{1,100}")
 _LOCAL: Final = ("./", "../", "/")
+_KINDS: Final = {str: "a text", bool: "true or false", list: "a list", dict: "a map"}
+
+_T = TypeVar("_T", str, bool, list[Any], dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,39 +74,46 @@ class Project:
         `project-unsupported`, naming what only the genuine CLI does.
         """
         path = directory / "Pulumi.yaml"
-        document = load_yaml(path)
+        written = load_map(path)
+        document: dict[str, Any] = written.data
         name = document.get("name")
         if not isinstance(name, str) or not name:
-            raise _invalid(path, "it has no name", "add `name: …`")
+            raise _invalid(str(path), "it has no name", "add `name: …`")
         if not NAME.fullmatch(name):
-            raise _invalid(path, "its name is no part of a path", "use letters, digits, -, _ and . only")
+            raise _invalid(str(path), "its name is no part of a path", "use letters, digits, -, _ and . only")
         if "backend" in document:
             raise _unsupported(path, "`backend`")
         required, release = document.get("requiredPulumiVersion"), version("pulumi")
         if required is not None and not satisfies(release, str(required)):
             cause = f"it wants Pulumi {required}, and the embedded engine acts as {release}"
-            raise _invalid(path, cause, "widen requiredPulumiVersion, or install that release of the SDK")
-        runtime, options = _runtime(path, document.get("runtime"))
-        virtualenv = options.get("virtualenv")
+            raise _invalid(
+                str(path), cause, "widen requiredPulumiVersion, or install that release of the SDK"
+            )
+        options = ("runtime", "options")
         return cls(
             name=name,
             directory=directory,
-            program=directory / document.get("main", "."),
-            stack_files=directory / document.get("stackConfigDir", "."),
-            runtime=runtime,
-            virtualenv=directory / virtualenv if virtualenv else None,
-            typescript=options.get("typescript", True),
-            binary=options.get("binary", ""),
-            build_target=options.get("buildTarget", ""),
-            declarations=tuple(
-                _declaration(path, name, key, value) for key, value in (document.get("config") or {}).items()
+            program=_folder(written, directory, ".", "main"),
+            stack_files=_folder(written, directory, ".", "stackConfigDir"),
+            runtime=_runtime(path, written),
+            virtualenv=(
+                _folder(written, directory, "", *options, "virtualenv")
+                if _entry(written, "", *options, "virtualenv")
+                else None
             ),
-            providers=_providers(path, directory, document.get("plugins") or {}),
+            typescript=_entry(written, True, *options, "typescript"),
+            binary=_entry(written, "", *options, "binary"),
+            build_target=_entry(written, "", *options, "buildTarget"),
+            declarations=tuple(
+                _declaration(str(written.at(("config", key))), name, key, value)
+                for key, value in _entry(written, dict[str, Any](), "config").items()
+            ),
+            providers=_providers(path, directory, written),
             packages={
                 name: _package(path, directory, name, given)
-                for name, given in (document.get("packages") or {}).items()
+                for name, given in _entry(written, dict[str, Any](), "packages").items()
             },
-            refreshes=_refreshes(path, document.get("options") or {}),
+            refreshes=_refreshes(path, _entry(written, dict[str, Any](), "options")),
         )
 
     @property
@@ -111,6 +124,42 @@ class Project:
     def key(self, name: str) -> str:
         """Return a configuration key with its namespace, the project's if it has none."""
         return name if ":" in name else f"{self.name}:{name}"
+
+
+def _entry(written: Document, default: _T, *path: Step) -> _T:
+    """Return what stands at a path of the file, or the default, of whose type it has to be.
+
+    Raises Unreadable.
+    """
+    value: Any = written.data
+    for step in path:
+        value = (
+            value[step] if isinstance(value, list) else value.get(step) if isinstance(value, dict) else None
+        )
+    if value is None:
+        return default
+    if type(value) is not type(default):
+        kind = _KINDS[type(default)]
+        raise Unreadable(
+            written.at(path), f"{render(path)} is not {kind}", f"write {kind} there, or remove it"
+        )
+    return value
+
+
+def _folder(written: Document, directory: Path, default: str, *path: Step) -> Path:
+    """Return the folder that an entry names, whether it is there or not. Raises Unreadable."""
+    folder = directory / _entry(written, default, *path)
+    try:
+        folder.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (OSError, ValueError):
+        raise Unreadable(
+            written.at(path),
+            f"{render(path)} names no folder that could be looked for",
+            "name a folder there",
+        ) from None
+    return folder
 
 
 def _refreshes(path: Path, options: Mapping[str, Any]) -> bool:
@@ -129,38 +178,38 @@ _OPTIONS: Final = {
 """The runtimes, and their options that change nothing of a run, or are followed."""
 
 
-def _runtime(path: Path, runtime: Any) -> tuple[str, dict[str, Any]]:
-    name, options = (
-        (runtime.get("name"), runtime.get("options") or {}) if isinstance(runtime, dict) else (runtime, {})
-    )
+def _runtime(path: Path, written: Document) -> str:
+    is_map = isinstance(written.data.get("runtime"), dict)
+    name = _entry(written, "", "runtime", *(["name"] if is_map else []))
+    options = _entry(written, dict[str, Any](), "runtime", "options")
     if name not in _OPTIONS:
         raise _unsupported(path, f"runtime {name!r}")
     for option in options:
         if option not in _OPTIONS[name]:
             raise _unsupported(path, f"runtime option `{option}`")
     if options.keys() >= {"binary", "buildTarget"}:
-        raise _invalid(path, "its runtime has both a binary and a buildTarget", "leave one of them out")
+        raise _invalid(str(path), "its runtime has both a binary and a buildTarget", "leave one of them out")
     if options.get("toolchain", "pip") != "pip":
         raise _unsupported(path, f"toolchain {options['toolchain']!r}")
-    return name, options
+    return name
 
 
-def _declaration(path: Path, project: str, key: str, value: Any) -> Declaration:
+def _declaration(place: str, project: str, key: str, value: Any) -> Declaration:
     """Read one entry of `config`; a bare value is a default."""
     own = ":" not in key or key.startswith(f"{project}:")
     if isinstance(value, str | int | list):
         value = {"default" if own else "value": value}
     wrong = _wrong(value, own=own)
     if wrong:
-        raise _invalid(path, f"config {key} {wrong}", "correct it as the Pulumi CLI would have it")
+        raise _invalid(place, f"config {key} {wrong}", "correct it as the Pulumi CLI would have it")
     default = value.get("default", value.get("value"))
     return Declaration(
         key=key if ":" in key else f"{project}:{key}",
-        type=value.get("type", ""),
+        type=value.get("type") or "",
         items=value.get("items"),
         default=default,
         has_default=default is not None,
-        secret=value.get("secret", False),
+        secret=bool(value.get("secret")),
     )
 
 
@@ -175,16 +224,47 @@ def _wrong(value: Any, *, own: bool) -> str:
         return "has both a default and a value"
     if not own and ("type" in value or "default" in value):
         return "is of another namespace, so it can have nothing but a value"
-    if value.get("type") == "array" and not value.get("items"):
+    if not isinstance(value.get("secret"), bool | None):
+        return "has a `secret` that is not true or false"
+    has_date = _has_date(value.get("default", value.get("value")))
+    return "has a date, which belongs in quotes" if has_date else _wrong_type(value)
+
+
+def _wrong_type(value: Any) -> str:
+    """Return what is wrong with a type, or with that of an array's items."""
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str | None):
+        return "has a type that is no text"
+    if value.get("type") != "array":
+        return ""
+    items = value.get("items")
+    if not items or (isinstance(items, dict) and "type" not in items):
         return "is an array without `items: {type: …}`"
-    return ""
+    return _wrong_type(items)
 
 
-def _providers(path: Path, directory: Path, plugins: dict[str, Any]) -> dict[str, Path]:
-    for kind in plugins:
+def _has_date(value: Any) -> bool:
+    if isinstance(value, dict | list):
+        return any(map(_has_date, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, date)
+
+
+def _providers(path: Path, directory: Path, written: Document) -> dict[str, Path]:
+    for kind in _entry(written, dict[str, Any](), "plugins"):
         if kind != "providers":
             raise _unsupported(path, f"`plugins.{kind}`")
-    return {each["name"]: directory / each["path"] for each in plugins.get("providers") or ()}
+    listed = _entry(written, list[Any](), "plugins", "providers")
+    return dict(_provider(directory, written, "plugins", "providers", index) for index in range(len(listed)))
+
+
+def _provider(directory: Path, written: Document, *path: Step) -> tuple[str, Path]:
+    name = _entry(written, "", *path, "name")
+    if not name or not _entry(written, "", *path, "path"):
+        raise Unreadable(
+            written.at(path),
+            f"{render(path)} does not say which provider is where",
+            "write {name: …, path: …}",
+        )
+    return name, _folder(written, directory, "", *path, "path")
 
 
 def _package(path: Path, directory: Path, name: str, given: Any) -> Path:
@@ -199,8 +279,8 @@ def _package(path: Path, directory: Path, name: str, given: Any) -> Path:
     return directory / source
 
 
-def _invalid(path: Path, cause: str, mend: str) -> SandboxError:
-    return SandboxError(code="project-invalid", place=str(path), cause=cause, mend=mend)
+def _invalid(place: str, cause: str, mend: str) -> SandboxError:
+    return SandboxError(code="project-invalid", place=place, cause=cause, mend=mend)
 
 
 def _unsupported(path: Path, what: str) -> SandboxError:

@@ -23,4 +23,7 @@ def _all_hold(release: Version, comparisons: str) -> bool:
     found = _COMPARISON.findall(comparisons)
     if not found or _COMPARISON.sub("", comparisons):
         return False
-    return all(release.match(f"{_SAME.get(sign, sign)}{version}") for sign, version in found)
+    try:
+        return all(release.match(f"{_SAME.get(sign, sign)}{version}") for sign, version in found)
+    except ValueError:
+        return False
