@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.files import is_full_disk
 from pulumi_sandbox.folders import Folders
 from pulumi_sandbox.steering import visible
 
@@ -57,6 +58,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return given.run(given)
     except SandboxError as error:
         _say(f"✗ {error}")
+        return 1
+    except OSError as error:
+        if not is_full_disk(error):
+            raise
+        place = error.filename or "disk"
+        _say(f"✗ {place}: no space is left to write to\n→ free some space, then run the same command again")
         return 1
     except KeyboardInterrupt:
         return _CANCELLED

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import stat
 import tempfile
 from itertools import takewhile
@@ -23,11 +24,12 @@ def replace(path: Path, text: str, *, mode: int | None = None, staging: Path | N
 
     Raises SandboxError `disk-full`; the old file is untouched then.
     """
-    make_folder(path.parent)
-    descriptor, temporary = tempfile.mkstemp(
-        dir=staging or path.parent, prefix=f".{path.name}.", suffix=".tmp"
-    )
+    temporary = ""
     try:
+        make_folder(path.parent)
+        descriptor, temporary = tempfile.mkstemp(
+            dir=staging or path.parent, prefix=f".{path.name}.", suffix=".tmp"
+        )
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
@@ -36,7 +38,8 @@ def replace(path: Path, text: str, *, mode: int | None = None, staging: Path | N
         os.replace(temporary, path)
         _sync(path.parent)
     except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
         _tell_full(path, error)
         raise
 
@@ -46,23 +49,41 @@ def append(path: Path, text: str) -> None:
 
     Raises SandboxError `disk-full`.
     """
-    is_new = not path.exists()
-    with opened_to_append(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        try:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        except BaseException as error:
-            os.ftruncate(file.fileno(), size)
-            _tell_full(path, error)
-            raise
-    if is_new:
-        _sync(path.parent)
+    try:
+        is_new = not path.exists()
+        with opened_to_append(path) as file:
+            _write_whole(file.fileno(), text.encode())
+        if is_new:
+            _sync(path.parent)
+    except BaseException as error:
+        _tell_full(path, error)
+        raise
+
+
+def _write_whole(descriptor: int, content: bytes) -> None:
+    """Write past the file's own buffer: what that has left, it would write when it is closed."""
+    size = os.fstat(descriptor).st_size
+    try:
+        while content:
+            content = content[os.write(descriptor, content) :]
+        os.fsync(descriptor)
+    except BaseException:
+        os.ftruncate(descriptor, size)
+        raise
+
+
+def names_full_disk(words: str) -> bool:
+    """Whether what a program said is that the disk is full."""
+    return re.search("no space left on device|disk quota exceeded", words, re.IGNORECASE) is not None
+
+
+def is_full_disk(error: BaseException) -> bool:
+    """Whether the system has no space left to write to."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def _tell_full(path: Path, error: BaseException) -> None:
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if is_full_disk(error):
         raise SandboxError(
             code="disk-full",
             place=str(path),

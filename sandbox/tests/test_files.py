@@ -1,9 +1,14 @@
 """Modes of files and folders that are written, and that a failed write leaves nothing behind."""
 
+import errno
+import os
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pulumi_sandbox import files
+from pulumi_sandbox.errors import SandboxError
 
 
 def mode(path: Path) -> str:
@@ -40,3 +45,34 @@ def test_a_file_that_cannot_be_put_in_place_leaves_nothing_behind(tmp_path: Path
     with pytest.raises(OSError, match="taken"):
         files.replace(tmp_path / "taken", "text")
     assert [each.name for each in tmp_path.iterdir()] == ["taken"]
+
+
+@pytest.mark.parametrize(
+    ("write", "owner", "call"),
+    [
+        (files.replace, Path, "mkdir"),
+        (files.replace, tempfile, "mkstemp"),
+        (files.replace, os, "fsync"),
+        (files.append, os, "open"),
+        (files.append, os, "write"),
+        (files.append, os, "fsync"),
+    ],
+)
+def test_a_full_disk_is_told_whoever_meets_it_and_what_was_there_is_unharmed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    write: Callable[[Path, str], None],
+    owner: object,
+    call: str,
+):
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "file").write_text("old")
+    path = tmp_path / "new" / "file" if call == "mkdir" else tmp_path / "file"
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, call, full)
+        with pytest.raises(SandboxError) as told:
+            write(path, "text")
+    assert (told.value.code, told.value.place) == ("disk-full", str(path))
+    assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {"file": "old"}

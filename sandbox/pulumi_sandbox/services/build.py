@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from pulumi_sandbox import files
+from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.locks import exclusive
 from pulumi_sandbox.services.progress import Progress, Step, silent
@@ -108,20 +109,22 @@ def binaries(progress: Progress = silent, cache: Path | None = None) -> Path:
 
 
 def _is_as_built(kept: Path) -> bool:
-    """Whether the programs are there, and are to the byte what was built; told once in each process.
+    """Whether the programs are there, and are to the byte what was built: once it is so, in each process.
 
-    A build that was kept before digests were is taken as it stands.
+    Nobody knows what stands in a folder without its digests: that is built again.
     """
-    if not kept.is_dir():
-        return False
-    if not _digests_of(kept).exists():
-        _keep_digests(kept, kept)
-    return _are_the_same(kept)
+    if kept.is_dir() and _digests_of(kept).is_file() and _are_the_same(kept):
+        return True
+    _are_the_same.cache_clear()
+    return False
 
 
 @cache
 def _are_the_same(kept: Path) -> bool:
-    return json.loads(_digests_of(kept).read_text()) == _digests(kept)
+    try:
+        return read_json(_digests_of(kept).read_bytes()) == _digests(kept)
+    except ValueError:
+        return False
 
 
 def _keep_digests(folder: Path, kept: Path) -> None:
@@ -142,7 +145,7 @@ def _digests(folder: Path) -> dict[str, str]:
 
 def explain(last_words: str, place: str) -> SandboxError:
     """Say why a build failed, from the last lines of its log (or the system's error)."""
-    if "no space left on device" in last_words.lower():
+    if files.names_full_disk(last_words):
         return SandboxError(
             code="disk-full",
             place=place,

@@ -2,10 +2,11 @@
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pulumi_sandbox import files
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.services import processes
 from pulumi_sandbox.services.ports import PortTakenError
@@ -35,10 +36,14 @@ class _Started:
     said_before: int
 
     @property
-    def last_words(self) -> str:
+    def said(self) -> str:
         with self.log.open("rb") as file:
             file.seek(self.said_before)
-            lines = file.read().decode(errors="replace").split("\n")
+            return file.read().decode(errors="replace")
+
+    @property
+    def last_words(self) -> str:
+        lines = self.said.split("\n")
         return "its last words: " + " / ".join([line.strip()[:300] for line in lines if line.strip()][-3:])
 
 
@@ -60,7 +65,8 @@ class Launch:
     def wait_for(self, ready: Callable[[], bool]) -> None:
         """Wait until all is ready.
 
-        Raises SandboxError `…-died`, `…-not-ready`, or `port-taken`, with the last words of the log.
+        Raises SandboxError `…-died`, `…-not-ready`, `disk-full` or `port-taken`, with the last words of the
+        log.
         """
         while not ready():
             elapsed = time.monotonic() - self._began
@@ -80,7 +86,7 @@ class Launch:
         taken = re.search(r":(\d+): bind: address already in use", words)
         if taken:
             return PortTakenError(int(taken.group(1)), started.name)
-        return SandboxError(
+        return _full_disk([started]) or SandboxError(
             code=f"{self._undertaking.code}-died",
             place=str(started.log),
             cause=f"{started.name} ended while it was starting; {words}",
@@ -90,9 +96,21 @@ class Launch:
     def _delay(self, elapsed: float) -> SandboxError:
         latest = [*self._started.values()][-1]
         words = " ".join(started.last_words for started in self._started.values())
-        return SandboxError(
+        return _full_disk(self._started.values()) or SandboxError(
             code=f"{self._undertaking.code}-not-ready",
             place=str(latest.log),
             cause=f"it is not ready after {elapsed:.0f} s; {words}",
             mend=f"look into {latest.log.parent}, then run the command again",
         )
+
+
+def _full_disk(started: Iterable[_Started]) -> SandboxError | None:
+    full = next((each for each in started if files.names_full_disk(each.said)), None)
+    if full is None:
+        return None
+    return SandboxError(
+        code="disk-full",
+        place=str(full.log),
+        cause=f"the disk is full, so {full.name} cannot start; {full.last_words}",
+        mend="free some space, then run the command again; what is there is kept",
+    )

@@ -6,6 +6,7 @@ It runs as people run it: a process in a project's folder. What its API server d
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import os
 import shutil
@@ -162,6 +163,20 @@ def test_what_cannot_be_done_is_said_in_two_lines_with_its_mend(
     first, second = capsys.readouterr().err.splitlines()
     assert told in first
     assert second.startswith("→ ")
+
+
+def test_a_full_disk_is_said_in_two_lines_with_its_mend(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def full(_: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/state/log")
+
+    monkeypatch.setattr("pulumi_sandbox.folders.Folders.find", full)
+    assert main(["down"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "✗ /state/log: no space is left to write to",
+        "→ free some space, then run the same command again",
+    ]
 
 
 def test_outside_a_project_that_is_said(

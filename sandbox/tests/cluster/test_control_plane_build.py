@@ -152,9 +152,24 @@ def test_programs_that_are_no_longer_what_was_built_are_built_again(
     program = build.binaries() / "kube-apiserver"
     program.write_text("another one")
     build._are_the_same.cache_clear()  # pyright: ignore[reportPrivateUsage] - as another process would begin
-    assert build.binaries() == program.parent
+    assert build.binaries() == build.binaries() == program.parent
     assert program.read_text() == ""
     assert (tmp_path / "builds").read_text() == "built\nbuilt\n"
+
+
+@pytest.mark.parametrize("digests", [None, b"{", b"[]", b"\xff"])
+def test_programs_of_which_nobody_knows_what_was_built_are_built_again(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digests: bytes | None
+):
+    put_go_on_path(tmp_path, monkeypatch, WRITE_ALL)
+    program = build.binaries() / "etcd"
+    program.write_text("another one")
+    record = cache / f"{program.parent.name}.sha256.json"
+    record.unlink()
+    if digests is not None:
+        record.write_bytes(digests)
+    build._are_the_same.cache_clear()  # pyright: ignore[reportPrivateUsage] - as another process would begin
+    assert (build.binaries() / "etcd").read_text() == ""
 
 
 def test_a_failed_build_leaves_its_log_and_nothing_a_later_one_takes_for_finished(

@@ -10,9 +10,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from pulumi_sandbox.services import ports, processes
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.services import launch, ports, processes
+from pulumi_sandbox.services.launch import Launch, Undertaking
 from pulumi_sandbox.services.parts import Layout, Part
 from pulumi_sandbox.services.ports import LOOPBACK, PortOwner, PortTakenError
+from pulumi_sandbox.services.progress import silent
 
 from sandbox.tests.support.cluster import KEEPER, ROOT
 
@@ -89,6 +92,34 @@ def test_what_is_tied_to_a_process_dies_with_it_however_it_dies(tmp_path: Path):
         tied = int(killed.stdout.readline())
         killed.kill()
     assert processes.first_ended([tied], 30) == tied
+
+
+@pytest.mark.parametrize(
+    ("words", "ends", "code"),
+    [
+        ("open: no such file", True, "cloud-died"),
+        ("open: no such file", False, "cloud-not-ready"),
+        ("write: no space left on device; goroutine 1", True, "disk-full"),
+        ("write: no space left on device", False, "disk-full"),
+        ("write: Disk quota exceeded", True, "disk-full"),
+    ],
+)
+def test_what_does_not_start_is_told_by_what_it_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, ends: bool, code: str
+):
+    monkeypatch.setattr(launch, "READY_SECONDS", 30.0 if ends else 1.0)
+    started = Launch(Undertaking("cloud", "starting it", usual=1.0, mend="run it again"), silent)
+    log = tmp_path / "log"
+    log.write_text("of a former start: no space left on device\n")
+    command = f"echo '{words}'; for i in 1 2 3; do echo $i; done; {'exit 1' if ends else 'sleep 60'}"
+    try:
+        started.start("it", ["/bin/sh", "-c", command], log, die_with_parent=True)
+        with pytest.raises(SandboxError) as caught:
+            started.wait_for(lambda: False)
+    finally:
+        started.end()
+    assert (caught.value.code, caught.value.place) == (code, str(log))
+    assert caught.value.mend.startswith("free some space") == (code == "disk-full")
 
 
 def test_the_owner_of_a_taken_port_is_named_with_its_program_and_without_its_arguments():
