@@ -21,13 +21,13 @@ from operations.sandbox import cloud_services
 def addresses(record: Path) -> str | None:
     """Return PULUMI_DEBUG_PROVIDERS of the providers that run, None when none do.
 
-    A record whose writer was killed counts for nothing.
+    A record whose writer was killed counts for nothing, and so does what is no record.
     """
     try:
-        kept = read_json(record.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        kept = read_json(record.read_bytes())
+        return kept["addresses"] if is_process_of(kept["pid"], "credfleet", "providers") else None
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    return kept["addresses"] if is_process_of(kept["pid"], "credfleet", "providers") else None
 
 
 def serve(folders: Folders) -> None:

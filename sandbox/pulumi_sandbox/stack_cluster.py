@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pulumi_sandbox import files
 from pulumi_sandbox.contact import contact
+from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.folders import Folders
 
@@ -33,16 +34,16 @@ class StackCluster:
         Raises SandboxError `state-unreadable`.
         """
         try:
-            kept = json.loads(path.read_text(encoding="utf-8"))
+            kept = read_json(path.read_bytes())
             return cls(Path(kept["kubeconfig"]), kept["server"], kept["uid"], kept["own"])
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise SandboxError(
                 code="state-unreadable",
                 place=str(path),
                 cause=f"this does not say which cluster is the stack's ({type(error).__name__})",
-                mend="remove the file; the next `up` asks for the cluster again, or starts one",
+                mend="remove it; the next `up` asks for the cluster again, or starts one",
             ) from None
 
     def remember(self, path: Path) -> None:

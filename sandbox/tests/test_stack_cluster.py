@@ -123,11 +123,16 @@ def test_clusters_that_hide_their_uid_are_told_apart_by_their_address():
 
 
 @pytest.mark.parametrize(
-    "damage", ["", "{", "[]", "null", '{"kubeconfig": "k"}', '{"kubeconfig": 1, "server": ""}']
+    "damage", ["", "{", "[]", "null", "[" * 5_000, '{"kubeconfig": "k"}', '{"kubeconfig": 1, "server": ""}']
 )
 def test_a_note_that_was_cut_off_is_refused_with_what_to_do(tmp_path: Path, damage: str):
     note = tmp_path / "dev.cluster.json"
     note.write_text(damage)
-    with pytest.raises(SandboxError, match="remove the file") as refused:
+    with pytest.raises(SandboxError, match="remove it") as refused:
         StackCluster.recall(note)
     assert refused.value.place == str(note)
+
+
+def test_a_folder_in_the_place_of_a_note_is_refused_too(tmp_path: Path):
+    with pytest.raises(SandboxError, match="IsADirectoryError"):
+        StackCluster.recall(tmp_path)

@@ -141,6 +141,13 @@ def test_providers_that_were_killed_are_not_exported(project: Path) -> None:
     assert "PULUMI_DEBUG_PROVIDERS" not in exports()
 
 
+@pytest.mark.parametrize("record", [b"{", b"[]", b"{}", b"null", b"\xff", b'{"pid": -1, "addresses": "a:1"}'])
+def test_a_record_of_providers_that_is_none_counts_for_nothing(project: Path, record: bytes) -> None:
+    Folders(project).providers.parent.mkdir()
+    Folders(project).providers.write_bytes(record)
+    assert "PULUMI_DEBUG_PROVIDERS" not in exports()
+
+
 def test_every_provider_of_the_sandbox_can_be_kept_up() -> None:
     folders = (path.parent for path in Path(pulumi_sandbox.providers.__path__[0]).glob("*/__main__.py"))
     assert set(STAND_INS.values()) == {f"pulumi_sandbox.providers.{folder.name}" for folder in folders}

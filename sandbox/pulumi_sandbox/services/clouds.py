@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pulumi_sandbox import files
+from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.locks import exclusive
 from pulumi_sandbox.services import processes
 from pulumi_sandbox.services.cloud.certificates import TRUST_VARIABLE, Certificate
 from pulumi_sandbox.services.cloud.registry import OWN, CloudService
 from pulumi_sandbox.services.launch import Launch, Undertaking
-from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError, asked, free_ports, is_free
+from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError, asked, free_ports, is_free, port_of
 from pulumi_sandbox.services.progress import Progress, Step, silent
 
 STOP_SECONDS = 5.0
@@ -117,10 +118,10 @@ class Clouds:
     def _recorded(self, service: CloudService) -> int | None:
         """Return the port it had last, None when it was never started; raises as `started`."""
         try:
-            return int(json.loads(self._record(service).read_text(encoding="utf-8"))["port"])
+            return port_of(read_json(self._record(service).read_bytes())["port"])
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise SandboxError(
                 code="state-unreadable",
                 place=str(self._record(service)),

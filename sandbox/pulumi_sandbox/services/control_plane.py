@@ -12,14 +12,16 @@ import platform
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from time import sleep
 
 from pulumi_sandbox import files
+from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.locks import exclusive
 from pulumi_sandbox.services import processes
 from pulumi_sandbox.services.launch import Launch, Undertaking
 from pulumi_sandbox.services.parts import Layout, Part, Ports
-from pulumi_sandbox.services.ports import PortTakenError, asked
+from pulumi_sandbox.services.ports import PortTakenError, asked, port_of
 from pulumi_sandbox.services.progress import Progress, Step, silent
 from pulumi_sandbox.services.users import (
     ADMIN,
@@ -45,6 +47,9 @@ PORT_ATTEMPTS = 5
 
 READY_ATTEMPTS = 5
 """How often one that runs is asked before it counts as broken: others may be using it, and it be busy."""
+
+READY_PAUSE = 1.0
+"""Seconds between: while etcd is slow, an API server says at once that it is not ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,7 @@ class ControlPlane:
                 die_with_parent=die_with_parent,
             )
             accounts = enrol(known, [ADMIN, *users, plane._controllers])
-            if earlier and earlier._serves_as(plane) and known == accounts:
+            if earlier and known == accounts and earlier._serves_as(plane):
                 return plane
             _stop(layout)
             files.replace(layout.tokens, to_token_file(accounts), mode=files.PRIVATE)
@@ -120,16 +125,16 @@ class ControlPlane:
         """
         layout = Layout(folder.resolve())
         try:
-            record = json.loads(layout.record.read_text())
+            record = read_json(layout.record.read_bytes())
             return cls(
                 folder=layout.folder,
                 binaries=Path(record["binaries"]),
-                ports=Ports(**record["ports"]),
+                ports=Ports(**{part: port_of(port) for part, port in record["ports"].items()}),
                 context=record["context"],
             )
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError, OSError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
             raise SandboxError(
                 code="state-unreadable",
                 place=str(layout.record),
@@ -194,7 +199,15 @@ class ControlPlane:
     def _serves_as(self, wanted: ControlPlane) -> bool:
         same = replace(self, die_with_parent=wanted.die_with_parent) == wanted
         whole = same and all(self.pid(part) for part in Part)
-        return whole and any(self._ready() for _ in range(READY_ATTEMPTS))
+        return whole and self._is_ready_soon()
+
+    def _is_ready_soon(self) -> bool:
+        for attempt in range(READY_ATTEMPTS):
+            if attempt:
+                sleep(READY_PAUSE)
+            if self._ready():
+                return True
+        return False
 
     def _ready(self) -> bool:
         questions = self._questions()
@@ -254,7 +267,17 @@ class ControlPlane:
 
 
 def _accounts(layout: Layout) -> list[Account]:
-    return from_token_file(layout.tokens.read_text()) if layout.tokens.exists() else []
+    try:
+        return from_token_file(layout.tokens.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        raise SandboxError(
+            code="state-unreadable",
+            place=str(layout.tokens),
+            cause=f"these are not the users of a control plane ({type(error).__name__})",
+            mend="remove it; the next start makes users, tokens and kubeconfig files anew",
+        ) from None
 
 
 def _stop(layout: Layout) -> None:

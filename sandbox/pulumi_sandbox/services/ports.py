@@ -84,6 +84,13 @@ def asked(
     return body if answer.status == http.client.OK else None
 
 
+def port_of(given: object) -> int:
+    """Return a port that was written down. Raises ValueError for what is none."""
+    if not isinstance(given, int) or given not in range(1, 2**16):
+        raise ValueError(given)
+    return given
+
+
 def free_ports(count: int) -> list[int]:
     """Choose ports that are free now. Another process may still be quicker to take one."""
     chosen: list[int] = []

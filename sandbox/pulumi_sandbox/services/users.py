@@ -47,11 +47,14 @@ def to_token_file(accounts: Iterable[Account]) -> str:
 
 
 def from_token_file(text: str) -> list[Account]:
-    """Read what `to_token_file` wrote."""
-    return [
-        Account(User(name, tuple(group for group in groups.split(",") if group)), token)
-        for token, name, _, groups in csv.reader(io.StringIO(text))
-    ]
+    """Read what `to_token_file` wrote. Raises ValueError for what is none."""
+    try:
+        return [
+            Account(User(name, tuple(group for group in groups.split(",") if group)), token)
+            for token, name, _, groups in csv.reader(io.StringIO(text))
+        ]
+    except csv.Error as error:
+        raise ValueError(error) from None
 
 
 def kubeconfig_name(user: str) -> str:

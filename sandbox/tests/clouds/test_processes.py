@@ -178,10 +178,11 @@ def test_they_know_nothing_of_the_environment_they_were_started_from(
     assert b"sentinel" not in Path(f"/proc/{running.pid}/environ").read_bytes()
 
 
-def test_a_record_that_is_none_is_named(clouds: Clouds):
+@pytest.mark.parametrize("damage", ["{}", "[" * 5_000, '{"port": 1e999}', '{"port": 99999}'])
+def test_a_record_that_is_none_is_named(clouds: Clouds, damage: str):
     record = clouds.folder / PROJECTS.name / "service.json"
     record.parent.mkdir(parents=True)
-    record.write_text("{}")
+    record.write_text(damage)
     with pytest.raises(SandboxError) as told:
         clouds.started()
     assert (told.value.code, told.value.place) == ("state-unreadable", str(record))

@@ -12,19 +12,23 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from pulumi_sandbox import files
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.services import control_plane as control_plane_module
 from pulumi_sandbox.services import processes
 from pulumi_sandbox.services.build import binaries
+from pulumi_sandbox.services.cloud.certificates import Certificate
 from pulumi_sandbox.services.control_plane import CONTEXT, ControlPlane
 from pulumi_sandbox.services.parts import Layout, Part, Ports
 from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError, free_ports
 from pulumi_sandbox.services.progress import Step
-from pulumi_sandbox.services.users import User
+from pulumi_sandbox.services.users import ADMIN, User, enrol, to_token_file
 
 from sandbox.tests.support.cluster import ROOT, client_for
 
@@ -254,7 +258,63 @@ def test_a_part_that_cannot_start_is_an_error_with_its_last_words(own_plane: Con
     assert "service-accounts.key" in caught.value.cause
 
 
-def test_a_record_that_is_not_one_is_refused_with_the_mend(tmp_path: Path):
-    Layout(tmp_path).record.write_text("{}")
+def record_of(**ports: object) -> str:
+    ports = {"etcd": 20_001, "etcd_peer": 20_002, "api_server": 20_003, **ports}
+    return json.dumps({"binaries": str(Path("/bin").resolve()), "context": "c", "ports": ports})
+
+
+@pytest.mark.parametrize("damage", ["{}", "[" * 5_000, record_of(etcd="x"), record_of(etcd=99_999)])
+def test_a_record_that_is_not_one_is_refused_with_the_mend(tmp_path: Path, damage: str):
+    Layout(tmp_path).record.write_text(damage)
     with pytest.raises(SandboxError, match=f"remove the folder {tmp_path}"):
         ControlPlane.find(tmp_path)
+
+
+@pytest.mark.parametrize("damage", [b"{", b"\xff", b"a,b\n", b"x" * 200_000])
+def test_users_that_are_none_are_refused_with_the_mend(tmp_path: Path, damage: bytes):
+    Layout(tmp_path).record.write_text(record_of())
+    Layout(tmp_path).tokens.write_bytes(damage)
+    plane = ControlPlane.find(tmp_path)
+    assert plane is not None
+    with pytest.raises(SandboxError, match="remove it; the next start") as refused:
+        _ = plane.users
+    assert (refused.value.code, refused.value.place) == ("state-unreadable", str(Layout(tmp_path).tokens))
+
+
+def test_a_control_plane_whose_users_were_removed_is_started_anew_with_their_data(own_plane: ControlPlane):
+    before = pids(own_plane.folder)
+    Layout(own_plane.folder).tokens.unlink()
+    again = ControlPlane.start(own_plane.folder, binaries=binaries(), die_with_parent=True)
+    assert (again.ports, again.users) == (own_plane.ports, [ADMIN.name])
+    assert pids(own_plane.folder) != before
+
+
+def test_one_that_others_keep_busy_is_asked_again_after_pauses_and_not_restarted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    pauses: list[float] = []
+
+    class Busy(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if len(pauses) == 3 else 500)
+            self.end_headers()
+            self.wfile.write(b'{"rules": [{}]}')
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    certificate, layout = Certificate(tmp_path / "certificate"), Layout(tmp_path / "plane")
+    certificate.renew()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate.serving)
+    with ThreadingHTTPServer((LOOPBACK, 0), Busy) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        Thread(target=server.serve_forever, daemon=True).start()
+        files.replace(layout.authority, certificate.authority.read_text())
+        files.replace(layout.tokens, to_token_file(enrol([], [ADMIN, User("c-controllers", ADMIN.groups)])))
+        files.replace(layout.record, record_of(api_server=server.server_port))
+        monkeypatch.setattr(processes, "find", lambda *_: [os.getpid()])
+        monkeypatch.setattr(control_plane_module, "sleep", pauses.append)
+        plane = ControlPlane.start(layout.folder, binaries=Path("/bin"))
+        server.shutdown()
+    assert (plane.ports.api_server, pauses) == (server.server_port, [control_plane_module.READY_PAUSE] * 3)

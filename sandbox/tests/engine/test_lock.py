@@ -117,8 +117,9 @@ def test_what_the_cli_notes_beside_a_lock_is_no_lock(tmp_path: Path):
         assert gone == ()
 
 
-def test_a_file_nobody_can_read_still_counts_as_a_lock(tmp_path: Path):
-    _hold(tmp_path, pid=1, hostname="x").write_text("{")
+@pytest.mark.parametrize("damage", ["{", "[" * 5_000])
+def test_a_file_nobody_can_read_still_counts_as_a_lock(tmp_path: Path, damage: str):
+    _hold(tmp_path, pid=1, hostname="x").write_text(damage)
     with pytest.raises(SandboxError, match="nobody can be read from it"):
         locked(tmp_path, "shop", "dev").__enter__()
 

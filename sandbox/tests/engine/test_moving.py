@@ -193,3 +193,18 @@ def test_a_file_that_somebody_changed_since_the_kill_is_not_written_over(tmp_pat
     with pytest.raises(SandboxError, match="another tool has changed"):
         finish(journal)
     assert (file.read_text(), journal.exists()) == ("after", True)
+
+
+@pytest.mark.parametrize("damage", ["", "{", "5", "[]", "{}", "[" * 5_000, '{"elsewhere.json": null}'])
+def test_a_journal_that_nobody_can_read_is_not_taken_for_none(
+    tmp_path: Path, crypter: PassphraseCrypter, damage: str
+):
+    store = Store(tmp_path, "shop", "one", crypter)
+    store.save(_state("a"))
+    store.journal.parent.mkdir()
+    for text in (damage, json.dumps({str(store.journal): None, str(store.path): 5})):
+        store.journal.write_text(text)
+        for act in (lambda: finish(store.journal), Store(tmp_path, "shop", "one", crypter).load):
+            with pytest.raises(SandboxError, match="cannot be read here") as refused:
+                act()
+            assert (refused.value.code, refused.value.place) == ("state-unreadable", str(store.journal))

@@ -146,6 +146,8 @@ def test_a_level_for_all_is_that_of_every_policy_not_named(stack: Stack, house: 
         ({"no-red": {"shade": 1}}, "no-red has no property shade"),
         ({"no-red": "loud"}, "no-red: the level is none of advisory, mandatory, remediate, disabled"),
         ("{", "it cannot be read as JSON"),
+        ("[" * 5_000, "it cannot be read as JSON"),
+        ({"no-red": {"enforcementLevel": []}}, "no-red: the level is none of"),
         ([1], "it is no object"),
         ({"no-red": 1}, "it is no object"),
     ],

@@ -4,12 +4,12 @@ An object: name of a policy → its level, or `{enforcementLevel?, property: val
 level to every policy that the file does not name.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.stubs import analyzer_pb2
 
@@ -43,7 +43,7 @@ class PackConfig:
     def _problems(self, known: Mapping[str, set[str]]) -> Iterator[str]:
         for name, entry in self.entries.items():
             level = entry.get("enforcementLevel", "advisory")
-            if level not in _LEVELS:
+            if not isinstance(level, str) or level not in _LEVELS:
                 yield f"{name}: the level is none of {', '.join(_LEVELS)}"
             properties = set(entry) - {"enforcementLevel"}
             if name != "all" and name not in known:
@@ -75,7 +75,7 @@ def load(path: Path) -> PackConfig:
     Raises SandboxError `policy-config-invalid`, for what is no JSON object of levels and objects.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise _invalid(str(path), f"it cannot be read as JSON ({error})") from error
     if not isinstance(document, dict) or not all(isinstance(one, str | dict) for one in document.values()):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from pulumi_sandbox import files
+from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.engine.model.resource import now
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.locks import exclusive
@@ -86,10 +87,10 @@ def _holders(directory: Path) -> Generator[tuple[Path, Owner]]:
         if path.is_dir() or path.suffix == ".attrs":
             continue
         try:
-            yield path, Owner(**json.loads(path.read_text()))
+            yield path, Owner(**read_json(path.read_bytes()))
         except FileNotFoundError:
             continue
-        except (ValueError, TypeError):
+        except (OSError, ValueError, TypeError):
             raise SandboxError(
                 code="stack-locked",
                 place=str(path),

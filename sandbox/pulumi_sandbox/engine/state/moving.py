@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pulumi_sandbox import files
+from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.engine.model.resource import Resource, Snapshot
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns
@@ -122,11 +123,11 @@ def replace_together(journal: Path, texts: Mapping[Path, str]) -> None:
 def finish(journal: Path) -> bool:
     """Write what a killed `replace_together` left; return whether there was any. The locks are the caller's.
 
-    Raises SandboxError `state-invalid` where anybody else has changed one of the files since.
+    Raises SandboxError `state-invalid` where anybody else has changed one of the files since, or
+    `state-unreadable`.
     """
-    try:
-        changes: dict[str, Any] = json.loads(journal.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    changes = _unfinished(journal)
+    if not changes:
         return False
     del changes[str(journal)]
     for name, change in changes.items():
@@ -145,14 +146,43 @@ def finish(journal: Path) -> bool:
 
 
 def refuse_unfinished(journal: Path, file: Path) -> None:
-    """Raise SandboxError `move-unfinished` for a file that a killed `replace_together` has to write."""
-    if journal.exists() and str(file) in json.loads(journal.read_text(encoding="utf-8")):
+    """Raise SandboxError `move-unfinished` for a file that a killed `replace_together` has to write.
+
+    And `state-unreadable`, where nobody can tell.
+    """
+    if str(file) in _unfinished(journal):
         raise SandboxError(
             code="move-unfinished",
             place=str(file),
             cause="resources were being moved between the states of stacks, and that was killed",
             mend="run the command again that moved them: it ends what it began",
         )
+
+
+def _unfinished(journal: Path) -> dict[str, Any]:
+    """Return the files that are being replaced, none without a journal.
+
+    Raises SandboxError `state-unreadable` for what is no journal of this place.
+    """
+    try:
+        changes = read_json(journal.read_bytes())
+        if changes.pop(str(journal)) is None and all(map(_is_change, changes.values())):
+            return {str(journal): None, **changes}
+        cause = "it is no journal"
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        cause = type(error).__name__
+    raise SandboxError(
+        code="state-unreadable",
+        place=str(journal),
+        cause=f"it says which states are being replaced together, and cannot be read here ({cause})",
+        mend="restore it; or see to it that the states of the project are whole, and delete it",
+    )
+
+
+def _is_change(change: Any) -> bool:
+    return isinstance(change["text"], str) and isinstance(change["before"], str | None)
 
 
 def _digest(path: Path) -> str | None:
