@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from components.errors import CredfleetError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kubernetes.client import ApiClient
 
 KINDS: Final = Path(__file__).parents[2] / "stacks" / "dev" / "crds"
@@ -19,6 +18,9 @@ KINDS: Final = Path(__file__).parents[2] / "stacks" / "dev" / "crds"
 
 _SECONDS: Final = 30
 """How long the API server may take until it serves a kind."""
+
+_PAUSE: Final = 0.1
+"""Seconds between two looks; a kind is served after about a second."""
 
 
 def bring_kinds(kubeconfig: Path) -> None:
@@ -32,7 +34,7 @@ def bring_kinds(kubeconfig: Path) -> None:
     for path in lacking:
         _create(path, api)
     if lacking:
-        _await_served({path.stem for path in lacking}, api)
+        _await_served([path.stem for path in lacking], api)
 
 
 def bring(objects: Path, kubeconfig: Path) -> None:
@@ -68,33 +70,46 @@ def _create(objects: Path, api: ApiClient) -> None:
 
 
 def _is_served(kind: str, api: ApiClient) -> bool:
-    """Ask for a definition by its name: to import the client's classes for it takes longer than all else."""
-    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{kind}"
+    """Whether a kind is established, and clients find it: the lists they look into are filled after that.
+
+    Its definition is asked for by its name: to import the client's classes for it takes longer than all else.
+    """
+    definition = _asked(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{kind}", api)
+    return _is_established(definition) and all(
+        _is_listed(definition["spec"], version["name"], api)
+        for version in definition["spec"]["versions"]
+        if version["served"]
+    )
+
+
+def _is_listed(spec: dict[str, Any], version: str, api: ApiClient) -> bool:
+    served = f"{spec['group']}/{version}"
+    kinds = _asked(f"/apis/{served}", api).get("resources", ())
+    groups = _asked("/apis", api).get("groups", ())
+    return spec["names"]["plural"] in {each["name"] for each in kinds} and served in {
+        each["groupVersion"] for group in groups for each in group["versions"]
+    }
+
+
+def _asked(path: str, api: ApiClient) -> dict[str, Any]:
+    """Return what the API server answers; nothing where it has nothing there."""
     answer = api.call_api(*api.param_serialize("GET", path, auth_settings=["BearerToken"]))
     body = answer.read()
-    return answer.status == HTTPStatus.OK and _is_established(json.loads(body))
+    return json.loads(body) if answer.status == HTTPStatus.OK else {}
 
 
-def _await_served(kinds: set[str], api: ApiClient) -> None:
-    """Watch definitions until each of these, by its name, is established."""
-    from kubernetes import client, watch
-
-    waiting = set(kinds)
-    definitions = client.ApiextensionsV1Api(api).list_custom_resource_definition
-    stream = watch.Watch()
-    events = cast("Iterator[dict[str, Any]]", stream.stream(definitions, timeout_seconds=_SECONDS))
-    for event in events:
-        if _is_established(event["raw_object"]):
-            waiting.discard(event["raw_object"]["metadata"]["name"])
-        if not waiting:
-            stream.stop()
-    if waiting:
-        raise CredfleetError(
-            code="kinds-missing",
-            place=", ".join(sorted(waiting)),
-            cause=f"the API server does not serve what it was told within {_SECONDS} seconds",
-            mend="run the same command again; if it stays so, start anew with `credfleet sandbox down`",
-        )
+def _await_served(kinds: list[str], api: ApiClient) -> None:
+    """Wait until each of these, by the name of its definition, is served."""
+    deadline = time.monotonic() + _SECONDS
+    while kinds := [kind for kind in kinds if not _is_served(kind, api)]:
+        if time.monotonic() > deadline:
+            raise CredfleetError(
+                code="kinds-missing",
+                place=", ".join(kinds),
+                cause=f"the API server does not serve what it was told within {_SECONDS} seconds",
+                mend="run the same command again; if it stays so, start anew with `credfleet sandbox down`",
+            )
+        time.sleep(_PAUSE)
 
 
 def _is_established(definition: dict[str, Any]) -> bool:

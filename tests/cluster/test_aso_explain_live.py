@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.users import ADMIN
 from typer.testing import CliRunner, Result
@@ -66,22 +70,25 @@ def test_a_resource_of_an_empty_namespace_is_served_by_nothing(kubeconfig: Path,
     assert (found.exit_code, json.loads(found.stdout)[0]["secret"]) == (1, None)
 
 
-def test_an_api_server_that_is_not_there_ends_the_command_with_cause_mend_and_page(tmp_path: Path) -> None:
-    cluster = {"name": "x", "cluster": {"server": "https://127.0.0.1:9"}}
-    context = {"name": "x", "context": {"cluster": "x", "user": "x"}}
-    kubeconfig = tmp_path / "kubeconfig"
+def kubeconfig_of(server: str, folder: Path) -> Path:
+    kubeconfig = folder / "kubeconfig"
     kubeconfig.write_text(
         json.dumps(
             {
                 "apiVersion": "v1",
                 "kind": "Config",
                 "current-context": "x",
-                "clusters": [cluster],
-                "contexts": [context],
+                "clusters": [{"name": "x", "cluster": {"server": server}}],
+                "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}],
                 "users": [{"name": "x", "user": {}}],
             }
         )
     )
+    return kubeconfig
+
+
+def test_an_api_server_that_is_not_there_ends_the_command_with_cause_mend_and_page(tmp_path: Path) -> None:
+    kubeconfig = kubeconfig_of("https://127.0.0.1:9", tmp_path)
     refused = explain(kubeconfig, manifest("team", "shop"), form="table")
     assert refused.exit_code != 0
     assert "does not answer" in refused.stderr
@@ -104,6 +111,58 @@ def test_kinds_are_served_at_once_when_they_were_brought_and_may_be_brought_agai
             api.delete(name="it", namespace=namespace)
     maps = admin.resources.get(api_version="v1", kind="ConfigMap").get(namespace=namespace).items
     assert "there" in {each.metadata.name for each in maps}
+
+
+class Slow(BaseHTTPRequestHandler):
+    """An API server that has all definitions, established, and fills its lists of kinds a moment later."""
+
+    looks = 0
+
+    def do_GET(self) -> None:
+        self._answer(HTTPStatus.OK, self._found())
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self._answer(HTTPStatus.CONFLICT, {"reason": "AlreadyExists"})
+
+    def _found(self) -> dict[str, Any]:
+        definitions = {path.stem: yaml.safe_load(path.read_text()) for path in existing.KINDS.glob("*.yaml")}
+        *_, last = self.path.split("/")
+        if last in definitions:
+            status = {"conditions": [{"type": "Established", "status": "True"}]}
+            return {**definitions[last], "status": status}
+        Slow.looks += 1
+        specs = [definition["spec"] for definition in definitions.values()] if Slow.looks > 5 else []
+        if last == "apis":
+            groups = [
+                {
+                    "versions": [
+                        {"groupVersion": f"{spec['group']}/{each['name']}"} for each in spec["versions"]
+                    ]
+                }
+                for spec in specs
+            ]
+            return {"groups": groups}
+        return {"resources": [{"name": spec["names"]["plural"]} for spec in specs]}
+
+    def _answer(self, status: HTTPStatus, body: dict[str, Any]) -> None:
+        content = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+def test_kinds_that_are_established_and_not_listed_yet_are_waited_for(tmp_path: Path) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Slow) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        existing.bring_kinds(kubeconfig_of(f"http://127.0.0.1:{server.server_port}", tmp_path))
+        server.shutdown()
+    assert Slow.looks > 5
 
 
 def test_every_kind_of_the_dev_stacks_manifests_is_brought() -> None:

@@ -303,6 +303,9 @@ def test_one_that_others_keep_busy_is_asked_again_after_pauses_and_not_restarted
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
+    def this_process(_program: str, _argument: str) -> list[int]:
+        return [os.getpid()]
+
     certificate, layout = Certificate(tmp_path / "certificate"), Layout(tmp_path / "plane")
     certificate.renew()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -313,7 +316,7 @@ def test_one_that_others_keep_busy_is_asked_again_after_pauses_and_not_restarted
         files.replace(layout.authority, certificate.authority.read_text())
         files.replace(layout.tokens, to_token_file(enrol([], [ADMIN, User("c-controllers", ADMIN.groups)])))
         files.replace(layout.record, record_of(api_server=server.server_port))
-        monkeypatch.setattr(processes, "find", lambda *_: [os.getpid()])
+        monkeypatch.setattr(processes, "find", this_process)
         monkeypatch.setattr(control_plane_module, "sleep", pauses.append)
         plane = ControlPlane.start(layout.folder, binaries=Path("/bin"))
         server.shutdown()

@@ -133,9 +133,10 @@ def _entry(written: Document, default: _T, *path: Step) -> _T:
     """
     value: Any = written.data
     for step in path:
-        value = (
-            value[step] if isinstance(value, list) else value.get(step) if isinstance(value, dict) else None
-        )
+        if isinstance(value, list) and isinstance(step, int):
+            value = value[step]
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
     if value is None:
         return default
     if type(value) is not type(default):
