@@ -17,6 +17,23 @@ from pulumi_sandbox.protocol.values import Properties, Secret
 _DOCUMENT = json.dumps(
     {"user": {"password": "hunter2-hunter2"}, "pin": 48151623, "s3cret-token": {}, "key": "A\nMIIEow\nZ"}
 )
+
+_YAML = """
+users:
+- name: admin-of-acme
+  user:
+    server: https://api.acme:6443
+    token: s3cret-token
+    password: 'hunter2-X9'
+    client-key-data: |
+        MIIEow
+"""
+
+
+def _folded(raw: bytes, width: int, end: str) -> str:
+    return end.join(re.findall(f".{{1,{width}}}", base64.b64encode(raw).decode()))
+
+
 _WRITERS: tuple[Callable[[str], str], ...] = (
     str,
     json.dumps,
@@ -36,6 +53,20 @@ _WRITERS: tuple[Callable[[str], str], ...] = (
         base64.b64encode(f"{'first line, ' * 9}{text}{', and so on' * 9}".encode()).decode(), 64
     ),
     lambda text: base64.encodebytes(json.dumps({"a": "b" * 70, "c": text}).encode()).decode(),
+    lambda text: json.dumps({"data": _folded(text.encode(), 64, "\r\n")}),
+    lambda text: json.dumps(json.dumps(_folded(f"{text}, and so on".encode(), 20, "\r\n"))),
+    lambda text: re.sub(
+        r"\\u....",
+        lambda found: f"\\u{found[0][2:].upper()}",
+        json.dumps(text)[1:-1]
+        .replace('\\"', "\\u0022")
+        .translate({ord(c): f"\\u{ord(c):04X}" for c in "<>&'+"}),
+    ),
+    lambda text: json.dumps(text, ensure_ascii=False).translate({ord(c): f"\\u{ord(c):04X}" for c in "<>&"}),
+    lambda text: f"postgres://user:{quote(text, safe='$&+,;=')}@db/orders",
+    lambda text: f"https://db/orders?password={quote(text, safe=';,/?:@&=+$!~*()#' + chr(39))}",
+    lambda text: f"next=https%3A%2F%2Fdb%3Fpassword%3D{quote(quote(text, safe=''), safe='')}",
+    lambda text: urlencode({"next": "https://db?" + urlencode({"password": text})}),
 )
 
 
@@ -54,6 +85,11 @@ _WRITERS: tuple[Callable[[str], str], ...] = (
         pytest.param(_DOCUMENT, "parse error at MIIEow", id="a line of a text of a document"),
         pytest.param("base64:czNjcmV0LXRva2Vu", "401 for s3cret-token", id="after a scheme"),
         pytest.param("base64:czNjcmV0LXRva2Vu", "data: czNjcmV0LXRva2Vu", id="after a scheme, as it stands"),
+        pytest.param("postgres://u:hunter2-X9@db/o", "bad password hunter2-X9", id="the password of a URL"),
+        pytest.param("postgres://u:hunter2%2DX9@db/o", "bad password hunter2-X9", id="quoted in a URL"),
+        pytest.param(_YAML, "bad token s3cret-token", id="a field of YAML"),
+        pytest.param(_YAML, 'bad password "hunter2-X9"', id="a quoted field of YAML"),
+        pytest.param(_YAML, "parse error at MIIEow", id="a line within a field of YAML"),
     ],
 )
 def test_a_secret_is_taken_out_in_every_form(secret: str, text: str):
@@ -73,6 +109,70 @@ def test_whoever_wrote_a_secret_into_a_text_left_nothing_that_reads_as_it(
     secret: str, write: Callable[[str], str]
 ):
     assert "[secret]" in Redactor({secret})(f"answer: {write(secret)}; and so on")
+
+
+_BYTES = st.binary(min_size=9, max_size=90).map(lambda raw: b"\xff" + raw)
+
+
+_WRITERS_OF_BYTES: tuple[Callable[[bytes], str], ...] = (
+    lambda raw: base64.b64encode(raw).decode(),
+    lambda raw: base64.b64encode(raw).decode().rstrip("="),
+    lambda raw: base64.urlsafe_b64encode(raw).decode(),
+    lambda raw: base64.b64encode(b"user:" + raw + b":rest").decode(),
+    lambda raw: _folded(b"user:" + raw, 20, "\n"),
+    lambda raw: json.dumps(_folded(raw, 76, "\r\n")),
+    lambda raw: raw.hex(),
+    lambda raw: raw.hex().upper(),
+)
+
+
+@given(_BYTES, st.sampled_from(_WRITERS_OF_BYTES))
+def test_a_secret_that_is_no_text_is_taken_out_in_every_form(raw: bytes, write: Callable[[bytes], str]):
+    written = write(raw)
+    shown = Redactor({f"base64:{base64.b64encode(raw).decode()}"})(f"answer: {written}; and so on")
+
+    assert "[secret]" in shown
+    assert not any(written[at : at + 10] in shown for at in range(len(written) - 9))
+
+
+def test_beside_a_secret_in_base64_other_lines_stay():
+    text = "data:\n  password: aHVudGVyMi1YOSEh\n  user: b3JkZXJz\n"
+    assert Redactor({"hunter2-X9!!"})(text) == "data:\n  password: [secret]\n  user: b3JkZXJz\n"
+
+
+def test_what_a_credential_in_yaml_names_stays():
+    text = "no cluster answers at https://api.acme:6443 for admin-of-acme"
+    assert Redactor({_YAML})(text) == text
+
+
+@pytest.mark.parametrize("name", ["orders-db", "orders2", "ORDERS", "OrdersApi", "acme2", "orders_db-2"])
+def test_a_secret_that_reads_as_a_name_is_taken_out_as_one_and_hides_no_longer_name(name: str):
+    redact = Redactor({json.dumps({"user": name})})
+
+    longer = f"Secret tenant-{name}/{name}-env of {name}.tenant.svc"
+    assert redact(longer) == longer
+    assert redact(f"login as {name} failed; postgres://{name}@db") == (
+        "login as [secret] failed; postgres://[secret]@db"
+    )
+    assert redact(json.dumps(f"login as\n{name}")) == '"login as\\n[secret]"'
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "hunter2-X9f!",
+        "hunter2-X9f",
+        "s3cret-token",
+        f"AKIA{'IOSFODNN7EXAMPLE'}",
+        "0123456789abcdef0123456789abcdef",
+        "c0ffee00-1234-4abc-8def-0123456789ab",
+        "tGzv3JOkF0XG5Qx2TlKWIA",
+        "Passw0rd",
+        "Summer2024",
+    ],
+)
+def test_a_secret_that_reads_as_no_name_is_taken_out_within_names_too(secret: str):
+    assert Redactor({secret})(f"tenant-{secret}-env") == "tenant-[secret]-env"
 
 
 @pytest.mark.parametrize(
