@@ -142,7 +142,9 @@ def test_the_owner_of_a_port_taken_on_ipv6_is_named_too():
 def test_a_connection_to_elsewhere_holds_no_port():
     with socket.create_server((LOOPBACK, 0)) as server, socket.socket() as going:
         going.connect(server.getsockname())
-        assert ports.port_owner(going.getsockname()[1]) is None
+        port = going.getsockname()[1]
+        assert ports.port_owner(port) is None
+        assert "or a connection to elsewhere has it" in PortTakenError(port, "the stand-in").cause
 
 
 def test_free_ports_differ_and_are_none_the_kernel_gives_to_outgoing_connections():

@@ -181,7 +181,7 @@ def test_each_damaged_ciphertext_is_named_by_its_entry_and_the_rest_is_checked(p
     ]
 
 
-@pytest.mark.parametrize("salt", ["", "encryptionsalt: 5\n"], ids=["no salt", "no such salt"])
+@pytest.mark.parametrize("salt", ["", "encryptionsalt: 5\n", "encryptionsalt: v1:é:v1:x\n"])
 def test_a_salt_that_was_lost_is_one_problem_and_the_rest_is_checked(project: Path, salt: str) -> None:
     configure(project, f'{salt}config:\n  credfleet:tenants: 5\n  gcp:accessToken: {{secure: "v1:a:b"}}\n')
     done = run("config", "check", "--output", "json")
