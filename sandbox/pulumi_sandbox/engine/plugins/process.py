@@ -133,9 +133,11 @@ class Child:
         return code
 
     async def stop(self) -> None:
-        """End the process: politely first, by force after two seconds."""
+        """End the process: politely first, by force after two seconds; what it started sees its input end."""
         with contextlib.suppress(ProcessLookupError):
             self._process.terminate()
+        if self._process.stdin:
+            self._process.stdin.close()
         try:
             await asyncio.wait_for(self._process.wait(), _STOP_SECONDS)
         except TimeoutError:
