@@ -5,6 +5,7 @@ That it does so, and what policies deny, is tried by `tests/dynamic/test_seal.py
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pulumi
@@ -39,7 +40,7 @@ class Denying(MemoryServer):
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Let waiting take no time; what was waited for."""
+    """Let waiting take no time, and a refusal shorten tracebacks of this test only; what was waited for."""
     waited: list[float] = []
 
     class Time:
@@ -47,6 +48,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         sleep = staticmethod(waited.append)
 
     monkeypatch.setattr(provider_module, "time", Time)
+    monkeypatch.setattr(sys, "tracebacklimit", 1_000, raising=False)
     return waited
 
 
