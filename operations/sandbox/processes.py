@@ -22,6 +22,7 @@ from operations.sandbox.cloud_services import settled_file
 from operations.sandbox.cloud_services import stand_ins as cloud_stand_ins
 from operations.sandbox.public_passphrase import is_strange
 
+_PASSPHRASE: Final = "PULUMI_CONFIG_PASSPHRASE"  # noqa: S105 - the name of a variable
 _TAKEN_BACK: Final = frozenset({"PULUMI_CONFIG_PASSPHRASE_FILE", "PULUMI_OPTION_CONFIG_FILE"})
 """What is one stack's and no other's."""
 
@@ -107,7 +108,7 @@ def _passphrase_file(
     folders: Folders, stack: str, at_rest: StackAtRest | None, environment: Mapping[str, str]
 ) -> str | None:
     """Return the file with a stack's passphrase: another stack's public one is none, whoever exported it."""
-    if "PULUMI_CONFIG_PASSPHRASE" in environment:
+    if _PASSPHRASE in environment:
         return None
     given, public = environment.get("PULUMI_CONFIG_PASSPHRASE_FILE"), folders.public_passphrase(stack)
     if public and (not given or folders.is_public_given(environment)):
@@ -121,9 +122,10 @@ def print_exports(stack: str) -> None:
     variables = exports(folders, stack, os.environ)
     for name, value in sorted(variables.items()):
         typer.echo(f"export {name}={shlex.quote(value)}")
-    strange = is_strange(folders, stack, _at_rest(folders, stack, os.environ))
-    taken = _TAKEN_BACK | ({"PULUMI_CONFIG_PASSPHRASE"} if strange else set())
-    for name in sorted(taken & os.environ.keys() - variables.keys()):
+    taken = _TAKEN_BACK & os.environ.keys() - variables.keys()
+    if _PASSPHRASE in os.environ and is_strange(folders, stack, _at_rest(folders, stack, os.environ)):
+        taken |= {_PASSPHRASE}
+    for name in sorted(taken):
         typer.echo(f"unset {name}")
 
 

@@ -94,9 +94,8 @@ class Connection:
         client, _ = self._open()
         headers = {"Accept": JSON, "Content-Type": content_type, "User-Agent": "pulumi-sandbox"}
         client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
-        headers = {
-            name: text.strip() for name, text in headers.items()
-        }  # the file of a token ends in a newline
+        # A token that was read of a file often ends in a newline.
+        headers = {name: text.strip() for name, text in headers.items()}
         url = f"{client.configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
         pool = cast(Any, client.rest_client.pool_manager)
         try:
