@@ -192,6 +192,27 @@ A, B, E = Spec("a"), Spec("b"), Spec("e")
         ),
         pytest.param(
             Life(
+                (
+                    Moment("update", (A,)),
+                    Moment("update", (replace(E, former="a", has_password=True),), kill=Kill(2, False)),
+                ),
+                (A,),
+            ),
+            id="an update is killed that also renames, and the name is taken back",
+        ),
+        pytest.param(
+            Life(
+                (
+                    Moment("update", (A,)),
+                    Moment("update", (replace(E, former="a", has_password=True),), kill=Kill(2, False)),
+                    Moment("update", (replace(E, former="a"),), {("update", "e"): "refused"}),
+                ),
+                (A,),
+            ),
+            id="an update is killed that also renames, its continuation refused, and the name taken back",
+        ),
+        pytest.param(
+            Life(
                 (Moment("update", (replace(B, fixed=1), replace(E, deleted_with="b"))),),
                 (replace(B, delete_first=True), replace(E, color=1)),
             ),

@@ -27,12 +27,12 @@ class Journal:
         self._live = {each.urn: index for index, each in self._old.items() if not each.delete}
         self._new: dict[str, Resource] = {}
         self._pending: dict[int, PendingOperation] = {}
-        self._former: dict[int, PendingOperation] = {}
+        self._former: dict[int, tuple[str, PendingOperation]] = {}
         self._interrupted = {each.resource.urn: each for each in base.pending if each.type == "creating"}
         self._uncertain = {
-            each.resource.urn: each
+            urn: each
             for each in base.pending
-            if each.type in ("updating", "deleting") and each.resource.urn in self._live
+            if each.type in ("updating", "deleting") and (urn := _named_in(self._live, each.resource))
         }
         self._wanted = 0 if len(self._interrupted) + len(self._uncertain) == len(base.pending) else 1
         self._written = 0
@@ -85,9 +85,12 @@ class Journal:
         It stands for what an earlier run began of its kind. A deletion stays in doubt until its replacement
         is made: its record is there until then.
         """
-        former = (self._interrupted if type_ == "creating" else self._uncertain).pop(resource.urn, None)
-        if former:
-            self._former[id(resource)] = former
+        if type_ == "creating":
+            urn, calls = resource.urn, self._interrupted
+        else:
+            urn, calls = _named_in(self._uncertain, resource), self._uncertain
+        if urn in calls:
+            self._former[id(resource)] = urn, calls.pop(urn)
         self._pending[id(resource)] = PendingOperation(resource, type_)
         self._changed()
         await self.settled()
@@ -97,8 +100,9 @@ class Journal:
         former = self._former.pop(id(resource), None)
         if self._pending.pop(id(resource), None):
             if former and refused:
-                calls = self._interrupted if former.type == "creating" else self._uncertain
-                calls[resource.urn] = former
+                urn, call = former
+                calls = self._interrupted if call.type == "creating" else self._uncertain
+                calls[urn] = call
             self._changed()
 
     def put(self, new: Resource, *, replaces: str = "") -> Resource:
@@ -207,6 +211,11 @@ class Journal:
 
     def _changed(self) -> None:
         self._wanted += 1
+
+
+def _named_in(urns: Collection[str], resource: Resource) -> str:
+    """Return the name of a resource among these, its own or a former one; an empty text if it has none."""
+    return next((urn for urn in (resource.urn, *resource.aliases) if urn in urns), "")
 
 
 def _renamed(resource: Resource, former: str, urn: str) -> Resource:
