@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -79,6 +80,7 @@ class ProcessStack(Stack):
         ).returncode
         assert code == 0 or (moment.kill and code == -signal.SIGKILL), code
         ended: Ended | None = pickle.loads((self.folder / "ended").read_bytes()) if code == 0 else None
+        ended = ended and replace(ended, told=tuple(map(_without_head, ended.told)))
         self.store.begin(None, {})
         self._look()
         retained = self._retained.read_text(encoding="utf-8").split()
@@ -114,6 +116,12 @@ class ProcessStack(Stack):
         }
         lines = self._calls.read_text(encoding="utf-8").splitlines()
         self.world.calls = [(method, name) for method, name in map(str.split, lines)]
+
+
+def _without_head(told: str) -> str:
+    """Return what was told without the word for a crash, where the genuine host told of a refusal."""
+    is_refusal = re.search(r"RuntimeError: (not now|there is no id-\w+)\n\Z", told)
+    return told.removeprefix("Traceback ") if is_refusal else told
 
 
 def _in_processes(life: Life) -> Life:

@@ -83,7 +83,9 @@ def _begin(world: Path, method: str, props: dict[str, Any]) -> str:
 
 def _end(world: Path, fault: str, id_: str, props: dict[str, Any]) -> dict[str, Any]:
     inputs = {key: value for key, value in props.items() if not key.startswith("__")}
-    (world / f"{id_}.thing").write_text(json.dumps(inputs), encoding="utf-8")
+    part = world / f"{id_}.part"  # others look through all things meanwhile
+    part.write_text(json.dumps(inputs), encoding="utf-8")
+    part.replace(world / f"{id_}.thing")
     if fault == "lost":
         os._exit(1)
     return _outputs(id_, inputs)
