@@ -100,6 +100,26 @@ def test_a_folder_that_is_no_pack_is_told_by_name(stack: Stack, tmp_path: Path):
     assert str(tmp_path / "PulumiPolicy.yaml") in up.errors[0]
 
 
+@pytest.mark.parametrize(
+    ("manifest", "told"),
+    [
+        ("runtime: nodejs", "the embedded engine does not know runtime 'nodejs'"),
+        (
+            "runtime: {name: python, options: [virtualenv]}",
+            "PulumiPolicy.yaml:1:25: runtime.options is not a map",
+        ),
+        ("runtime: {name: python, options: {virtualenv: 7}}", "runtime.options.virtualenv is not a text"),
+        ("runtime: python\nversion: {a: b}", "PulumiPolicy.yaml:2:1: version is not a text"),
+        ("- runtime: python", "it holds no map of keys"),
+    ],
+)
+def test_a_pack_whose_description_is_odd_is_refused_at_its_place(
+    stack: Stack, house: Path, manifest: str, told: str
+):
+    (house / "PulumiPolicy.yaml").write_text(manifest + "\n")
+    assert stack.up(lambda program: program.register("a"), policy_packs=(house,)).failed_with(told)
+
+
 def test_a_pack_that_cannot_start_quotes_its_log(stack: Stack, house: Path):
     (house / "__main__.py").write_text("raise SystemExit('nothing to see here')\n")
     up = stack.up(lambda program: program.register("a"), policy_packs=(house,))

@@ -200,6 +200,11 @@ def test_a_package_is_served_from_its_source_by_the_genuine_sdk(stack: Stack) ->
         ("nodejs", "runtime 'nodejs'"),
         ("{name: python, options: {toolchain: uv}}", "toolchain 'uv'"),
         ("{name: python, options: {typechecker: mypy}}", "runtime option `typechecker`"),
+        ("{name: python, options: [virtualenv]}", "PulumiPlugin.yaml:1:25: runtime.options is not a map"),
+        ("{name: python, options: {virtualenv: [a]}}", "runtime.options.virtualenv is not a text"),
+        ("{name: python, options: {virtualenv: 7}}", "runtime.options.virtualenv is not a text"),
+        ("[python]", "runtime is not a text"),
+        ("{name: [python]}", "runtime.name is not a text"),
     ],
 )
 def test_a_package_that_only_the_genuine_cli_starts_is_refused_by_name(

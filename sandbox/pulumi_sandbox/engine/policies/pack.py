@@ -19,8 +19,10 @@ from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.engine.plugins.process import Child, start_plugin
 from pulumi_sandbox.engine.policies import pack_config
 from pulumi_sandbox.engine.policies.pack_config import PackConfig
+from pulumi_sandbox.engine.project.entries import entry
 from pulumi_sandbox.engine.project.identity import ORGANIZATION, Identity
-from pulumi_sandbox.engine.project.yaml_file import load_yaml
+from pulumi_sandbox.engine.project.python_runtime import interpreter
+from pulumi_sandbox.engine.project.yaml_file import load_map
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns, wire
 from pulumi_sandbox.protocol.stubs import CHANNEL_OPTIONS, analyzer_pb2, analyzer_pb2_grpc
@@ -188,12 +190,11 @@ def _manifest(folder: Path) -> _Manifest:
             cause="there is no such file, so this is no policy pack",
             mend="name a folder that holds PulumiPolicy.yaml",
         )
-    document = load_yaml(path)
-    runtime = document.get("runtime")
-    options = runtime.get("options", {}) if isinstance(runtime, dict) else {}
-    virtualenv = options.get("virtualenv")
-    python = folder / virtualenv / "bin" / "python" if virtualenv else Path(sys.executable)
-    return _Manifest(python.absolute(), str(document.get("version", "")))
+    written = load_map(path)
+    python = interpreter(written, Path(sys.executable), "policy-pack-unsupported")
+    version = written.data.get("version")
+    is_number = isinstance(version, int | float)
+    return _Manifest(python.absolute(), str(version) if is_number else entry(written, "", "version"))
 
 
 def _stub(channel: grpc.aio.Channel) -> analyzer_pb2_grpc.AnalyzerAsyncStub:

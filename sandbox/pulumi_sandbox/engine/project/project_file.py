@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from pulumi_sandbox.documents import Document, Step, Unreadable
+from pulumi_sandbox.engine.project.entries import entry, folder
 from pulumi_sandbox.engine.project.version_range import satisfies
 from pulumi_sandbox.engine.project.yaml_file import load_map
 from pulumi_sandbox.errors import SandboxError
@@ -20,9 +21,6 @@ from pulumi_sandbox.protocol.values import Json
 
 NAME: Final = re.compile(r"(?!\.+$)[A-Za-z0-9_.-]{1,100}")
 _LOCAL: Final = ("./", "../", "/")
-_KINDS: Final = {str: "a text", bool: "true or false", list: "a list", dict: "a map"}
-
-_T = TypeVar("_T", str, bool, list[Any], dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,27 +91,27 @@ class Project:
         return cls(
             name=name,
             directory=directory,
-            program=_folder(written, directory, ".", "main"),
-            stack_files=_folder(written, directory, ".", "stackConfigDir"),
+            program=folder(written, directory, ".", "main"),
+            stack_files=folder(written, directory, ".", "stackConfigDir"),
             runtime=_runtime(path, written),
             virtualenv=(
-                _folder(written, directory, "", *options, "virtualenv")
-                if _entry(written, "", *options, "virtualenv")
+                folder(written, directory, "", *options, "virtualenv")
+                if entry(written, "", *options, "virtualenv")
                 else None
             ),
-            typescript=_entry(written, True, *options, "typescript"),
-            binary=_entry(written, "", *options, "binary"),
-            build_target=_entry(written, "", *options, "buildTarget"),
+            typescript=entry(written, True, *options, "typescript"),
+            binary=entry(written, "", *options, "binary"),
+            build_target=entry(written, "", *options, "buildTarget"),
             declarations=tuple(
                 _declaration(str(written.at(("config", key))), name, key, value)
-                for key, value in _entry(written, dict[str, Any](), "config").items()
+                for key, value in entry(written, dict[str, Any](), "config").items()
             ),
             providers=_providers(path, directory, written),
             packages={
                 name: _package(path, directory, name, given)
-                for name, given in _entry(written, dict[str, Any](), "packages").items()
+                for name, given in entry(written, dict[str, Any](), "packages").items()
             },
-            refreshes=_refreshes(path, _entry(written, dict[str, Any](), "options")),
+            refreshes=_refreshes(path, entry(written, dict[str, Any](), "options")),
         )
 
     @property
@@ -124,43 +122,6 @@ class Project:
     def key(self, name: str) -> str:
         """Return a configuration key with its namespace, the project's if it has none."""
         return name if ":" in name else f"{self.name}:{name}"
-
-
-def _entry(written: Document, default: _T, *path: Step) -> _T:
-    """Return what stands at a path of the file, or the default, of whose type it has to be.
-
-    Raises Unreadable.
-    """
-    value: Any = written.data
-    for step in path:
-        if isinstance(value, list) and isinstance(step, int):
-            value = value[step]
-        else:
-            value = value.get(step) if isinstance(value, dict) else None
-    if value is None:
-        return default
-    if type(value) is not type(default):
-        kind = _KINDS[type(default)]
-        raise Unreadable(
-            written.at(path), f"{render(path)} is not {kind}", f"write {kind} there, or remove it"
-        )
-    return value
-
-
-def _folder(written: Document, directory: Path, default: str, *path: Step) -> Path:
-    """Return the folder that an entry names, whether it is there or not. Raises Unreadable."""
-    folder = directory / _entry(written, default, *path)
-    try:
-        folder.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        pass
-    except (OSError, ValueError):
-        raise Unreadable(
-            written.at(path),
-            f"{render(path)} names no folder that could be looked for",
-            "name a folder there",
-        ) from None
-    return folder
 
 
 def _refreshes(path: Path, options: Mapping[str, Any]) -> bool:
@@ -181,8 +142,8 @@ _OPTIONS: Final = {
 
 def _runtime(path: Path, written: Document) -> str:
     is_map = isinstance(written.data.get("runtime"), dict)
-    name = _entry(written, "", "runtime", *(["name"] if is_map else []))
-    options = _entry(written, dict[str, Any](), "runtime", "options")
+    name = entry(written, "", "runtime", *(["name"] if is_map else []))
+    options = entry(written, dict[str, Any](), "runtime", "options")
     if name not in _OPTIONS:
         raise _unsupported(path, f"runtime {name!r}")
     for option in options:
@@ -250,22 +211,22 @@ def _has_date(value: Any) -> bool:
 
 
 def _providers(path: Path, directory: Path, written: Document) -> dict[str, Path]:
-    for kind in _entry(written, dict[str, Any](), "plugins"):
+    for kind in entry(written, dict[str, Any](), "plugins"):
         if kind != "providers":
             raise _unsupported(path, f"`plugins.{kind}`")
-    listed = _entry(written, list[Any](), "plugins", "providers")
+    listed = entry(written, list[Any](), "plugins", "providers")
     return dict(_provider(directory, written, "plugins", "providers", index) for index in range(len(listed)))
 
 
 def _provider(directory: Path, written: Document, *path: Step) -> tuple[str, Path]:
-    name = _entry(written, "", *path, "name")
-    if not name or not _entry(written, "", *path, "path"):
+    name = entry(written, "", *path, "name")
+    if not name or not entry(written, "", *path, "path"):
         raise Unreadable(
             written.at(path),
             f"{render(path)} does not say which provider is where",
             "write {name: …, path: …}",
         )
-    return name, _folder(written, directory, "", *path, "path")
+    return name, folder(written, directory, "", *path, "path")
 
 
 def _package(path: Path, directory: Path, name: str, given: Any) -> Path:
