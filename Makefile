@@ -118,14 +118,17 @@ fire: env ## lives of stacks, damaged documents, histories of claims, at full co
 	@$(BIN)/credfleet sandbox build
 	@$(BIN)/python -m tests.prove --fire
 
-package: env ## build the wheels of credfleet and of the sandbox: dist/
+package: env ## build the wheels of credfleet and of the sandbox, and say what they need, with digests: dist/
 	@rm -f dist/credfleet-*.whl dist/pulumi_sandbox-*.whl
 	@VIRTUAL_ENV= $(BIN)/uv build --quiet --wheel --all-packages --out-dir dist
-	@ls dist/*.whl
+	@VIRTUAL_ENV= $(BIN)/uv export --quiet --locked --no-dev --no-emit-workspace --no-header --no-annotate \
+	  --output-file dist/requirements.txt > /dev/null
+	@ls dist/*.whl dist/requirements.txt
 
 try-package: package ## install the wheels where nothing else is, and bring a new project up with them
 	@folder=$$(mktemp -d); trap 'make -C "$$folder/mine" down > /dev/null; rm -rf "$$folder"' EXIT; \
-	  $(PYTHON) -m venv "$$folder/env"; "$$folder/env/bin/pip" install --quiet dist/credfleet-*.whl dist/pulumi_sandbox-*.whl; \
+	  $(PYTHON) -m venv "$$folder/env"; "$$folder/env/bin/pip" install --quiet --require-hashes -r dist/requirements.txt; \
+	  "$$folder/env/bin/pip" install --quiet --no-deps dist/credfleet-*.whl dist/pulumi_sandbox-*.whl; "$$folder/env/bin/pip" check --quiet; \
 	  export PATH="$$folder/env/bin:$$PATH"; credfleet init "$$folder/mine" --rooms accountPool; $(MAKE) -C "$$folder/mine" up STACK=dev
 
 sbom: env ## write what is installed, exactly as locked, as CycloneDX: .sandbox/sbom.json
