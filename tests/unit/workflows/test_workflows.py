@@ -1,9 +1,10 @@
 """The workflows: what they may do, for whom they run, and that their steps are make targets that exist."""
 
 import re
+import subprocess
 import tomllib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 import pytest
@@ -285,13 +286,24 @@ def test_a_cloud_is_signed_in_at_for_what_a_stack_writes_and_its_cluster_where_i
     assert f"inputs.cloud == '{cloud}'" in conditions
 
 
-def test_each_ecosystem_of_the_project_is_kept_up_to_date() -> None:
-    updates = load(ROOT / ".github" / "dependabot.yml")["updates"]
+LOCKS: Final = {"go.mod": "gomod", "package.json": "npm", "uv.lock": "uv"}
+"""What keeps a folder's versions, and the ecosystem it is of."""
 
-    assert {each["package-ecosystem"] for each in updates} == {"github-actions", "uv", "gomod"}
-    for each in updates:
-        for folder in each.get("directories", [each.get("directory")]):
-            assert (ROOT / folder.strip("/")).is_dir()
+
+def test_every_folder_that_keeps_versions_of_others_is_kept_up_to_date() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
+    paths = [PurePosixPath("/", path) for path in listed.stdout.split("\0")]
+    wanted = {(LOCKS[path.name], str(path.parent)) for path in paths if path.name in LOCKS}
+
+    actions = {("github-actions", "/"), ("github-actions", "/.github/actions/sign-in")}
+    schemas = {("npm", "/docs/schema")}  # its package.json is Pulumi's, not npm's
+    updates = load(ROOT / ".github" / "dependabot.yml")["updates"]
+    kept = {
+        (each["package-ecosystem"], folder)
+        for each in updates
+        for folder in each.get("directories", [each.get("directory")])
+    }
+    assert kept == wanted - schemas | actions
 
 
 def test_each_variable_of_a_github_environment_is_documented() -> None:
