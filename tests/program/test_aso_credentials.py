@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -240,7 +241,7 @@ class Stack:
         """Return at which point of the API server's history a namespace's object of a kind went."""
         spaces = {self.space(letter): letter for letter in letters}
         gone: dict[str, int] = {}
-        for event in self.kind(kind).watch(resource_version=since, timeout=60):
+        for event in self.kind(kind).watch(resource_version=since, timeout=240):
             metadata = event["raw_object"]["metadata"]
             if event["type"] == "DELETED" and metadata["name"] == NAMES[kind]:
                 letter = spaces.get(metadata["namespace"])
@@ -250,10 +251,15 @@ class Stack:
         assert sorted(gone) == sorted(letters)
         return gone
 
-    def resources_went_first(self, since: str, letters: str) -> bool:
-        """Whether the resource group of each namespace went before its Secret."""
-        groups, secrets = (self.deletions(kind, since, letters) for kind in NAMES)
-        return all(groups[letter] < secrets[letter] for letter in letters)
+    @contextmanager
+    def resources_go_first(self, letters: str) -> Generator[None]:
+        """See meanwhile that the resource group of each namespace goes before its Secret."""
+        since = self.version()
+        with ThreadPoolExecutor(len(NAMES)) as threads:
+            watched = [threads.submit(self.deletions, kind, since, letters) for kind in NAMES]
+            yield
+        groups, secrets = (each.result() for each in watched)
+        assert all(groups[letter] < secrets[letter] for letter in letters)
 
 
 @pytest.fixture
@@ -297,9 +303,10 @@ def test_credentials_live_through_rotation_release_and_other_identities(stack: S
     assert "allowSubscriptionChange: true" in refused.out + refused.err
     assert [each for each in stack.azure.requests if each.method != "GET"] == []
 
-    before, since = {letter: stack.secret(letter).metadata.uid for letter in "abdfz"}, stack.version()
+    before = {letter: stack.secret(letter).metadata.uid for letter in "abdfz"}
     stack.configure(secret="sentinel-2", pod="d", shared="bf", alone="e", claimed="z")
-    stack.up()
+    with stack.resources_go_first("cy"):
+        stack.up()
     rotated = {**principal, "AZURE_CLIENT_SECRET": "sentinel-2"}
     assert [stack.data(letter) for letter in "abz"] == [rotated, own, rotated]
     assert stack.data("d") == {**ids, "AZURE_CLIENT_ID": CLIENT, "AUTH_MODE": "podidentity"}
@@ -307,7 +314,6 @@ def test_credentials_live_through_rotation_release_and_other_identities(stack: S
     assert stack.data("e")["AZURE_CLIENT_ID"] == stack.azure.identity("alone")["clientId"]
     assert stack.azure.asked("PUT", FEDERATIONS) == stack.federations("e")
     assert stack.azure.asked("DELETE", "") == stack.federations("c")
-    assert stack.resources_went_first(since, "cy")
     stack.project.sandbox("preview", "--expect-no-changes").quiet()
 
 
@@ -331,7 +337,7 @@ def test_a_destroy_takes_from_azure_what_no_resource_needs_any_more_one_at_a_tim
     stack.azure.forget()
     stack.group("b", finalizers=["test.example/held"])  # as ASO holds it while it deletes in Azure
     since = stack.version()
-    with ThreadPoolExecutor(1) as thread:
+    with stack.resources_go_first("abcde"), ThreadPoolExecutor(1) as thread:
         destroyed = thread.submit(stack.project.sandbox, "destroy")
         try:
             stack.await_request(since, "b")
@@ -340,7 +346,6 @@ def test_a_destroy_takes_from_azure_what_no_resource_needs_any_more_one_at_a_tim
         finally:
             stack.group("b", finalizers=None)
         assert destroyed.result().code == 0, destroyed.result().err
-    assert stack.resources_went_first(since, "abcde")
     removed = stack.azure.asked("DELETE", "resourcegroups/rg-identities")
     assert [name for name in removed if name in stack.federations("bc")] == stack.federations("cb")
     assert {"shared", "alone"} <= {*removed[removed.index(stack.federations("b")[0]) :]}

@@ -6,13 +6,14 @@ The control plane is the test's own: definitions are the whole cluster's, and ot
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Generator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
+from kubernetes.dynamic.exceptions import NotFoundError
 from pulumi_sandbox.services.build import binaries
 from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.users import ADMIN
@@ -22,13 +23,14 @@ from components.secret_stores.stack_cluster import StackCluster
 from sandbox.tests.support.cluster import ROOT, client_for
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
 from tests.support.fleet_project import FleetProject
+from tests.support.noticed import until
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
 
 DEFINITIONS = ROOT.parent / "shared/data/external-secrets-crds"
-SERVING_SECONDS = 30
 KINDS = {"ClusterSecretStore", "ExternalSecret"}
+PLURALS = ("clustersecretstores", "externalsecrets")
 
 pytestmark = pytest.mark.skipif(
     not DEFINITIONS.is_dir(), reason=f"ESO's CustomResourceDefinitions are not in {DEFINITIONS}"
@@ -57,9 +59,20 @@ def install(client: DynamicClient, kubeconfig: Path) -> None:
         for definition in yaml.safe_load_all(path.read_text()):
             api.create(body=definition)
     cluster = StackCluster(ClusterTarget(kubeconfig=str(kubeconfig)))
-    deadline = time.monotonic() + SERVING_SECONDS
-    while KINDS - cluster.served("external-secrets.io/v1"):
-        assert time.monotonic() < deadline
+    until(
+        lambda: (
+            cluster.served("external-secrets.io/v1") >= KINDS and all(map(partial(listed, client), PLURALS))
+        )
+    )
+
+
+def listed(client: DynamicClient, plural: str) -> bool:
+    """Whether the API server answers for a kind, which is later than that it names it."""
+    try:
+        objects(client, plural)
+    except NotFoundError:
+        return False
+    return True
 
 
 def objects(client: DynamicClient, plural: str) -> list[Any]:

@@ -206,6 +206,10 @@ def test_what_is_no_text_is_told_as_such(tmp_path: Path, given: str) -> None:
         pytest.param(GROUP + f"metadata: {SENTINEL}\n", "standard input, document 1", id="metadata-no-map"),
         pytest.param(GROUP + "metadata: {name: a, annotations: {x: 1}}\n", "document 1", id="number"),
         pytest.param(
+            GROUP + f"metadata: {{name: a, namespace: <{SENTINEL}>}}\n", "standard input:3:21", id="markup"
+        ),
+        pytest.param(GROUP + "metadata: {name: a, namespace: true}\n", "standard input:3:21", id="truth"),
+        pytest.param(
             f"apiVersion: v1\nkind: Secret\nmetadata: {{name: a}}\ndata: {{k: {SENTINEL}!}}\n",
             "document 1",
             id="no-base64",
