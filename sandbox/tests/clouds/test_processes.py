@@ -1,6 +1,7 @@
 """The stand-ins as processes: found again, never in another's way, gone when they are told to go."""
 
 import os
+import shutil
 import socket
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -82,6 +83,18 @@ def test_one_that_was_killed_is_started_again_and_the_others_are_left_alone(
     again, *same = clouds.started()
     assert again.pid not in (None, first.pid)
     assert same == others
+
+
+def test_those_that_run_are_ended_though_their_folder_was_removed(
+    clouds: Clouds, ports: dict[CloudService, int]
+):
+    clouds.start(ports)
+    running = [each for each in pids(clouds) if each and processes.command_line(each)]
+    assert len(running) == 3
+    shutil.rmtree(clouds.folder)
+    assert clouds.stop()
+    assert not any(map(processes.command_line, running))
+    assert not clouds.stop()
 
 
 def test_another_port_moves_it_there(clouds: Clouds, ports: dict[CloudService, int]):
