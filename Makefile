@@ -127,7 +127,7 @@ package: env ## build the wheels of credfleet and of the sandbox, and say what t
 
 try-package: package ## install the wheels where nothing else is, and bring a new project up with them
 	@folder=$$(mktemp -d); trap 'make -C "$$folder/mine" down > /dev/null; rm -rf "$$folder"' EXIT; \
-	  $(PYTHON) -m venv "$$folder/env"; "$$folder/env/bin/pip" install --quiet --require-hashes -r dist/requirements.txt; \
+	  $(PYTHON) -m venv "$$folder/env"; "$$folder/env/bin/pip" install --quiet --require-hashes --no-deps -r dist/requirements.txt; \
 	  "$$folder/env/bin/pip" install --quiet --no-deps dist/credfleet-*.whl dist/pulumi_sandbox-*.whl; "$$folder/env/bin/pip" check --quiet; \
 	  export PATH="$$folder/env/bin:$$PATH"; credfleet init "$$folder/mine" --rooms accountPool; $(MAKE) -C "$$folder/mine" up STACK=dev
 

@@ -36,7 +36,7 @@ _COMMANDS: Final = {
         "See whose credentials secret stores read, and what a namespace reaches.",
     ),
 }
-"""Word → the module below `operations`, what of it, and what the root's help says."""
+"""Word → the module below this package, what of it, and what the root's help says."""
 
 
 _OBJECTS: Final = 50_000
@@ -53,7 +53,7 @@ class _Loaded(Mapping[str, Any]):
         if word not in self._known:
             module, name, _ = _COMMANDS[word]
             group = get_group_from_info(
-                TyperInfo(getattr(import_module(f"operations.{module}"), name), name=word),
+                TyperInfo(getattr(import_module(f".{module}", __package__), name), name=word),
                 pretty_exceptions_short=False,
                 suggest_commands=True,
                 rich_markup_mode=None,

@@ -42,6 +42,13 @@ from credfleet import AccountPool
 print(AccountPool.__module__, len(credfleet.policies.pack.POLICIES))
 """
 
+EACH_COMMAND = """
+from typer.main import get_command
+from credfleet.operations.main import app
+commands = get_command(app).commands
+print(*(commands[word].name for word in commands))
+"""
+
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -59,6 +66,11 @@ def python(installed: Path, project: Path, *words: str) -> subprocess.CompletedP
     )
 
 
+def hide(project: Path) -> None:
+    for name in OF_THE_PROJECT:
+        (project / f"{name}.py").write_text(f"raise ImportError('{name} is the project\\'s own')")
+
+
 def as_json(paths: list[str]) -> str:
     return "[" + ",".join(f'"{path}"' for path in paths) + "]"
 
@@ -66,8 +78,7 @@ def as_json(paths: list[str]) -> str:
 def test_a_projects_own_folders_hide_nothing_and_states_name_the_one_name(
     installed: Path, tmp_path: Path
 ) -> None:
-    for name in OF_THE_PROJECT:
-        (tmp_path / f"{name}.py").write_text(f"raise ImportError('{name} is the project\\'s own')")
+    hide(tmp_path)
     paths = [f"credfleet.{path}" for path in FROZEN]
 
     done = python(installed, tmp_path, "-c", IN_A_PROJECT, as_json(paths))
@@ -75,6 +86,15 @@ def test_a_projects_own_folders_hide_nothing_and_states_name_the_one_name(
     assert done.returncode == 0, done.stderr
     module, policies = done.stdout.split()
     assert (module, int(policies) > 10) == ("credfleet.components.account_pool.component", True)
+
+
+def test_each_command_is_found_in_a_project_with_folders_of_its_own(installed: Path, tmp_path: Path) -> None:
+    hide(tmp_path)
+
+    done = python(installed, tmp_path, "-c", EACH_COMMAND)
+
+    assert done.returncode == 0, done.stderr
+    assert {"init", "sandbox", "pool", "stores"} <= set(done.stdout.split())
 
 
 def test_a_stack_that_was_deployed_from_a_checkout_finds_its_providers_by_one_line(
