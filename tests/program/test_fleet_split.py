@@ -118,6 +118,39 @@ def test_a_split_fleet_is_split_otherwise_by_number_and_by_hand_and_no_object_ch
     assert versions(admin, project.pool) == before
 
 
+def test_a_tenant_of_a_stack_that_is_named_nowhere_any_more_is_made_by_no_other(
+    project: FleetProject, admin: DynamicClient, tmp_path: Path
+) -> None:
+    names = TENANTS[:2]
+    credentials = {f"aws-{n}": f'{{"accessKeyID":"AKIA{n}"}}' for n in (1, 2)}
+    project.configure(credentials=credentials, tenants={}, pool=pool_of(1, 2))
+    project.up().quiet()
+    fleet = consumer(project, tmp_path / "fleet", names)
+    fleet.up().quiet()
+    fleet.run("fleet", "split", "--stack", STACK, "--by", "1", "--write", "--yes").quiet()
+    before, file = versions(admin, project.pool), fleet.folder / "stacks.yaml"
+    stacks = file.read_text()
+    cause = f"it is to be in stack {STACK}, and what it has is in the state of {STACK}-2"
+    shortened = re.sub(f" *{STACK}-2:\n.*\n", "", stacks)
+
+    for text in (shortened, "fleets: {}\n"):
+        file.write_text(text)
+        refused = fleet.sandbox("up")
+        assert refused.code != 0
+        assert f"stacks.yaml: tenant {names[1]}: {cause}" in refused.err
+        assert f"name {STACK}-2 in stacks.yaml again" in refused.err
+    (fleet.folder / f"Pulumi.{STACK}-2.yaml").rename(tmp_path / "forgotten")
+    assert cause in fleet.sandbox("preview").err
+    assert versions(admin, project.pool) == before
+
+    (tmp_path / "forgotten").rename(fleet.folder / f"Pulumi.{STACK}-2.yaml")
+    file.write_text(stacks.replace(f"since: {names[1]}", f"since: {names[1]}x"))
+    fleet.run("fleet", "split", "--stack", STACK, "--write", "--yes").quiet()
+    file.write_text(shortened)
+    assert fleet.sandbox("up", "--expect-no-changes").quiet().code == 0
+    assert versions(admin, project.pool) == before
+
+
 def test_a_tenant_goes_to_another_stack_with_its_pull_secret(
     project: FleetProject, admin: DynamicClient, tmp_path: Path
 ) -> None:
