@@ -233,6 +233,13 @@ A, B, E = Spec("a"), Spec("b"), Spec("e")
             ),
             id="a host goes first, and what is to stay cannot be changed",
         ),
+        pytest.param(
+            Life(
+                (Moment("update", (A, Spec("c", fixed_uses=("a",)), replace(E, fixed=1, deleted_with="c"))),),
+                (replace(A, color=1, delete_first=True, replaces_on_color=True), E),
+            ),
+            id="what goes with what went first is replaced to stay",
+        ),
     ],
 )
 def test_what_was_begun_is_not_forgotten_when(life: Life, crypter: PassphraseCrypter, tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ class Applier:
         if provider is None or is_left or (vanishes and not self._can_stand_until_its_host_is_gone(old)):
             done()
         elif vanishes:
-            self._going[old.deleted_with].append(partial(self._gone, old.urn, done))
+            self._going[old.deleted_with].append(partial(self.gone, old.urn, done))
         else:
             await self._journal.begin("deleting", old)
             try:
@@ -130,7 +130,7 @@ class Applier:
                 await self._ended(old, error)
                 raise
             self._journal.end(old)
-            self._gone(old.urn, done)
+            self.gone(old.urn, done)
         await self._journal.settled()
         await self._after("AfterDelete", old, None)
 
@@ -144,15 +144,15 @@ class Applier:
         stays = (each.urn for each in condemned if _stays(each))
         self._unmade |= {each.urn for each in condemned} - {*stays}
 
-    def _can_stand_until_its_host_is_gone(self, guest: Resource) -> bool:
-        needed = order.with_all_below((guest.deleted_with,), self._journal.old)
-        return order.depends_on(guest) <= needed
-
-    def _gone(self, urn: str, done: Callable[[], None]) -> None:
+    def gone(self, urn: str, done: Callable[[], None]) -> None:
         """Record that a resource is gone, and before that what went with it."""
         for each in self._going.pop(urn, ()):
             each()
         done()
+
+    def _can_stand_until_its_host_is_gone(self, guest: Resource) -> bool:
+        needed = order.with_all_below((guest.deleted_with,), self._journal.old)
+        return order.depends_on(guest) <= needed
 
     async def _ended(self, record: Resource, error: ProviderError) -> None:
         """Forget a call that the provider refused; one without an answer stays recorded as begun."""
