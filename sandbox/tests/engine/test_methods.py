@@ -55,7 +55,11 @@ def test_a_method_is_answered_by_the_provider_of_its_package(stack: Stack, provi
     assert asked.accepts_output_values
 
 
-def test_the_provider_learns_what_the_arguments_depend_on(stack: Stack, provider: RecordingProvider):
+@pytest.mark.parametrize("accepts", [True, False], ids=["it takes output values", "it takes none"])
+def test_the_provider_learns_what_the_arguments_depend_on(
+    stack: Stack, provider: RecordingProvider, accepts: bool
+):
+    provider.accepts_outputs = accepts
     output = {signatures.KEY: signatures.OUTPUT, "value": 1, "dependencies": ["urn:b", "urn:a"]}
     said = resource_pb2.ResourceCallRequest.ArgumentDependencies
     stack.preview(
@@ -69,7 +73,7 @@ def test_the_provider_learns_what_the_arguments_depend_on(stack: Stack, provider
     assert asked.dryRun
     told = {key: [*each.urns] for key, each in asked.argDependencies.items()}
     assert told == {"deep": ["urn:a", "urn:b", "urn:c"], "plain": []}
-    assert json_format.MessageToDict(asked.args)["deep"] == [{"in": output}]
+    assert json_format.MessageToDict(asked.args)["deep"] == [{"in": output if accepts else 1}]
 
 
 def test_a_method_is_answered_by_who_serves_its_resource(stack: Stack, provider: RecordingProvider):

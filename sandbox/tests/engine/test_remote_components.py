@@ -68,6 +68,7 @@ def test_a_provider_is_told_what_the_genuine_engine_tells_one(
     stack: Stack, provider: RecordingProvider
 ) -> None:
     """`genuine` is a request of Pulumi's CLI, for the same registration."""
+    provider.accepts_outputs = True
     output = {signatures.KEY: "d0e6a833031e9bbcd3f4e8bde6ca49a4"}
     sent: dict[str, Any] = {
         "size": 3.0,

@@ -70,6 +70,7 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
     """
 
     accepts_secrets: bool = True
+    accepts_outputs: bool = False
     supports_preview: bool = True
     shakes_hands: bool = True
     calls: list[Call] = field(default_factory=list[Call])
@@ -112,7 +113,7 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
             context.abort(grpc.StatusCode.UNIMPLEMENTED, "an old provider")
         self._record("Handshake", "", request)
         return provider_pb2.ProviderHandshakeResponse(
-            accept_secrets=self.accepts_secrets, accept_resources=True
+            accept_secrets=self.accepts_secrets, accept_resources=True, accept_outputs=self.accepts_outputs
         )
 
     def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -133,6 +134,7 @@ class RecordingProvider(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.ConfigureResponse(
             acceptSecrets=self.accepts_secrets,
             acceptResources=True,
+            acceptOutputs=self.accepts_outputs,
             supportsPreview=self.supports_preview,
         )
 

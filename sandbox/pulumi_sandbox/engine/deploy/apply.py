@@ -64,9 +64,9 @@ class Applier:
         )
         self._journal.end(new)
         if old is None or old.pending_replacement:
-            self._journal.put(record, replaces=old.urn if old else "")
+            record = self._journal.put(record, replaces=old.urn if old else "")
         else:
-            self._journal.put(record)
+            record = self._journal.put(record)
             self._journal.condemn(old.urn)
         await self._journal.settled()
         return record
@@ -98,7 +98,7 @@ class Applier:
         if failed:  # it is not what was asked for: the next update finds that it still differs
             record = replace(record, inputs=old.inputs)
         self._journal.end(new)
-        self._journal.put(record, replaces=old.urn)
+        record = self._journal.put(record, replaces=old.urn)
         await self._journal.settled()
         return record
 

@@ -92,6 +92,10 @@ class Callbacks:
             await channel.close()
 
 
+DELETION: Final = ("BeforeDelete", "AfterDelete")
+"""The moments of a deletion that hooks are bound to."""
+
+
 class Hooks:
     """The resource hooks of one run, by name."""
 

@@ -11,7 +11,7 @@ from google.protobuf import struct_pb2
 from pulumi_sandbox.engine.model.goal import Goal
 from pulumi_sandbox.engine.project.identity import ORGANIZATION, Identity
 from pulumi_sandbox.protocol import signatures
-from pulumi_sandbox.protocol.stubs import provider_pb2, resource_pb2
+from pulumi_sandbox.protocol.stubs import alias_pb2, provider_pb2, resource_pb2
 
 _Dependencies = provider_pb2.ConstructRequest.PropertyDependencies
 
@@ -33,6 +33,7 @@ def construct_request(
     timeouts = options.custom_timeouts
     return provider_pb2.ConstructRequest(
         **_of_run(identity, parallel, monitor),
+        organization=ORGANIZATION,
         type=goal.type,
         name=goal.name,
         parent=goal.parent,
@@ -40,7 +41,7 @@ def construct_request(
         inputDependencies={key: _Dependencies(urns=urns) for key, urns in goal.property_dependencies.items()},
         dependencies=goal.dependencies,
         providers=goal.providers,
-        aliases=goal.aliases,
+        aliases=map(_alias, goal.aliases),
         protect=goal.protect,
         retainOnDelete=goal.retain_on_delete,
         deleteBeforeReplace=goal.delete_before_replace,
@@ -56,6 +57,14 @@ def construct_request(
         else None,
         resource_hooks=_hooks(options.hooks) if options.hooks.ByteSize() else None,
     )
+
+
+def _alias(alias: alias_pb2.Alias) -> alias_pb2.Alias:
+    """Return an alias that names no parent instead of an empty one."""
+    told = alias_pb2.Alias.FromString(alias.SerializeToString())
+    if told.spec.WhichOneof("parent") == "parentUrn" and not told.spec.parentUrn:
+        told.spec.ClearField("parentUrn")
+    return told
 
 
 def _hooks(
@@ -85,7 +94,6 @@ class _OfRun(TypedDict):
 
     project: str
     stack: str
-    organization: str
     config: Mapping[str, str]
     configSecretKeys: Sequence[str]
     dryRun: bool
@@ -98,7 +106,6 @@ def _of_run(identity: Identity, parallel: int, monitor: str) -> _OfRun:
     return _OfRun(
         project=identity.project,
         stack=identity.stack,
-        organization=ORGANIZATION,
         config=identity.config.values,
         configSecretKeys=identity.config.secret_keys,
         dryRun=identity.preview,

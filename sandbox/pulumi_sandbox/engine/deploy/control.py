@@ -27,13 +27,16 @@ from pulumi_sandbox.engine.model.events import (
 from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.redaction import Redactor, texts_of
-from pulumi_sandbox.protocol.values import Properties, Value, contains_unknown
+from pulumi_sandbox.protocol.values import Properties, Value, contains_unknown, equal
 
 _T = TypeVar("_T")
 _R = TypeVar("_R", bound="Resource | None")
 
-_LOGICAL: Final = frozenset({"same", "create", "update", "delete", "replace", "read", "import"})
-"""The steps a summary counts: the halves of a replacement count as one `replace`."""
+_LOGICAL: Final = frozenset({"same", "create", "update", "delete", "replace", "read", "discard", "import"})
+"""The steps a summary counts: the halves of a replacement count as one `replace`.
+
+What was read counts where it changed.
+"""
 
 
 class Unfulfilled(Exception):  # noqa: N818 - no error: why was told already
@@ -254,8 +257,17 @@ class Control:
         """Emit a step that took no call, or is done."""
         step = _step(op, old, new, diff)
         self._tell(StepPlanned(step) if self.preview else StepFinished(step, seconds))
-        if op in _LOGICAL and not urns.is_default_provider(step.urn):
+        is_news = op != "read" or (old and new and not equal(old.outputs, new.outputs))
+        if op in _LOGICAL and is_news and not urns.is_default_provider(step.urn):
             self._counts[op] += 1
+
+    def refuse(self, op: Op, old: Resource, message: str) -> None:
+        """Tell of a step that may not be taken, which stops no other one and is in no summary."""
+        step = _step(op, old, None, NO_DIFFERENCE)
+        if not self.preview:
+            self.emit(StepStarted(step))
+        self._tell(StepPlanned(step) if self.preview else StepFinished(step, 0.0, message))
+        self.flaw(message, old.urn)
 
     def count_anew(self) -> None:
         """Leave what was done so far out of the summary."""

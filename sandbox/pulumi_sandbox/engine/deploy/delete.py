@@ -68,18 +68,20 @@ async def _delete(
         control.tell("remove-pending-replace", old, None)
         return
 
-    async def delete() -> None:
-        provider = None if control.preview else await registrar.provider_of(old)
-        await applier.delete(old, provider, lambda: journal.drop(old))
-
-    if old.protect and not old.delete:
-        control.flaw(
-            "it is protected and cannot be deleted\n"
-            "→ remove `protect` from it in the program, run up, then delete it",
-            old.urn,
-        )
-        return
     try:
+        provider = await registrar.provider_of(old)
+        if old.protect and not old.delete:
+            control.refuse(
+                _op(old),
+                old,
+                "it is protected and cannot be deleted\n"
+                "→ remove `protect` from it in the program, run up, then delete it",
+            )
+            return
+
+        async def delete() -> None:
+            await applier.delete(old, provider, lambda: journal.drop(old))
+
         await control.step(_op(old), old, None, delete)
     except (CallbackError, ProviderError, SandboxError) as error:
         if control.goes_on and not control.stopping:
@@ -92,5 +94,5 @@ async def _delete(
 
 def _op(old: Resource) -> Op:
     if old.external:
-        return "discard"
+        return "discard-replaced" if old.delete else "discard"
     return "delete-replaced" if old.delete else "delete"

@@ -14,7 +14,7 @@ from typing import Final
 
 from pulumi_sandbox.engine.deploy.apply import Applier
 from pulumi_sandbox.engine.deploy.builtin import Builtin
-from pulumi_sandbox.engine.deploy.callbacks import Callbacks, Hooks
+from pulumi_sandbox.engine.deploy.callbacks import DELETION, Callbacks, Hooks
 from pulumi_sandbox.engine.deploy.control import Control, Stopped
 from pulumi_sandbox.engine.deploy.delete import delete_the_rest
 from pulumi_sandbox.engine.deploy.importing import take_up
@@ -47,7 +47,7 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.files import make_folder
 from pulumi_sandbox.protocol.values import Properties
 
-_UNCHANGED: Final = frozenset({"same", "read"})
+_UNCHANGED: Final = frozenset({"same", "read", "discard"})
 _FAILED, _EXPECTED_NO_CHANGES, _CANCELLED = 1, 7, 8
 _PROGRAM_GRACE_SECONDS: Final = 5.0
 
@@ -300,6 +300,19 @@ class Deployment:
             self._control.flaw(f"Target '{urn}' could not be found in the stack.{hint}")
         return bool(missing)
 
+    def _hooks_without_program(self) -> bool:
+        """Whether a resource has hooks of its deletion, which is told: only the program answers them."""
+        hooked = False
+        for each in self._journal.old:
+            if names := [name for moment in DELETION for name in each.resource_hooks.get(moment, ())]:
+                hooked = True
+                self._control.flaw(
+                    f"it has hooks of its deletion ({', '.join(names)}), and the program is not running\n"
+                    "→ destroy with --run-program",
+                    each.urn,
+                )
+        return hooked
+
     async def _refresh(self) -> None:
         if self._missing_targets():
             raise self._control.stop()
@@ -317,7 +330,7 @@ class Deployment:
             elif self._operation == "import":
                 wanted = self._imported()
                 await control.serve(lambda: take_up(wanted, control, journal, registrar))
-            elif self._missing_targets():
+            elif self._missing_targets() or self._hooks_without_program():
                 raise control.stop()
             else:
                 await control.serve(lambda: delete_the_rest(control, journal, registrar, self._applier))

@@ -28,6 +28,7 @@ Op: TypeAlias = Literal[
     "read",
     "read-replacement",
     "discard",
+    "discard-replaced",
     "refresh",
     "import",
     "import-replacement",

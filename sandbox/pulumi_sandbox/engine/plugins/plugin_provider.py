@@ -59,6 +59,7 @@ _UNEXPECTED: Final = "Unexpected <class 'pulumi.errors.RunError'>: "
 class _Abilities:
     secrets: bool = False
     resources: bool = False
+    outputs: bool = False
     preview: bool = False
 
 
@@ -93,7 +94,9 @@ class PluginProvider:
         )
         answer = await _if_implemented(self._stub.Handshake(request))
         if answer:
-            self._abilities = _Abilities(answer.accept_secrets, answer.accept_resources, preview=True)
+            self._abilities = _Abilities(
+                answer.accept_secrets, answer.accept_resources, answer.accept_outputs, preview=True
+            )
 
     async def check_config(self, urn: str, olds: Properties | None, news: Properties) -> Checked:
         """Validate a provider's own configuration, without secrets; one that cannot takes it as it is."""
@@ -134,7 +137,10 @@ class PluginProvider:
         answer = await self._call(self._stub.Configure(request))
         if self._abilities is None:
             self._abilities = _Abilities(
-                answer.acceptSecrets, answer.acceptResources, preview=answer.supportsPreview
+                answer.acceptSecrets,
+                answer.acceptResources,
+                answer.acceptOutputs,
+                preview=answer.supportsPreview,
             )
 
     async def release(self) -> str:
@@ -226,12 +232,10 @@ class PluginProvider:
         """See `Provider`."""
         if not self._config_known:
             return Live(known.id, {}, {})
-        request = provider_pb2.ReadRequest(
-            id=known.id,
-            properties=self._encode(known.outputs),
-            inputs=self._encode(known.inputs),
-            **_named(known.urn),
-        )
+        request = provider_pb2.ReadRequest(id=known.id, **_named(known.urn))
+        if known.external or known.inputs or known.outputs:
+            request.properties.CopyFrom(self._encode(known.outputs))
+            request.inputs.CopyFrom(self._encode(known.inputs))
         answer = await self._call(self._stub.Read(request), known.inputs)
         return Live(
             answer.id,
@@ -243,12 +247,16 @@ class PluginProvider:
         """Construct a component, which the provider registers with all that it consists of."""
         if not self._config_known:
             raise ProviderError("its provider's configuration is not known before the update")
+        if not self._able.outputs:
+            request.inputs.CopyFrom(self._encode(wire.decode(request.inputs), unknowns=True))
         return await self._call(self._stub.Construct(request))
 
     async def call(self, request: provider_pb2.CallRequest) -> provider_pb2.CallResponse:
         """Answer a method of a resource; nothing is known while the provider's own configuration is not."""
         if not self._config_known:
             return provider_pb2.CallResponse()
+        if not self._able.outputs:
+            request.args.CopyFrom(self._encode(wire.decode(request.args), unknowns=True))
         return await self._call(self._stub.Call(request))
 
     async def invoke(self, token: str, args: Properties, *, preview: bool) -> Checked:

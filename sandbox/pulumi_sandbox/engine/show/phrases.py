@@ -47,6 +47,7 @@ WORDS: Final[Mapping[Op, Words]] = {
     "read": Words(">", "read", "reading", "read"),
     "read-replacement": Words("±", "replace", "reading", "replaced"),
     "discard": Words("<", "forget", "forgetting", "forgotten"),
+    "discard-replaced": Words("±", "replace", "forgetting the old one", "replaced"),
     "refresh": Words("~", "refresh", "refreshing", "refreshed"),
     "import": Words("=", "import", "importing", "imported"),
     "import-replacement": Words("±", "replace", "importing", "replaced"),
@@ -60,6 +61,7 @@ _COUNTED: Final = (
     ("import", "to import", "imported"),
     ("delete", "to delete", "deleted"),
     ("read", "to read", "read"),
+    ("discard", "to forget", "forgotten"),
     ("same", "unchanged", "unchanged"),
 )
 """Operations a person counts; a replacement is one, however many steps it takes."""

@@ -108,9 +108,13 @@ class Journal:
     def put(self, new: Resource, *, replaces: str = "") -> Resource:
         """Add a record, in place of the live old one named; an equal one costs no write.
 
-        If it was renamed, the remaining old records refer to it by its new URN from now on.
+        If it was renamed, the remaining old records refer to it by its new URN from now on, and its former
+        ones are forgotten.
         Returns the record that stands now.
         """
+        for former in new.aliases:
+            self._old = {index: _renamed(old, former, new.urn) for index, old in self._old.items()}
+        new = replace(new, aliases=()) if new.aliases else new
         gone = self._old.pop(self._live.pop(replaces, -1), None)
         self._settle(replaces)
         if gone is not None and gone == new:
@@ -118,8 +122,6 @@ class Journal:
         else:
             self._changed()
         self._new[new.urn] = new
-        for former in new.aliases:
-            self._old = {index: _renamed(old, former, new.urn) for index, old in self._old.items()}
         return new
 
     def add(self, new: Resource) -> None:
