@@ -53,6 +53,8 @@ class Run:
     target_dependents: bool = False
     exclude: list[str] | None = None
     exclude_dependents: bool = False
+    exclude_protected: bool = False
+    replace: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,10 @@ class DestroyRun(SelectiveRun):
     run_program: Annotated[
         bool,
         typer.Option("--run-program", help="Run the program, for its hooks and what it gives providers."),
+    ] = False
+    exclude_protected: Annotated[
+        bool,
+        typer.Option("--exclude-protected", help="Leave alone what is protected, and what it depends on."),
     ] = False
 
 
@@ -151,6 +157,10 @@ class JudgedRun(CheckedRun):
         typer.Option(
             "--policy-pack", metavar="FOLDER", help="Policy packs instead of the project's policies/."
         ),
+    ] = None
+
+    replace: Annotated[
+        list[str] | None, typer.Option("--replace", metavar="URN", help="Make this resource anew.")
     ] = None
 
 

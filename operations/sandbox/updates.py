@@ -193,11 +193,11 @@ def destroy(wanted: Run) -> Answer:
     count = not wanted.preview_only and len(results.declared(ready.workspace.store.load().resources, []))
     if count:
         where = f"stack {wanted.stack} on {ready.cluster.server}"
-        some = "What is meant of " if wanted.target or wanted.exclude else ""
+        some = "" if ready.options.selection.is_whole else "What is meant of "
         ask(f"{some}{how_many(count, 'resource')} of {where} will be deleted. Go on?", yes=wanted.yes)
     silent = _Silent()
     result = _deploy(engine.destroy, ready, wanted, _display(wanted, silent))
-    is_whole = not (wanted.preview_only or wanted.target or wanted.exclude)
+    is_whole = ready.options.selection.is_whole and not wanted.preview_only
     if is_whole and result.exit_code == 0:
         ready.folders.clusters(wanted.stack).unlink(missing_ok=True)
     return _summed_up(wanted, result, silent)
@@ -294,6 +294,8 @@ def _prepare(wanted: Run, refuse: Callable[[Workspace, Settings], None] | None =
             tuple(wanted.target or ()),
             tuple(wanted.exclude or ()),
             dependents=wanted.target_dependents or wanted.exclude_dependents,
+            excludes_protected=wanted.exclude_protected,
+            replaces=tuple(wanted.replace or ()),
         ),
     )
     ready = _Prepared(folders, cluster, workspace, options)

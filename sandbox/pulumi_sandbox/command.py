@@ -103,6 +103,9 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--preview-only", action="store_true", help="show it; nothing is written")
         if name == "destroy":
             command.add_argument("--run-program", action="store_true", help="for its hooks and providers")
+            command.add_argument(
+                "--exclude-protected", action="store_true", help="leave alone what is protected"
+            )
         if name in ("up", "destroy"):
             command.add_argument(
                 "--continue-on-error",
@@ -119,6 +122,9 @@ def _parser() -> argparse.ArgumentParser:
             _take_what_is_imported(command)
         if name in ("up", "preview"):
             command.add_argument("--policy-pack", type=Path, action="append", metavar="DIR", help="check it")
+            command.add_argument(
+                "--replace", action="append", default=[], metavar="URN", help="make this one anew; repeatable"
+            )
         command.set_defaults(
             run=_import if name == "import" else _deploy,
             deployment=name,
@@ -131,6 +137,8 @@ def _parser() -> argparse.ArgumentParser:
             preview_only=False,
             target=[],
             exclude=[],
+            exclude_protected=False,
+            replace=[],
             target_dependents=False,
             exclude_dependents=False,
         )
@@ -192,7 +200,7 @@ def _deploy(given: argparse.Namespace) -> int:
     writes = given.deployment != "preview" and not given.preview_only
     resources = workspace.store.load().resources
     if given.deployment == "destroy" and writes and resources:
-        some = "What is meant of the" if given.target or given.exclude else "All"
+        some = "All" if options.selection.is_whole else "What is meant of the"
         _confirm(
             f"{some} {len(resources)} resources of stack {given.stack} on {cluster.server} will be deleted. "
             "Go on?",
@@ -203,7 +211,7 @@ def _deploy(given: argparse.Namespace) -> int:
     deploy: Callable[[Workspace, Options, Sink], Result] = getattr(engine, given.deployment)
     with engine.display_for(sys.stdout, json_lines=given.json) as display:
         code = deploy(workspace, options, display).exit_code
-    is_whole = not (given.target or given.exclude)
+    is_whole = options.selection.is_whole
     if given.deployment == "destroy" and writes and is_whole and code == 0:
         folders.clusters(given.stack).unlink(missing_ok=True)
     return code
@@ -240,6 +248,8 @@ def _ready(given: argparse.Namespace) -> tuple[Folders, Workspace, Options, Stac
             tuple(given.target),
             tuple(given.exclude),
             dependents=given.target_dependents or given.exclude_dependents,
+            excludes_protected=given.exclude_protected,
+            replaces=tuple(given.replace),
         ),
     )
     if is_stale:

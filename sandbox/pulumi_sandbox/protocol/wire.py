@@ -41,6 +41,11 @@ def decode(struct: struct_pb2.Struct) -> Properties:
     return {key: _read(fields[key], key) for key in sorted(fields)}
 
 
+def decode_value(value: struct_pb2.Value) -> Value:
+    """Read one property."""
+    return _read(value, "")
+
+
 def encode(
     properties: Properties, *, secrets: bool = True, resources: bool = True, unknowns: bool = True
 ) -> struct_pb2.Struct:

@@ -127,7 +127,7 @@ class Embedded:
 
 def _options(operation: str, flags: list[str]) -> dict[str, Any]:
     """Return the engine's options for flags of the CLI; raises SandboxError for what it has none for."""
-    named: dict[str, list[str]] = {"--target": [], "--exclude": []}
+    named: dict[str, list[str]] = {"--target": [], "--exclude": [], "--replace": []}
     options: dict[str, Any] = {}
     rest = iter(flags)
     for flag in rest:
@@ -135,10 +135,15 @@ def _options(operation: str, flags: list[str]) -> dict[str, Any]:
             named[flag].append(next(rest))
         elif flag in _FLAGS and (operation, flag) != ("refresh", "--run-program"):
             options[_FLAGS[flag]] = True
-        elif flag != "--target-dependents":
+        elif flag not in ("--target-dependents", "--exclude-protected"):
             raise SandboxError(
                 code="unsupported", place=flag, cause="no such flag", mend="use the Pulumi CLI"
             )
-    dependents = "--target-dependents" in flags
-    selection = Selection(tuple(named["--target"]), tuple(named["--exclude"]), dependents=dependents)
+    selection = Selection(
+        tuple(named["--target"]),
+        tuple(named["--exclude"]),
+        dependents="--target-dependents" in flags,
+        excludes_protected="--exclude-protected" in flags,
+        replaces=tuple(named["--replace"]),
+    )
     return {**options, "selection": selection}

@@ -8,7 +8,7 @@ from pulumi_sandbox.engine.deploy.order import deletion_rings, dependents, depen
 from pulumi_sandbox.engine.deploy.refresh import without_dangling_references
 from pulumi_sandbox.engine.model.diff import Diff, PropertyDiff
 from pulumi_sandbox.engine.model.resource import Resource, with_secret_outputs
-from pulumi_sandbox.protocol.values import Properties, Secret
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret, Value
 
 CHANGED = Diff("some", changed=("size",))
 UPDATE_REPLACE = Diff("some", detailed={"size": PropertyDiff("update-replace")})
@@ -28,7 +28,6 @@ def resource(name: str, *needed: str, **fields: object) -> Resource:
         pytest.param(Diff("none", replaces=("size",)), {}, "same", id="none beats replaces"),
         pytest.param(Diff("none"), {"init_errors": ("x",)}, "update", id="init errors are awaited"),
         pytest.param(Diff("none"), {"pending_replacement": True}, "replace", id="deleted is replaced"),
-        pytest.param(Diff("none"), {"taint": True}, "replace", id="tainted is replaced"),
     ],
 )
 def test_the_verdict_follows_the_providers_answer(diff: Diff, fields: dict[str, object], verdict: str):
@@ -106,8 +105,24 @@ def test_ignored_paths_take_the_old_value_or_say_they_cannot():
 def test_a_tie_to_a_replaced_resource_forces_replacement(
     fields: dict[str, object], keys: tuple[str, ...] | None
 ):
-    forced = forced_by(resource("a", **fields), {"gone"})
+    forced = forced_by(resource("a"), resource("a", **fields), {"gone"})
     assert (forced and forced.replaces) == keys
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "replaces"),
+    [
+        pytest.param(1, 2, True, id="another one"),
+        pytest.param([1], [1], False, id="the same"),
+        pytest.param(1, Secret(1), False, id="the same, secret now"),
+        pytest.param(None, 1, False, id="there was none"),
+        pytest.param(1, None, False, id="there is none any more"),
+        pytest.param(1, [UNKNOWN], True, id="nobody knows it"),
+    ],
+)
+def test_a_trigger_that_changed_forces_replacement(old: Value, new: Value, replaces: bool):
+    before, after = (resource("a", replacement_trigger=each) for each in (old, new))
+    assert (forced_by(before, after, ()) is not None) == replaces
 
 
 def test_secret_inputs_and_additional_names_conceal_outputs_but_never_the_id():

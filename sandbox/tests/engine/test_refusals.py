@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import grpc
 import pytest
-from google.protobuf import struct_pb2
 from pulumi_sandbox.protocol.stubs import callback_pb2, engine_pb2, resource_pb2
 
 from sandbox.tests.support.engine_stack import Stack
@@ -26,15 +25,9 @@ HOOKS = resource_pb2.RegisterResourceRequest.ResourceHooksBinding
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        pytest.param(
-            {"replacement_trigger": struct_pb2.Value(string_value="x")},
-            "the option replacement_trigger",
-            id="replacement-trigger",
-        ),
         pytest.param({"state_migrations": [callback_pb2.Callback()]}, "state_migrations", id="migrations"),
         pytest.param({"hooks": HOOKS(on_error=["x"])}, "error hooks", id="error-hooks"),
         pytest.param({"pluginDownloadURL": "x"}, "plugin_download_url", id="download"),
-        pytest.param({"hideDiffs": ["x"]}, "hide_diffs", id="hide-diffs"),
         pytest.param({"envVarMappings": {"A": "B"}}, "env_var_mappings", id="environment"),
     ],
 )
@@ -131,6 +124,7 @@ def test_exactly_what_is_implemented_is_advertised(stack: Stack):
         "ALIAS_SPECS",
         "DELETED_WITH",
         "REPLACE_WITH",
+        "REPLACEMENT_TRIGGER",
         "TRANSFORMS",
         "INVOKE_TRANSFORMS",
         "RESOURCE_HOOKS",

@@ -1,6 +1,9 @@
 """The kinds of steps, when each is taken and what it leaves behind (sandbox/docs/engine-facts.md, steps)."""
 
 import pytest
+from google.protobuf import struct_pb2
+from pulumi_sandbox.engine.show import phrases
+from pulumi_sandbox.protocol import signatures
 from pulumi_sandbox.protocol.stubs import alias_pb2
 from pulumi_sandbox.protocol.values import UNKNOWN, Secret
 
@@ -437,6 +440,29 @@ def test_a_tainted_resource_is_replaced(stack: Stack):
     stack.up(one())
     stack.change("a", taint=True)
     assert "create-replacement" in stack.up(one()).ops("a")
+    assert stack.up(one()).ops("a") == ["same"]
+
+
+def test_what_nobody_knows_triggers_a_replacement_in_a_preview_and_fails_an_update(
+    stack: Stack, provider: RecordingProvider
+):
+    stack.up(one(replacement_trigger=struct_pb2.Value(string_value="one")))
+    unknown = one(replacement_trigger=struct_pb2.Value(string_value=signatures.UNKNOWN))
+    assert "replace" in stack.preview(unknown).ops("a")
+    assert stack.up(unknown).failed_with("its replacement_trigger is not known")
+    assert not provider.of("Delete")
+
+
+def test_what_the_program_hides_is_told_to_differ_and_no_more(stack: Stack):
+    def seen(stack: Stack) -> Program:
+        return lambda script: script.register("a", {"colour": len(stack.names)}, hideDiffs=["colour"])
+
+    stack.up(seen(stack))
+    (told,) = (each for each in stack.preview(seen(stack)).result.steps if each.step.name == "a")
+    assert [(each.path, each.old, each.new) for each in told.step.changes] == [
+        ("colour", "[hidden]", "[hidden]")
+    ]
+    assert any("[hidden] → [hidden]" in line for line in phrases.changes(told.step))
 
 
 def test_outputs_named_like_secret_inputs_become_secret_on_every_step(

@@ -240,7 +240,30 @@ def test_children_and_providers_count_as_dependents(stack: Stack, provider: Reco
     assert stack.destroy(selection=targets(room)).failed_with("it will be destroyed but was not specified")
 
 
-@pytest.mark.parametrize("given", [{"targets": (A,), "excludes": (B,)}, {"dependents": True}])
+def test_what_is_to_be_made_anew_has_to_be_there(stack: Stack):
+    up = stack.up(chain(0), selection=Selection(replaces=(urn_of("nobody"),)))
+    assert up.failed_with("could not be found in the stack")
+
+
+def test_what_protected_resources_depend_on_is_left_alone_with_them(stack: Stack):
+    def program(script: Script) -> None:
+        below = script.register("below")
+        script.register("kept", {"on": below.id}, depends_on={"on": [below.urn]}, protect=True)
+        script.register("goes", {"on": below.id}, depends_on={"on": [below.urn]})
+
+    stack.up(program)
+    assert stack.destroy(selection=Selection(excludes_protected=True)).code == 0
+    assert stack.names == ["test-dev", "default", "below", "kept"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"targets": (A,), "excludes": (B,)},
+        {"targets": (A,), "excludes_protected": True},
+        {"dependents": True},
+    ],
+)
 def test_what_is_meant_has_to_be_said_in_one_way(given: dict[str, Any]):
     with pytest.raises(SandboxError, match="--target"):
         Selection(**given)

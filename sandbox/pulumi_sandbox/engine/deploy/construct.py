@@ -55,6 +55,7 @@ def construct_request(
         )
         if options.HasField("custom_timeouts")
         else None,
+        replacement_trigger=options.replacement_trigger if options.HasField("replacement_trigger") else None,
         resource_hooks=_hooks(options.hooks) if options.hooks.ByteSize() else None,
     )
 

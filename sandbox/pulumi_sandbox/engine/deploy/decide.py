@@ -8,7 +8,7 @@ from pulumi_sandbox.engine.model.diff import Diff, PropertyDiff
 from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.protocol import paths
 from pulumi_sandbox.protocol.differences import differences
-from pulumi_sandbox.protocol.values import Properties
+from pulumi_sandbox.protocol.values import Properties, Value, contains_unknown, equal
 
 Verdict: TypeAlias = Literal["same", "update", "replace"]
 
@@ -68,14 +68,24 @@ def force_replacements(diff: Diff, patterns: Iterable[str]) -> Diff:
     return replace(diff, replaces=tuple(dict.fromkeys(keys)), detailed=detailed)
 
 
-def forced_by(new: Resource, replaced: Iterable[str]) -> Diff | None:
-    """Return the replacement that replaceWith or deletedWith targets demand by being replaced, if any."""
+def forced_by(old: Resource, new: Resource, replaced: Iterable[str]) -> Diff | None:
+    """Return the replacement that is demanded whatever a provider says of the inputs, if any.
+
+    By targets of replaceWith or deletedWith that are replaced, or a replacementTrigger that changed.
+    """
     gone = frozenset(replaced)
     if gone.intersection(new.replace_with):
         return Diff("some", replaces=("replaceWith",))
     if new.deleted_with in gone:
         return Diff("some", replaces=("deletedWith",))
+    if _pulled(old.replacement_trigger, new.replacement_trigger):
+        return Diff("some", replaces=("replacementTrigger",))
     return None
+
+
+def _pulled(old: Value, new: Value) -> bool:
+    """Whether a trigger changed: one that was not there before, or no longer is, demands nothing."""
+    return old is not None and new is not None and (contains_unknown(new) or not equal(old, new))
 
 
 def plan(old: Resource, diff: Diff, *, replace_on_changes: Iterable[str], delete_first: bool | None) -> Plan:
@@ -84,8 +94,6 @@ def plan(old: Resource, diff: Diff, *, replace_on_changes: Iterable[str], delete
     A resource whose initialization failed is updated even if nothing changed, so that it is awaited
     again; one whose deletion already happened is replaced.
     """
-    if old.taint:
-        diff = Diff("some", replaces=("id",), delete_before_replace=diff.delete_before_replace)
     diff = force_replacements(diff, replace_on_changes)
     if old.pending_replacement or (diff.changes == "some" and diff.demands_replacement):
         return Plan("replace", diff, diff.delete_before_replace if delete_first is None else delete_first)

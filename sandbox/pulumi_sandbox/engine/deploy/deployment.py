@@ -133,6 +133,7 @@ class Deployment:
         hooks = Hooks(callbacks, preview=control.preview, warn=control.warn)
         self._journal = Journal(snapshot, None if control.preview else workspace.store.save)
         resources = Resources(control, self._journal, self._identity)
+        targets = Targets(self._options.selection, snapshot.resources)
         builtin = Builtin(self._done, workspace.store.state_of)
         provider_resources = ProviderResources(self._plugins, builtin, control.warn)
         self._root = RootStack(self._identity.root, control, self._journal, resources)
@@ -143,9 +144,9 @@ class Deployment:
             provider_resources=provider_resources,
             applier=self._applier,
             resources=resources,
-            planner=Planner(control, self._journal, provider_resources, resources, self._packs),
+            planner=Planner(control, self._journal, provider_resources, resources, targets, self._packs),
             identity=self._identity,
-            targets=Targets(self._options.selection, snapshot.resources),
+            targets=targets,
             destroys=self._operation == "destroy",
         )
         self._log = EngineLog(control)
@@ -174,12 +175,13 @@ class Deployment:
         """Let what takes registrations begin with the state as the journal has it now."""
         control, journal = self._control, self._journal
         resources = Resources(control, journal, self._identity)
+        targets = Targets(self._options.selection, journal.old)
         self._root = RootStack(self._identity.root, control, journal, resources)
         self._registrar = replace(
             self._registrar,
             resources=resources,
-            planner=replace(self._registrar.planner, resources=resources),
-            targets=Targets(self._options.selection, journal.old),
+            planner=replace(self._registrar.planner, resources=resources, targets=targets),
+            targets=targets,
         )
         self._monitor.resources, self._monitor.root = resources, self._root
         self._monitor.registrar = self._registrar

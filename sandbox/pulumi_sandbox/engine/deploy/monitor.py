@@ -68,6 +68,7 @@ _FEATURES: Final = {
     "aliasSpecs": resource_pb2.RESOURCE_MONITOR_FEATURE_ALIAS_SPECS,
     "deletedWith": resource_pb2.RESOURCE_MONITOR_FEATURE_DELETED_WITH,
     "replaceWith": resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACE_WITH,
+    "replacementTrigger": resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACEMENT_TRIGGER,
     "transforms": resource_pb2.RESOURCE_MONITOR_FEATURE_TRANSFORMS,
     "invokeTransforms": resource_pb2.RESOURCE_MONITOR_FEATURE_INVOKE_TRANSFORMS,
     "resourceHooks": resource_pb2.RESOURCE_MONITOR_FEATURE_RESOURCE_HOOKS,

@@ -13,14 +13,16 @@ from pulumi_sandbox.engine.deploy.control import Control
 from pulumi_sandbox.engine.deploy.decide import Plan
 from pulumi_sandbox.engine.deploy.provider_resources import ProviderResources
 from pulumi_sandbox.engine.deploy.resources import Resources
+from pulumi_sandbox.engine.deploy.targets import Targets
 from pulumi_sandbox.engine.model.diff import NO_DIFFERENCE, Diff
 from pulumi_sandbox.engine.model.goal import Goal
 from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.engine.plugins.provider import CheckFailure, DiffUnavailableError, Provider, read_live
 from pulumi_sandbox.engine.policies.pack import PolicyPack
 from pulumi_sandbox.engine.state.journal import Journal
-from pulumi_sandbox.protocol.values import equal
+from pulumi_sandbox.protocol.values import contains_unknown, equal
 
+_MADE_ANEW: Final = Diff("some", replaces=("id",))
 _PENDING_CONFIG: Final = (
     "the configuration of this resource's provider is not known during preview: "
     "this preview may not show what the update will do"
@@ -49,6 +51,7 @@ class Planner:
     journal: Journal
     provider_resources: ProviderResources
     resources: Resources
+    targets: Targets
     packs: asyncio.Task[tuple[PolicyPack, ...]]
 
     async def plan(
@@ -67,13 +70,17 @@ class Planner:
         new = goal.record(urn, former if former != urn else "", old)
         self.control.learn(goal.inputs)
         recreating = former in self.resources.recreated_later
+        is_made_anew = bool(old) and (old.taint or self.targets.replaces(urn))
         known = None if recreating or (old and old.external) else old
-        new = await self._check(new, goal, provider, known)
+        new = await self._check(new, goal, provider, None if is_made_anew else known)
         new = await self._judge(new, goal)
         if old is None or known is None:
             return Planned(new, old, None, recreating)
+        if contains_unknown(new.replacement_trigger) and not self.control.preview:
+            raise self.control.fail("its replacement_trigger is not known", urn)
         uncertain = self.journal.uncertain(former)
-        diff = decide.forced_by(new, self.resources.replaced) or await self._diff(known, new, provider)
+        diff = _MADE_ANEW if is_made_anew else decide.forced_by(known, new, self.resources.replaced)
+        diff = diff or await self._diff(known, new, provider)
         was_deleted = uncertain == "deleting" and provider and not (await read_live(old, provider))[0].id
         plan = decide.plan(
             replace(old, pending_replacement=True) if was_deleted else old,
@@ -91,7 +98,7 @@ class Planner:
             if goal.import_id:
                 self._refuse_reimport(urn, plan.diff)
                 old = replace(old, pending_replacement=True) if imported else old
-            new = await self._check(new, goal, provider, None)
+            new = new if is_made_anew else await self._check(new, goal, provider, None)
         return Planned(new, old, plan)
 
     async def _check(

@@ -5,7 +5,7 @@ The rules are the genuine engine's: sandbox/docs/engine-facts.md, targets.
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pulumi_sandbox.engine.deploy import order
@@ -18,17 +18,26 @@ from pulumi_sandbox.protocol import urns
 class Selection:
     """URNs to take up or to leave alone, not both; in them `*` stands for all but colons, `**` for anything.
 
-    dependents: along with what depends on them.
+    dependents: along with what depends on them. excludes_protected: what is protected is left alone as well,
+    and what that depends on. replaces: what is to be made anew, whatever is meant else.
     Raises SandboxError `targets-contradict`.
     """
 
     targets: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
     dependents: bool = False
+    excludes_protected: bool = False
+    replaces: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything is meant, unless something is protected."""
+        return not (self.targets or self.excludes or self.excludes_protected)
 
     def __post_init__(self) -> None:
         """Refuse what says two things."""
-        if (self.targets and self.excludes) or (self.dependents and not (self.targets or self.excludes)):
+        leaves_alone = self.excludes or self.excludes_protected
+        if (self.targets and leaves_alone) or (self.dependents and not (self.targets or self.excludes)):
             raise SandboxError(
                 code="targets-contradict",
                 place="targets",
@@ -44,16 +53,25 @@ class Targets:
 
     def __init__(self, selection: Selection, base: Sequence[Resource]) -> None:
         """Take the resources that the state began with."""
+        if selection.excludes_protected:
+            protected = {each.urn for each in base if each.protect}
+            spared = sorted(order.with_all_below(protected, base))
+            selection = replace(selection, excludes=(*selection.excludes, *spared))
         self._selection = selection
         self._base = base
         named = selection.targets or selection.excludes
-        self._matches: Final[Callable[[str], object]] = re.compile("|".join(map(_pattern, named))).fullmatch
+        self._matches: Final = _matching(named)
+        self._is_replaced: Final = _matching(selection.replaces)
         self._reached: set[str] = set()
 
     @property
     def are_all(self) -> bool:
         """Whether everything is meant."""
         return not (self._selection.targets or self._selection.excludes)
+
+    def replaces(self, urn: str) -> bool:
+        """Whether a resource is to be made anew."""
+        return bool(self._selection.replaces) and self._is_replaced(urn) is not None
 
     def includes(self, resource: Resource) -> bool:
         """Whether a registration is acted on; of a stack and of providers each is."""
@@ -74,7 +92,8 @@ class Targets:
 
     def unknown(self, registered: Collection[str], *, excludes_too: bool) -> list[str]:
         """List the whole URNs among those named that neither the state nor the program has."""
-        named = self._selection.targets + (self._selection.excludes if excludes_too else ())
+        selection = self._selection
+        named = selection.targets + selection.replaces + (selection.excludes if excludes_too else ())
         there = {each.urn for each in self._base}.union(registered)
         return [urn for urn in named if "*" not in urn and urn not in there]
 
@@ -102,6 +121,10 @@ class Targets:
 
     def _is_named(self, urn: str) -> bool:
         return not self.are_all and self._matches(urn) is not None
+
+
+def _matching(named: Iterable[str]) -> Callable[[str], object]:
+    return re.compile("|".join(map(_pattern, named))).fullmatch
 
 
 def _pattern(named: str) -> str:

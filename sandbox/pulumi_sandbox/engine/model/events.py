@@ -5,15 +5,15 @@ Values are masked and texts redacted when an event is built; nothing downstream 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, TypeAlias, cast
+from typing import Final, Literal, Protocol, TypeAlias, cast
 
 from pulumi_sandbox.engine.model.diff import PropertyDiff
 from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.differences import differences
-from pulumi_sandbox.protocol.paths import Path, get, parse, render
+from pulumi_sandbox.protocol.paths import Path, covers, get, parse, render
 from pulumi_sandbox.protocol.values import MASK, Json, Properties, Value, masked
 
 Operation: TypeAlias = Literal["preview", "update", "refresh", "destroy", "import"]
@@ -36,6 +36,9 @@ Op: TypeAlias = Literal[
 ]
 Severity: TypeAlias = Literal["debug", "info", "info#err", "warning", "error"]
 Outcome: TypeAlias = Literal["succeeded", "failed", "cancelled"]
+
+HIDDEN: Final = "[hidden]"
+"""Stands for both sides of a difference that the program does not want shown (`hide_diffs`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,10 @@ class Step:
                 render(each.path): PropertyDiff(each.kind, input_diff=True)
                 for each in differences(old.inputs, new.inputs)
             }
-            changes = tuple(_change(path, diff, before, after) for path, diff in sorted(found.items()))
+            hidden = [*map(parse, resource.hide_diff)]
+            changes = tuple(
+                _change(path, diff, before, after, hidden) for path, diff in sorted(found.items())
+            )
         return cls(op, resource.urn, before, after, keys, detailed_diff, changes)
 
     @property
@@ -226,9 +232,13 @@ def _masked(properties: Properties) -> dict[str, Json]:
     return {key: masked(value) for key, value in properties.items() if key != "__provider"}
 
 
-def _change(path: str, diff: PropertyDiff, before: Resource, after: Resource) -> Change:
+def _change(
+    path: str, diff: PropertyDiff, before: Resource, after: Resource, hidden: Iterable[Path]
+) -> Change:
     """Look both sides up in what is masked already, so that no secret can surface here."""
     elements = parse(path)
+    if any(covers(each, elements) for each in hidden):
+        return Change(path, diff.kind, HIDDEN, HIDDEN)
     old = _at(before.inputs if diff.input_diff else before.outputs, elements)
     return Change(path, diff.kind, old, _at(after.inputs, elements))
 

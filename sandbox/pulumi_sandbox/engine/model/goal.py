@@ -8,9 +8,9 @@ from typing import Final
 
 from pulumi_sandbox.engine.model.resource import CustomTimeouts, Resource
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.protocol import urns, wire
 from pulumi_sandbox.protocol.stubs import alias_pb2, resource_pb2
-from pulumi_sandbox.protocol.values import Properties
+from pulumi_sandbox.protocol.values import Properties, Value
 
 INTERNAL: Final = "__internal"
 """The key among the inputs of a provider resource that only the engine sees."""
@@ -49,6 +49,8 @@ class Goal:
     replace_with: tuple[str, ...] = ()
     hooks: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     source_position: str = ""
+    replacement_trigger: Value = None
+    hide_diffs: tuple[str, ...] = ()
 
     @property
     def package(self) -> str:
@@ -88,6 +90,8 @@ class Goal:
             source_position=self.source_position,
             ignore_changes=self.ignore_changes,
             replace_on_changes=self.replace_on_changes,
+            replacement_trigger=self.replacement_trigger,
+            hide_diff=self.hide_diffs,
             resource_hooks=self.hooks,
             other={key: value for key, value in old.other.items() if key != "stackTrace"} if old else {},
         )
@@ -109,13 +113,11 @@ def refuse_unsupported(
     """
     place = f"{request.type} {request.name!r}"
     wanted = {
-        "the option replacement_trigger": options.HasField("replacement_trigger"),
         "the option state_migrations": bool(request.state_migrations),
         "the option env_var_mappings": bool(request.envVarMappings),
         "the option plugin_download_url": bool(options.plugin_download_url),
         "error hooks": bool(options.hooks.on_error),
         "snippets": bool(request.snippetId),
-        "the option hide_diffs": bool(options.hide_diff),
     }
     for feature, asked in wanted.items():
         if asked:
@@ -206,6 +208,8 @@ def goal_of(
         deleted_with=options.deleted_with,
         replace_with=tuple(options.replace_with),
         hooks=_hooks(options.hooks),
+        replacement_trigger=wire.decode_value(options.replacement_trigger),
+        hide_diffs=tuple(options.hide_diff),
     )
 
 

@@ -62,6 +62,7 @@ class Resource:
     ignore_changes: tuple[str, ...] = ()
     replace_on_changes: tuple[str, ...] = ()
     replacement_trigger: Value = None
+    hide_diff: tuple[str, ...] = ()
     resource_hooks: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     other: dict[str, Json] = field(default_factory=dict[str, Json])
 

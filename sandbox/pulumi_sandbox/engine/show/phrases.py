@@ -118,7 +118,7 @@ def _change(change: Change) -> str:
 
 def _value(value: Json) -> str:
     """Write a value in one short line; what stands for a secret or an unknown is not quoted."""
-    if isinstance(value, str) and re.fullmatch(r"\[(secret|unknown)\]", value):
+    if isinstance(value, str) and re.fullmatch(r"\[(secret|unknown|hidden)\]", value):
         return value
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
