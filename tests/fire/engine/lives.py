@@ -22,6 +22,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 from unittest.mock import patch
 
 import grpc
+from google.protobuf import struct_pb2
 from pulumi_sandbox.engine import Event, Options, Result, Selection, Snapshot, Workspace
 from pulumi_sandbox.engine.deploy import deployment
 from pulumi_sandbox.engine.deploy.deployment import Deployment
@@ -78,6 +79,7 @@ class Spec(_Brief):
     delete_first: bool | None = None
     ignores_color: bool = False
     replaces_on_color: bool = False
+    trigger: int = 0
     deleted_with: str = ""
     replace_with: str = ""
     former: str = ""
@@ -118,6 +120,7 @@ class Moment(_Brief):
     """One operation on the stack, and all that happens to it.
 
     chosen: what it is about, where that is not all. reads: an update that refreshes first.
+    replaces: what an update is to make anew. keeps_protected: a destroy leaves alone what is protected.
     vanishes, drifts: a resource that somebody deletes or changes behind the engine's back, before.
     forgets: somebody looked for what creates that were begun have made, and deleted it; they are forgotten.
     """
@@ -132,13 +135,20 @@ class Moment(_Brief):
     forgets: bool = False
     chosen: Chosen | None = None
     reads: bool = False
+    replaces: str = ""
+    keeps_protected: bool = False
 
     def options(self) -> Options:
         """Return what the engine is asked for."""
+        selection = self.chosen.selection() if self.chosen else Selection()
+        if self.replaces and self.operation in ("preview", "update"):
+            selection = replace(selection, replaces=(f"**::{self.replaces}",))
+        if self.keeps_protected and self.operation == "destroy" and not selection.targets:
+            selection = replace(selection, excludes_protected=True)
         return Options(
             continue_on_error=self.goes_on,
             clear_pending_creates=self.forgets,
-            selection=self.chosen.selection() if self.chosen else Selection(),
+            selection=selection,
             refresh=self.reads and self.operation == "update",
         )
 
@@ -345,6 +355,8 @@ class _Player:
             options["ignoreChanges"] = ["color"]
         if spec.replaces_on_color:
             options["replaceOnChanges"] = ["color"]
+        if spec.trigger:
+            options["replacement_trigger"] = struct_pb2.Value(number_value=spec.trigger)
         if spec.deleted_with:
             options["deletedWith"] = urn_of[spec.deleted_with]
         if spec.replace_with:
@@ -514,6 +526,10 @@ class Stack:
             and moment.chosen.spares(name)
         }
         assert not spared, f"{spared} are not meant by {moment.chosen}: {self.world.calls}"
+        if moment.options().selection.excludes_protected:
+            kept = {each["urn"].rsplit("::", 1)[1] for each in seen.values() if each.get("protect")}
+            gone = kept.intersection(name for method, name in self.world.calls if method == "delete")
+            assert not gone, f"{gone} are protected: {self.world.calls}"
         assert not [each for each in ended.told if "Traceback" in each or CANARY in each], ended.told
         texts = self.store.written()
         assert CANARY not in "".join(texts)
@@ -584,11 +600,7 @@ def live(life: Life, stack: Stack) -> None:
 
 
 def _recorded(stack: Stack) -> dict[str, dict[str, Any]]:
-    """Return what the state says but for the former names, which stand there until the next update."""
-    return {
-        each["urn"]: {key: value for key, value in each.items() if key != "aliases"}
-        for each in stack.store.disk().resources
-    }
+    return {each["urn"]: each for each in stack.store.disk().resources}
 
 
 def _succeeds(stack: Stack, moment: Moment) -> Ended:

@@ -46,6 +46,8 @@ MARKS: dict[str, dict[str, object]] = {
     "created first": {"delete_first": False},
     "color ignored": {"ignores_color": True},
     "color replaces": {"replaces_on_color": True},
+    "one trigger": {"trigger": 1},
+    "another trigger": {"trigger": 2},
 }
 MANY = ("uses", "fixed_uses", "depends_on")
 ONE = ("parent", "deleted_with", "replace_with", "former")
@@ -97,6 +99,8 @@ moments = st.builds(
         ),
     ),
     reads=_seldom,
+    replaces=_hardly_a_name,
+    keeps_protected=_seldom,
 )
 
 
@@ -239,6 +243,31 @@ A, B, E = Spec("a"), Spec("b"), Spec("e")
                 (replace(A, color=1, delete_first=True, replaces_on_color=True), E),
             ),
             id="what goes with what went first is replaced to stay",
+        ),
+        pytest.param(
+            Life(
+                (
+                    Moment("update", (A, replace(E, deleted_with="a"))),
+                    Moment("update", (A, replace(E, deleted_with="a")), chosen=Chosen(("a",)), replaces="a"),
+                ),
+                (A, replace(E, deleted_with="a")),
+            ),
+            id="a host is made anew, and what goes with it is not meant",
+        ),
+        pytest.param(
+            Life(
+                (
+                    Moment("update", (A, replace(E, deleted_with="a"))),
+                    Moment(
+                        "update",
+                        (replace(A, fixed=1), replace(E, deleted_with="a")),
+                        {("create", "e"): "refused"},
+                        goes_on=True,
+                    ),
+                ),
+                (replace(A, fixed=1), replace(E, deleted_with="a")),
+            ),
+            id="a host is replaced, and what goes with it could not be",
         ),
     ],
 )
