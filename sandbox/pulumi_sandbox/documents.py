@@ -167,7 +167,7 @@ def _text(content: bytes | str, file: str) -> str:
         try:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            before = content[: error.start].decode()
+            before = error.object[: error.start].decode()
             raise Unreadable(
                 _mark_behind(before, file), "it is no text in UTF-8 from here on", "save the file in UTF-8"
             ) from None

@@ -86,6 +86,8 @@ def test_a_document_is_read_as_the_genuine_cli_reads_it(text: str | bytes, value
         ("a: \x07", "1:4", "the character U+0007"),
         ("a: hunter2\nä: 1".encode("latin1"), "2:1", "it is no text in UTF-8"),
         ("a: 1".encode("utf-16"), "1:1", "it is no text in UTF-8"),
+        (b"\xef\xbb\xbfa\xff", "1:2", "it is no text in UTF-8"),
+        (b"\xef\xbb\xbfa: 1\nb: \xff", "2:4", "it is no text in UTF-8"),
         ("[" * 3000, f"1:{DEEPEST + 1}", "it is nested more than"),
         (
             "".join(f"{' ' * level}a:\n" for level in range(1500)),
