@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from components.account_pool.settings import AccountPool
 from components.errors import Problem
 from components.naming import config_path
 from components.projection.settings import CredentialSource
@@ -22,9 +21,9 @@ def review_cluster(cluster: Cluster, *, writes: bool) -> Problems:
         )
 
 
-def review_namespaces(tenants: Mapping[str, Tenant], pool: AccountPool | None) -> Problems:
-    """Keep every tenant in a namespace of its own, apart from the pool's."""
-    owners: dict[str, str] = {} if pool is None else {pool.namespace: "the account pool"}
+def review_namespaces(tenants: Mapping[str, Tenant], taken: Mapping[str, str]) -> Problems:
+    """Keep every tenant in a namespace of its own, which the stack declares. taken: namespace → whose."""
+    owners = {**taken}
     for name, tenant in tenants.items():
         owner = owners.setdefault(tenant.namespace, f"tenant {name}")
         if owner != f"tenant {name}":

@@ -211,7 +211,7 @@ class Settings(Noun):
         pool, existing = self.account_pool, rows.existing
         writes = any((self.tenants, pool, self.sections))
         yield from review_cluster(self.cluster, writes=writes and around.whole("cluster"))
-        yield from review_namespaces(self.tenants, pool)
+        yield from review_namespaces(self.tenants, self._taken_namespaces())
         if pool is not None:
             problems = rows.problems
             if pool.members_from is not None and not around.whole("accountPool.partitionKeys"):
@@ -231,6 +231,15 @@ class Settings(Noun):
             section.sources() for section in (*self.sections, *filter(None, [pool]))
         )
         yield from review_written(self._written(), sources)
+
+    def _taken_namespaces(self) -> Mapping[str, str]:
+        """Return the namespaces that no tenant can have, and whose they are."""
+        taken = dict.fromkeys(self.cluster.existing_namespaces, "others, by cluster.existingNamespaces")
+        if self.aso_credentials is not None:
+            taken[self.aso_credentials.operator.namespace] = "Azure Service Operator"
+        if self.account_pool is not None:
+            taken[self.account_pool.namespace] = "the account pool"
+        return taken
 
     def _written(self) -> Iterator[Written]:
         if self.account_pool is not None:

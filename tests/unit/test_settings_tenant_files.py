@@ -520,6 +520,24 @@ def test_a_namespace_of_the_cluster_itself_is_no_tenants(tmp_path: Path, namespa
     assert f"namespace {namespace} is not tenant acme's, and its file names only what is" in causes
 
 
+@pytest.mark.parametrize(
+    ("section", "given", "namespace", "whose"),
+    [
+        ("cluster", {"context": "c", "existingNamespaces": ["vault"]}, "vault", "others, by cluster."),
+        ("asoCredentials", {"operator": {}}, "azureserviceoperator-system", "Azure Service Operator"),
+        ("asoCredentials", {"operator": {"namespace": "aso"}}, "aso", "Azure Service Operator"),
+    ],
+    ids=["it is there already", "its usual one", "its own"],
+)
+def test_a_namespace_that_somebody_else_has_is_no_tenants(
+    tmp_path: Path, section: str, given: dict[str, Any], namespace: str, whose: str
+) -> None:
+    values = written(tmp_path, acme={"namespace": namespace}) | {f"credfleet:{section}": json.dumps(given)}
+    found = [each for each in told(tmp_path, values) if each.place == "credfleet:tenants.acme.namespace"]
+    assert [whose in each.cause for each in found] == [True]
+    assert found[0].at == (str(tmp_path / "tenants/acme.yaml"), 1, 1)
+
+
 def test_a_manifest_of_a_tenant_is_of_its_namespace(tmp_path: Path) -> None:
     (tmp_path / "tenants/acme").mkdir(parents=True)
     (tmp_path / "tenants/acme/data.yaml").write_text(MANIFEST % "tenant-globex")
