@@ -10,6 +10,7 @@ import base64
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,8 +49,20 @@ class Addition:
 
 
 def tenant(name: str, namespace: str | None, accounts: Sequence[str]) -> Addition:
-    """Return a tenant. accounts: `SLOT=TYPE`, or a type, whose slot is called main."""
-    slots = {slot or "main": {"type": kind} for slot, _, kind in (each.rpartition("=") for each in accounts)}
+    """Return a tenant. accounts: `SLOT=TYPE`, or a type, whose slot is called main.
+
+    Raises CredfleetError `slot-twice`.
+    """
+    asked = [(slot or "main", kind) for slot, _, kind in (each.rpartition("=") for each in accounts)]
+    slots = {slot: {"type": kind} for slot, kind in asked}
+    if len(slots) < len(asked):
+        twice = next(slot for slot, count in Counter(slot for slot, _ in asked).items() if count > 1)
+        raise CredfleetError(
+            code="slot-twice",
+            place="--account",
+            cause=f"slot {twice} is asked for more than once, and has one account",
+            mend=f"call each by a name of its own: --account {twice}=TYPE --account other=TYPE",
+        )
     claims = {"accounts": slots} if slots else {}
     return Addition({("tenants", name): {"namespace": namespace or f"tenant-{name}", **claims}})
 

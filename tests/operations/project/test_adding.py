@@ -186,6 +186,11 @@ def test_bytes_are_kept_as_they_are(stack_file: Path) -> None:
         (("tenant", "acme"), None, "Pulumi.dev.yaml:5:5 credfleet:tenants.acme: it is in the stack's file"),
         (("tenant", "globex", "--namespace", "kube-system"), None, "credfleet:tenants.globex.namespace"),
         (("tenant", "globex", "--account", "aws"), None, "no member (aws) is there for it"),
+        (
+            ("tenant", "globex", "--account", "aws", "--account", "gcp"),
+            None,
+            "slot main is asked for more than once",
+        ),
         (("account", "a-1", "--type", "aws", "--id", "1"), "[1]", "credential a-1 is no JSON object"),
         (("account", "a-1", "--type", "aws", "--id", "1"), "\n", "standard input: it holds no value of a-1"),
         (
