@@ -489,3 +489,23 @@ def test_an_error_of_a_resource_tells_which_it_is(stack: Stack, way: str, progra
         event for event in outcome.events if isinstance(event, Diagnostic) and event.severity == "error"
     ]
     assert [urns.parse(each.urn).name for each in errors] == ["a"]
+
+
+def test_what_a_replaced_provider_still_has_is_deleted_by_it_in_a_later_run(
+    stack: Stack, provider: RecordingProvider
+):
+    def program(script: Script) -> None:
+        own = script.register("own", {"fixed": zone}, type_="pulumi:providers:fake")
+        script.register("a", provider=own.reference)
+
+    zone = "x"
+    stack.up(program)
+    zone = "y"
+    provider.on["Delete", "a"] = raising(ValueError("in use"))
+    assert stack.up(program).failed_with("in use")
+    assert [each.delete for each in stack.snapshot.resources if each.urn == urn_of("a")] == [False, True]
+    provider.on.clear()
+    again = stack.up(program)
+    assert (again.code, again.errors) == (0, [])
+    assert stack.names == ["test-dev", "own", "a"]
+    assert provider.names() == ["a"]

@@ -32,7 +32,7 @@ from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 from pulumi_sandbox.engine.project.project_file import Project
 from pulumi_sandbox.engine.project.stack_file import StackFile
 from pulumi_sandbox.engine.state.store import Store
-from pulumi_sandbox.protocol import urns, wire
+from pulumi_sandbox.protocol import signatures, urns, wire
 from pulumi_sandbox.protocol.stubs import alias_pb2, resource_pb2
 from pulumi_sandbox.protocol.values import Properties, Secret
 
@@ -62,7 +62,10 @@ class _Brief:
 
 @dataclass(frozen=True, repr=False)
 class Spec(_Brief):
-    """One resource of a program. What it names that the program does not have before it is left out."""
+    """One resource of a program. What it names that the program does not have before it is left out.
+
+    served: by a provider of the program's own; another number replaces it, and a program's first one counts.
+    """
 
     name: str
     color: int = 0
@@ -80,6 +83,7 @@ class Spec(_Brief):
     ignores_color: bool = False
     replaces_on_color: bool = False
     trigger: int = 0
+    served: int = 0
     deleted_with: str = ""
     replace_with: str = ""
     former: str = ""
@@ -291,6 +295,7 @@ class _Player:
     monitor: Any = None
     _script: Script = field(default_factory=lambda: Script({}, cast("Any", None), cast("Any", None)))
     _done: dict[str, asyncio.Future[Any]] = field(default_factory=dict[str, "asyncio.Future[Any]"])
+    _own: str = ""
     _playing: asyncio.Task[int] | None = None
 
     def follow(self, *_sinks: object) -> None: ...
@@ -308,6 +313,10 @@ class _Player:
         try:
             request = self._script.request(root, type_=urns.ROOT_STACK_TYPE, custom=False, parent="")
             self._script.stack = (await self._register(request)).urn
+            if served := next(filter(None, (each.served for each in self.program)), 0):
+                request = self._script.request("own", {"fixed": served}, type_="pulumi:providers:fake")
+                own = await self._register(request)
+                self._own = f"{own.urn}::{own.id or signatures.UNKNOWN}"
             loop = asyncio.get_running_loop()
             self._done = {each.name: loop.create_future() for each in self.program}
             ends = await asyncio.gather(*map(self._bring, self.program), return_exceptions=True)
@@ -355,6 +364,8 @@ class _Player:
             options["ignoreChanges"] = ["color"]
         if spec.replaces_on_color:
             options["replaceOnChanges"] = ["color"]
+        if spec.served and not spec.is_component:
+            options["provider"] = self._own
         if spec.trigger:
             options["replacement_trigger"] = struct_pb2.Value(number_value=spec.trigger)
         if spec.deleted_with:

@@ -48,6 +48,8 @@ MARKS: dict[str, dict[str, object]] = {
     "color replaces": {"replaces_on_color": True},
     "one trigger": {"trigger": 1},
     "another trigger": {"trigger": 2},
+    "served by one": {"served": 1},
+    "served by another": {"served": 2},
 }
 MANY = ("uses", "fixed_uses", "depends_on")
 ONE = ("parent", "deleted_with", "replace_with", "former")
@@ -99,7 +101,7 @@ moments = st.builds(
         ),
     ),
     reads=_seldom,
-    replaces=_hardly_a_name,
+    replaces=st.one_of(_hardly_a_name, st.sampled_from(("", "", "", "", "default", "own"))),
     keeps_protected=_seldom,
 )
 
@@ -268,6 +270,31 @@ A, B, E = Spec("a"), Spec("b"), Spec("e")
                 (replace(A, fixed=1), replace(E, deleted_with="a")),
             ),
             id="a host is replaced, and what goes with it could not be",
+        ),
+        pytest.param(
+            Life(
+                (
+                    Moment("update", (replace(A, served=1), B)),
+                    Moment("update", (replace(A, served=2), B), {("delete", "a"): "refused"}),
+                ),
+                (replace(A, served=2), B),
+            ),
+            id="a provider is replaced, and what it has is not deleted",
+        ),
+        pytest.param(
+            Life(
+                (
+                    Moment("update", (A, B, replace(E, uses=("a", "b")))),
+                    Moment(
+                        "update",
+                        (A, B, replace(E, uses=("a", "b"))),
+                        chosen=Chosen(("a",), dependents=True),
+                        replaces="default",
+                    ),
+                ),
+                (A, B, replace(E, uses=("a", "b"))),
+            ),
+            id="a provider is replaced, and what it has is not meant, but depended on",
         ),
     ],
 )

@@ -96,9 +96,10 @@ class World:
         return Checked(news)
 
     async def diff_config(self, urn: str, old: Resource, news: Properties) -> Diff:
-        """Leave it to the engine."""
-        del urn, old, news
-        return Diff("unknown")
+        """Compare what cannot change: another one is another provider."""
+        del urn
+        is_same = old.inputs.get("fixed") == news.get("fixed")
+        return Diff("none") if is_same else Diff("some", ("fixed",), ("fixed",))
 
     async def configure(self, urn: str, id: str, inputs: Properties) -> None:
         """Take any configuration."""

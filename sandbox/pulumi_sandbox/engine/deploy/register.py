@@ -100,12 +100,15 @@ class Registrar:
     async def provider(self, reference: str) -> Provider:
         """Return the provider behind a reference; one not registered in this run is as the state has it.
 
+        Also the old half of one that was replaced, which is there as long as anything of it.
         Raises ProviderError when nobody knows it.
         """
         if not self.provider_resources.knows(reference):
-            record = self.resources.before(urns.of_provider(reference))
-            if record is not None and reference == f"{record.urn}::{record.id}":
-                await self.provider_resources.keep(record)
+            former = self.resources.before(urns.of_provider(reference))
+            halves = (each for each in self.journal.old if each.delete and each.is_provider)
+            for record in filter(None, (former, *halves)):
+                if reference == f"{record.urn}::{record.id}":
+                    await self.provider_resources.keep(record)
         return self.provider_resources.get(reference)
 
     async def provider_of(self, old: Resource) -> Provider | None:
@@ -216,11 +219,13 @@ class Registrar:
             self.resources.not_made.add(new.urn)
             self.control.tell("same", new, new)
             return new
-        if old.provider_urn and old.provider_urn not in self.resources.done and not self.destroys:
-            raise self.control.fail(
-                f"its provider {old.provider_urn} is not registered: with targets, change no providers",
-                new.urn,
-            )
+        if old.provider_urn and not self.destroys:
+            present = self.resources.done.get(old.provider_urn)
+            if present is None or old.provider != f"{present.urn}::{present.id}":
+                became = "replaced" if present else "not registered"
+                raise self.control.fail(
+                    f"its provider {old.provider_urn} is {became}: with targets, change no providers", new.urn
+                )
         self.resources.left_alone.add(old.urn)
         self.resources.planned.add(old.urn)
         self.resources.goals[old.urn] = self.resources.goals[new.urn]
