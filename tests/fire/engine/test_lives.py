@@ -274,6 +274,26 @@ A, B, E = Spec("a"), Spec("b"), Spec("e")
         pytest.param(
             Life(
                 (
+                    Moment("update", (A,)),
+                    Moment("update", (A, replace(E, deleted_with="a")), kill=Kill(5, False), replaces="a"),
+                ),
+                (A,),
+            ),
+            id="what goes with a replacement goes on its own while the old half is left",
+        ),
+        pytest.param(
+            Life(
+                (
+                    Moment("update", (A, replace(E, deleted_with="a"))),
+                    Moment("update", (replace(A, fixed=1), E), {("delete", "a"): "refused"}),
+                ),
+                (replace(A, fixed=1), replace(E, deleted_with="a")),
+            ),
+            id="what is to go with a replacement again while the old half is left",
+        ),
+        pytest.param(
+            Life(
+                (
                     Moment("update", (replace(A, served=1), B)),
                     Moment("update", (replace(A, served=2), B), {("delete", "a"): "refused"}),
                 ),

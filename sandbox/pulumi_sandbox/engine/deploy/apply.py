@@ -27,8 +27,8 @@ class Applier:
         self._control = control
         self._journal = journal
         self._hooks = hooks
-        self._unmade: set[str] = set()
-        self._going: defaultdict[str, list[Callable[[], None]]] = defaultdict(list)
+        self._unmade: dict[tuple[str, str], Resource] = {}
+        self._going: defaultdict[tuple[str, str], list[Callable[[], None]]] = defaultdict(list)
         self._incomplete: dict[str, tuple[str, Resource | None]] = {}
 
     async def create(
@@ -116,12 +116,12 @@ class Applier:
         where they refer to what goes before it.
         """
         await self._hooks.run("BeforeDelete", old, None)
-        vanishes = old.deleted_with in self._unmade
+        host = self._unmade_host(old)
         is_left = self._control.preview or old.external or old.retain_on_delete
-        if provider is None or is_left or (vanishes and not self._can_stand_until_its_host_is_gone(old)):
+        if provider is None or is_left or (host and not self._can_stand_until_its_host_is_gone(old)):
             done()
-        elif vanishes:
-            self._going[old.deleted_with].append(partial(self.gone, old.urn, done))
+        elif host:
+            self._going[_key(host)].append(partial(self.gone, old, done))
         else:
             await self._journal.begin("deleting", old)
             try:
@@ -130,7 +130,7 @@ class Applier:
                 await self._ended(old, error)
                 raise
             self._journal.end(old)
-            self.gone(old.urn, done)
+            self.gone(old, done)
         await self._journal.settled()
         await self._after("AfterDelete", old, None)
 
@@ -141,14 +141,26 @@ class Applier:
 
     def announce(self, condemned: Collection[Resource]) -> None:
         """Take notice of what is about to be deleted: whatever goes with one of them is left to that one."""
-        stays = (each.urn for each in condemned if _stays(each))
-        self._unmade |= {each.urn for each in condemned} - {*stays}
+        self._unmade |= {_key(each): each for each in condemned if not _stays(each)}
 
-    def gone(self, urn: str, done: Callable[[], None]) -> None:
+    def gone(self, old: Resource, done: Callable[[], None]) -> None:
         """Record that a resource is gone, and before that what went with it."""
-        for each in self._going.pop(urn, ()):
+        for each in self._going.pop(_key(old), ()):
             each()
         done()
+
+    def _unmade_host(self, guest: Resource) -> Resource | None:
+        """Return what a resource goes with, if that is unmade in this run.
+
+        A name may be that of a replacement and of its old half: the guest goes with the last that was there
+        when it was made.
+        """
+        if not guest.deleted_with:
+            return None
+        known = (*self._unmade.values(), *self._journal.old, *self._journal.new)
+        hosts = sorted((each for each in known if each.urn == guest.deleted_with), key=lambda it: it.created)
+        there = [each for each in hosts if each.created <= guest.created] or hosts[:1]
+        return self._unmade.get(_key(there[-1])) if there else None
 
     def _can_stand_until_its_host_is_gone(self, guest: Resource) -> bool:
         needed = order.with_all_below((guest.deleted_with,), self._journal.old)
@@ -192,6 +204,10 @@ async def as_it_exists(new: Resource, provider: Provider, control: Control) -> R
             modified=time,
         )
     )
+
+
+def _key(resource: Resource) -> tuple[str, str]:
+    return resource.urn, resource.id
 
 
 def _stays(resource: Resource) -> bool:

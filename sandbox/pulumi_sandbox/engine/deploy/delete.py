@@ -64,7 +64,7 @@ async def _delete(
     old: Resource, control: Control, journal: Journal, registrar: Registrar, applier: Applier
 ) -> None:
     if old.pending_replacement:
-        applier.gone(old.urn, lambda: journal.drop(old))
+        applier.gone(old, lambda: journal.drop(old))
         control.tell("remove-pending-replace", old, None)
         return
 

@@ -79,7 +79,7 @@ class Planner:
         if contains_unknown(new.replacement_trigger) and not self.control.preview:
             raise self.control.fail("its replacement_trigger is not known", urn)
         uncertain = self.journal.uncertain(former)
-        replaced = self.resources.replaced | self._hosts_about_to_go(known)
+        replaced = self.resources.replaced | self._hosts_about_to_go(known, new.deleted_with)
         diff = _MADE_ANEW if is_made_anew else decide.forced_by(known, new, replaced)
         diff = diff or await self._diff(known, new, provider)
         was_deleted = uncertain == "deleting" and provider and not (await read_live(old, provider))[0].id
@@ -102,14 +102,14 @@ class Planner:
             new = new if is_made_anew else await self._check(new, goal, provider, None)
         return Planned(new, old, plan)
 
-    def _hosts_about_to_go(self, guest: Resource) -> set[str]:
+    def _hosts_about_to_go(self, guest: Resource, deleted_with: str) -> set[str]:
         """Return what a resource is deleted with, if an earlier run replaced that and its old half is left.
 
         The resource came before the replacement: it goes with the old half, at the end of this run.
         """
-        host = self.resources.before(guest.deleted_with)
+        host = self.resources.before(deleted_with)
         is_left = host and any(each.delete and each.urn == host.urn for each in self.journal.old)
-        return {guest.deleted_with} if host and is_left and guest.created < host.created else set()
+        return {deleted_with} if host and is_left and guest.created < host.created else set()
 
     async def _check(
         self, new: Resource, goal: Goal, provider: Provider | None, old: Resource | None
