@@ -133,7 +133,7 @@ class MemoryServer:
         else:
             selected = tuple(
                 _shown(kind, body)
-                for (other, _), body in sorted(self._objects.items())
+                for (other, _), body in sorted(tuple(self._objects.items()))
                 if other is kind and matches(selector, body["metadata"].get("labels") or {})
             )
         if len(selected) <= limit:
@@ -229,21 +229,21 @@ class MemoryServer:
     @property
     def members(self) -> Iterator[Member]:
         """All members."""
-        return (Member.parse(body) for (kind, _), body in self._objects.items() if kind is Kind.MEMBER)
+        return (Member.parse(body) for (kind, _), body in tuple(self._objects.items()) if kind is Kind.MEMBER)
 
     @property
     def records(self) -> Iterator[Record]:
         """All records."""
         return (
             Record.parse(body)
-            for (kind, _), body in self._objects.items()
+            for (kind, _), body in tuple(self._objects.items())
             if kind is Kind.RECORD and POOL_RECORD in body["metadata"].get("labels", {})
         )
 
     @property
     def events(self) -> list[JsonObject]:
         """All Events, oldest first."""
-        return [body for (kind, _), body in self._objects.items() if kind is Kind.EVENT]
+        return [body for (kind, _), body in tuple(self._objects.items()) if kind is Kind.EVENT]
 
     def record(self, name: str) -> Record | None:
         """Look at a record, outside the protocol."""
@@ -253,10 +253,10 @@ class MemoryServer:
     @property
     def versions(self) -> frozenset[str]:
         """The resourceVersions a CAS would succeed with."""
-        return frozenset(body["metadata"]["resourceVersion"] for body in self._objects.values())
+        return frozenset(body["metadata"]["resourceVersion"] for body in tuple(self._objects.values()))
 
     def __repr__(self) -> str:
-        return "\n".join(text for _, text in sorted(self._texts.items()))
+        return "\n".join(text for _, text in sorted(tuple(self._texts.items())))
 
     def _store(self, kind: Kind, name: str, body: JsonObject, uid: str) -> Found:
         metadata = {**body["metadata"], "uid": uid, "resourceVersion": self._next("rv")}
