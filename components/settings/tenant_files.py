@@ -90,10 +90,14 @@ class Layer:
 
 @dataclass(frozen=True)
 class TenantFile:
-    """The file of one tenant. folder: where its own files are. layers: itself, and what is below it."""
+    """The file of one tenant.
+
+    folder: where its own files are, from root on, the project's. layers: itself, and what is below it.
+    """
 
     name: str
     folder: str
+    root: Path
     layers: Sequence[Layer]
 
     @cached_property
@@ -241,7 +245,7 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
         own = Layer(document)
         problems += _slips(name, own, classes)
         below = (own, classes.get(str(own.data.get(CLASS))), of_all)
-        found.append(TenantFile(name, f"{given}/{name}", [each for each in below if each]))
+        found.append(TenantFile(name, f"{given}/{name}", root, [each for each in below if each]))
     return TenantFiles(tuple(found), tuple(problems), tuple(others))
 
 
@@ -377,8 +381,11 @@ class _Text:
         return owner_of(self.value, self.tenants) == self.file.name
 
     def is_file(self) -> bool:
-        path = PurePosixPath(self.value)
-        return path.is_relative_to(self.file.folder) and ".." not in path.parts
+        path, root = PurePosixPath(self.value), self.file.root
+        if "\0" in self.value or ".." in path.parts or not path.is_relative_to(self.file.folder):
+            return False
+        folder = os.path.realpath((root / self.file.folder).parent)
+        return Path(os.path.realpath(root / path)).is_relative_to(Path(folder, self.file.name))
 
     def is_identity(self) -> bool:
         return self.value in self._declared("identities")

@@ -421,6 +421,28 @@ def test_what_is_not_the_tenants_own_is_refused_where_it_stands(
     assert problem.at[:2] == (str(tmp_path / "tenants/acme.yaml"), line)
 
 
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        ("tenants/acme", "../stacks"),
+        ("tenants/acme/ca.pem", "../../stacks/ca.pem"),
+    ],
+    ids=["the folder", "the file"],
+)
+def test_a_file_that_is_a_link_to_anothers_is_no_tenants_own(tmp_path: Path, link: str, target: str) -> None:
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "ca.pem").write_text("-----BEGIN PRIVATE KEY-----\n")
+    (tmp_path / link).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / link).symlink_to(target)
+    spec = {"caBundle": {"file": "tenants/acme/ca.pem"}}
+    acme = {
+        "namespace": "tenant-acme",
+        "secretStores": {"providers": {"x": {"kind": "GitLab", "spec": spec}}},
+    }
+    causes = [each.cause for each in told(tmp_path, written(tmp_path, acme=acme))]
+    assert "file tenants/acme/ca.pem is not tenant acme's, and its file names only what is" in causes
+
+
 def test_a_mistake_in_a_tenants_file_is_told_at_its_line_there(tmp_path: Path) -> None:
     accounts = {"namespace": "tenant-acme", "accounts": {"aws": {"type": "aws", "partitions": {}}}}
     (problem,) = told(tmp_path, written(tmp_path, acme=accounts))
