@@ -346,13 +346,12 @@ class _Common:
 
     def of(self, space: Workspace, resource: Resource) -> Resource:
         """Return a resource of a stack, if it is such a one, as the stack will declare it."""
-        had = next((each for each in self.states[space.stack].resources if each.urn == resource.urn), None)
-        outputs = resource.outputs if had else {}
         stack = space.stack
         match resource.type:
             case urns.ROOT_STACK_TYPE:
-                return replace(resource, outputs=outputs)
+                return replace(resource, outputs=resource.outputs if self._had(stack, resource) else {})
             case type_ if type_ == FLEET:
+                had = self._had(stack, resource)
                 files = [file for file in self.found.files.files if self.found.homes[file.name] == stack]
                 others = _listed(had and had.inputs.get("tenantNames"))
                 names = {
@@ -362,11 +361,11 @@ class _Common:
                 given: Properties = {"tenantNames": sorted(names)}
                 if files:
                     given[DIGEST] = TenantFiles(files).digest(())
-                return replace(resource, inputs=given, outputs=outputs)
+                return replace(resource, inputs=given, outputs=had.outputs if had else {})
             case type_ if type_ == _STORES:
-                return replace(
-                    resource, inputs={**resource.inputs, "stores": self._stores(stack)}, outputs=outputs
-                )
+                outputs = resource.outputs if self._had(stack, resource) else {}
+                given = {**resource.inputs, "stores": self._stores(stack)}
+                return replace(resource, inputs=given, outputs=outputs)
             case type_ if type_ == _ROSTER:
                 return _with(resource, {"claims": self._claims(stack)}, ())
             case type_ if type_ == _DYNAMIC:
@@ -380,6 +379,10 @@ class _Common:
                 )
             case _:
                 return resource
+
+    def _had(self, stack: str, resource: Resource) -> Resource | None:
+        had = self.states[stack].resources
+        return next((each for each in had if each.urn == resource.urn), None)
 
     def _all(self, type_: str) -> Iterator[tuple[str, Properties]]:
         for stack, state in self.states.items():
