@@ -379,6 +379,23 @@ def test_what_goes_with_a_resource_is_not_forgotten_when_that_one_stays(
     assert is_retained or {"guest", "host"} <= {*stack.names}
 
 
+def test_what_goes_with_what_goes_with_another_providers_resource_goes_from_the_state_before_it(
+    stack: Stack, provider: RecordingProvider
+):
+    def program(script: Script) -> None:
+        own = script.register("own", {}, type_="pulumi:providers:fake")
+        host = script.register("host", provider=own.reference)
+        guest = script.register("guest", deletedWith=host.urn)
+        script.register("guests-guest", deletedWith=guest.urn)
+
+    stack.up(program)
+    states: list[list[str]] = []
+    provider.on["Delete", "host"] = lambda: states.append(stack.names)
+    destroy = stack.destroy()
+    assert (destroy.code, destroy.errors, stack.names) == (0, [], [])
+    assert "guests-guest" not in states[0]
+
+
 def test_of_the_operations_left_pending_only_creates_are_kept(stack: Stack):
     stack.up(lambda program: program.register("a"))
     left = tuple(

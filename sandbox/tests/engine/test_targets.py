@@ -104,6 +104,24 @@ def test_what_needs_something_that_is_not_made_fails(
     assert "b" not in provider.names()
 
 
+def test_what_is_looked_up_stands_behind_what_it_depends_on_or_fails_where_that_is_not_made(
+    stack: Stack, provider: RecordingProvider
+):
+    def program(script: Script) -> None:
+        script.register("d", {"v": version})
+        a = script.register("a", {"v": version})
+        b = script.register("b", {"v": version})
+        script.read("lookup", b.id, {"v": version}, dependencies=[a.urn])
+
+    version = 0
+    refused = stack.up(program, selection=targets(B))
+    assert refused.failed_with(f"it depends on {A}, which was not")
+    assert stack.up(program).code == 0
+    version = 1
+    assert stack.up(program, selection=targets(B)).code == 0
+    assert versions(stack) == {"a": 0, "b": 1, "d": 0, "lookup": 1}
+
+
 def test_the_program_learns_that_something_is_not_made(stack: Stack):
     unknown: list[bool] = []
 

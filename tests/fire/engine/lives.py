@@ -38,7 +38,7 @@ from pulumi_sandbox.protocol.values import Properties, Secret
 
 from sandbox.tests.support.scripted_program import Script
 from tests.fire.engine.state_reader import State, read
-from tests.fire.engine.world import Fault, World
+from tests.fire.engine.world import READ, Fault, World
 
 _T = TypeVar("_T")
 
@@ -65,6 +65,7 @@ class Spec(_Brief):
     """One resource of a program. What it names that the program does not have before it is left out.
 
     served: by a provider of the program's own; another number replaces it, and a program's first one counts.
+    is_read: it is looked up, and somebody else's.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Spec(_Brief):
     depends_on: tuple[str, ...] = ()
     parent: str = ""
     is_component: bool = False
+    is_read: bool = False
     is_protected: bool = False
     is_retained: bool = False
     is_exclusive: bool = False
@@ -333,7 +335,11 @@ class _Player:
 
     async def _bring(self, spec: Spec) -> None:
         try:
-            answer = await self._register(await self._request(spec))
+            request = await self._request(spec)
+            if spec.is_read:
+                answer = await self.monitor.ReadResource(_reading(request), _Context())
+            else:
+                answer = await self._register(request)
             if spec.is_component:
                 outputs = resource_pb2.RegisterResourceOutputsRequest(urn=answer.urn, outputs=wire.encode({}))
                 await self.monitor.RegisterResourceOutputs(outputs, _Context())
@@ -355,7 +361,7 @@ class _Player:
             if spec.is_exclusive:
                 inputs["exclusive"] = True
             for key, name in _uses(spec):
-                inputs[key] = wire.decode(found[name].object).get("made", "nothing")
+                inputs[key] = _outputs(found[name]).get("made", "nothing")
                 depends_on[key] = [urn_of[name]]
         options: dict[str, Any] = {"protect": spec.is_protected, "retainOnDelete": spec.is_retained}
         if spec.delete_first is not None:
@@ -386,6 +392,24 @@ class _Player:
         )
 
 
+def _reading(request: resource_pb2.RegisterResourceRequest) -> resource_pb2.ReadResourceRequest:
+    return resource_pb2.ReadResourceRequest(
+        id=f"{READ}{request.name}",
+        type=request.type,
+        name=request.name,
+        parent=request.parent,
+        provider=request.provider,
+        dependencies=request.dependencies,
+        acceptSecrets=True,
+        acceptResources=True,
+    )
+
+
+def _outputs(answer: Any) -> Properties:
+    is_read = isinstance(answer, resource_pb2.ReadResourceResponse)
+    return wire.decode(answer.properties if is_read else answer.object)
+
+
 def _uses(spec: Spec) -> Iterator[tuple[str, str]]:
     yield from ((f"of_{name}", name) for name in spec.uses)
     yield from ((f"fixed_of_{name}", name) for name in spec.fixed_uses)
@@ -408,8 +432,10 @@ def sound(program: Program, *, is_free: bool = False) -> Program:
         things = tuple(name for name, spec in before.items() if not spec.is_component)
 
         has_parent = each.parent in before and before[each.parent].is_component
-        is_thing = not each.is_component
-        host = each.deleted_with if is_thing and each.deleted_with in things else ""
+        is_read = each.is_read and not each.is_component
+        is_thing = not (each.is_component or is_read)
+        hosts = [name for name in things if not before[name].is_read]
+        host = each.deleted_with if is_thing and each.deleted_with in hosts else ""
         around = tuple(before)
         if host:  # what refers to more than its host needs is given up with its host at once, as by the CLI
             around = tuple(_below(host, before))
@@ -418,16 +444,18 @@ def sound(program: Program, *, is_free: bool = False) -> Program:
         def there(wanted: tuple[str, ...], of: tuple[str, ...] = things) -> tuple[str, ...]:
             return tuple(dict.fromkeys(name for name in wanted if name in of))
 
-        former = each.former if each.former not in names | formers else ""
+        former = each.former if each.former not in names | formers and not is_read else ""
         formers.add(former)
         before[each.name] = replace(
             each,
             uses=there(each.uses) if is_thing else (),
             fixed_uses=there(each.fixed_uses) if is_thing else (),
             depends_on=there(each.depends_on, around),
+            is_read=is_read,
             parent=each.parent if has_parent and each.parent in around else "",
             is_protected=each.is_protected and not is_free,
             deleted_with=host,
+            served=before[host].served if host else each.served,
             replace_with=each.replace_with if is_thing and each.replace_with in things else "",
             former=former,
         )
@@ -633,9 +661,13 @@ def _judge_program(stack: Stack, program: Program) -> None:
     assert not state.pending
     assert not [each["urn"] for each in state.resources if each.get("initErrors")]
     there = [each for each in things.values() if each.id not in stack.left]
-    recorded = {each["id"] for each in records.values()}
+    recorded = {each["id"] for each in records.values() if not each.get("external")}
     assert {each.id for each in there} == recorded, f"made: {there}, recorded: {recorded}"
+    read = {name: records[name]["id"] for name in records if records[name].get("external")}
+    assert read == {name: f"{READ}{name}" for name, spec in wanted.items() if spec.is_read}
     for name, spec in wanted.items():
+        if spec.is_read:
+            continue
         thing = things[records[name]["id"]]
         assert thing.is_ready, f"{name} was made by half"
         expected: dict[str, Any] = {"color": spec.color, "fixed": spec.fixed}

@@ -39,6 +39,7 @@ NAMES = tuple("abcde")
 MARKS: dict[str, dict[str, object]] = {
     "password": {"has_password": True},
     "component": {"is_component": True},
+    "read": {"is_read": True},
     "protected": {"is_protected": True},
     "retained": {"is_retained": True},
     "exclusive": {"is_exclusive": True},

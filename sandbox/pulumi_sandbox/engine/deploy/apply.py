@@ -119,7 +119,7 @@ class Applier:
         host = self._unmade_host(old)
         is_left = self._control.preview or old.external or old.retain_on_delete
         if provider is None or is_left or (host and not self._can_stand_until_its_host_is_gone(old)):
-            done()
+            self.gone(old, done)
         elif host:
             self._going[_key(host)].append(partial(self.gone, old, done))
         else:

@@ -373,6 +373,9 @@ class Registrar:
         new = replace(wanted, urn=urn)
         if old:
             new = replace(new, created=old.created, modified=old.modified, other=old.other)
+        for failed in sorted(order.depends_on(new) & self.resources.unfulfilled):
+            raise self.control.fail(f"it depends on {failed}, which could not be brought", urn)
+        self._demand(new)
         replaces_own = old is not None and not old.external and old.id != new.id
 
         async def read() -> Resource:
