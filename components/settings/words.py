@@ -132,7 +132,7 @@ FilePath: TypeAlias = Annotated[
     str,
     fit(
         lambda text: bool(text) and text.isprintable() and not PurePath(text).name.startswith("{"),
-        "it is no path; the content of a kubeconfig would put its credentials into the stack file in plain",
+        "it is no path of a file; what a file holds, such as a kubeconfig, would stand here in plain",
         "give the path of the file",
     ),
 ]
