@@ -41,6 +41,7 @@ from components.account_pool.model import (
     Fence,
     JsonObject,
     Member,
+    Phase,
     Policy,
     Record,
     Wanted,
@@ -389,7 +390,10 @@ class Pool:
         return member
 
     def adopt(self, member: str, request: ClaimRequest) -> Claimed:
-        """Claim this very account for the owner it has already; raises as `claim`."""
+        """Claim this very account for the owner it has already.
+
+        Raises as `claim`, and Withheld where the slot has another account: no claim on that one is made.
+        """
         wanted = replace(self._placed(request), only=member)
         return self._claimed(wanted, protocol.claim)
 
@@ -428,6 +432,12 @@ class Pool:
             record = None if body is None else Record.parse(body)
         if record is None:
             yield from self._may_begin()
+        elif wanted.only not in (None, record.member) and record.phase is not Phase.RELEASING:
+            raise Withheld(
+                place=f"Secret {wanted.only}",
+                cause=f"slot {record.slot} of tenant {record.tenant} has account {record.member} already",
+                mend="name another slot for it, or release that claim first",
+            )
         if record is None or wanted.holder not in record.holders:
             return record, self._served(wanted)
         return record, consumer_of(self._consumers, wanted.holder)

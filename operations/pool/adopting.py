@@ -8,7 +8,7 @@ from typing import Any
 from components.account_pool.adoption import SlotNames
 from components.account_pool.model import Claimed
 from components.account_pool.pool import OPERATOR
-from components.errors import Misconfigured, Misused
+from components.errors import Misconfigured, Misused, Withheld
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
 from operations.pool.access import Written
@@ -51,7 +51,7 @@ def adopt(
         for told in (each for each in found if each["problem"] is None):
             try:
                 made.append(pool.adopt(told["secretName"], sound[told["secretName"]]))
-            except Misconfigured as error:
+            except (Misconfigured, Withheld) as error:
                 told["problem"] = f"{error.place}: {error.cause} → {error.mend}"
         return made
 

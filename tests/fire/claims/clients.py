@@ -91,8 +91,7 @@ class Holder:
         is_adopted = bool(only) and policy is Policy.RETAIN and self.has is None
         self.has, self.nr = None, next(self.numbers)
         request = ClaimRequest(self.slot, "aws", holder=self.name, policy=policy)
-        about = {"member": place.of(only)} if is_adopted else {}
-        number = self._begin(place, "claim", **about)
+        number = self._begin(place, "claim")
         with _ended(self.notes, number):
             if is_adopted:
                 claimed = place.pool.adopt(only, request)

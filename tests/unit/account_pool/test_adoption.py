@@ -1,5 +1,6 @@
 """Under which slot an account that bears an owner only becomes a claim, and that its stack then finds it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from components.account_pool.keys import TENANT_ID
 from components.account_pool.model import ClaimRequest, Policy
 from components.account_pool.pool import Pool
 from components.account_pool.status import Standing
+from components.errors import Withheld
 from components.labels import TENANT_NAME
 from components.naming import tenant_label
 from tests.support.memory_pool import POOL, MemoryServer
@@ -150,3 +152,19 @@ def test_an_encoded_owner_is_known_by_whoever_names_the_tenant(names: SlotNames,
 def test_what_nobody_could_claim_is_not_adopted() -> None:
     server = owned("odd", **{"eu-access": "false"})
     assert str(proposed(server, SlotNames(slot="0"))["odd"]).startswith("misconfigured: eu-access")
+
+
+def test_an_account_is_not_adopted_for_a_slot_that_has_another_one_meanwhile() -> None:
+    server = owned("first", "second")
+    pool, names = Pool(server, POOL, PoolConfigMap(KEYS)), SlotNames(slot="0")
+    adoption = next(each for each in pool.adoptable(names) if each.claim is not None)
+    assert adoption.claim is not None
+    other = ({"first", "second"} - {adoption.member}).pop()
+    claimed = pool.adopt(other, replace(adoption.claim, holder="a stack"))
+    assert claimed.secret_name == other
+
+    with pytest.raises(Withheld, match=f"has account {other} already"):
+        pool.adopt(adoption.member, adoption.claim)
+
+    (record,) = server.records
+    assert {*record.holders} == {"a stack"}
