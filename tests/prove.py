@@ -2,19 +2,24 @@
 
 Three parts run at a time on two cores, since some wait much for an API server: the longest are begun first.
 With `--fire`, what stands under fire: lives of stacks, readers, updates that are killed, histories of claims.
-What a part printed is kept in `.sandbox/prove/`. Exits with 1 when a part failed.
+What a part printed is kept in `.sandbox/prove/`, and what one that failed had written where it says. Exits
+with 1 when a part failed.
 """
 
 import argparse
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Final
 
@@ -97,13 +102,16 @@ STORM: Final = Part("storm", (*_PYTEST, "tests/fire/storm"))
 """Takes both cores for as long as half of the others: only where it is named."""
 
 
-def _run(part: Part) -> Done:
+def _run(part: Part, files: Path) -> Done:
+    """Run a part, which writes its files in a folder of its own: no other run of pytest may clean that up."""
     began = time.monotonic()
     log = KEPT / f"{part.name}.log"
     _say(f"· {part.name}: begun; {log.relative_to(ROOT)}")
     with log.open("w", encoding="utf-8") as to:
         command = [sys.executable, *part.arguments]
-        environment = {**os.environ, "CREDFLEET_PROVE": "1"}
+        own = files / part.name
+        own.mkdir()
+        environment = {**os.environ, "CREDFLEET_PROVE": "1", "PYTEST_DEBUG_TEMPROOT": str(own)}
         code = subprocess.run(
             command, cwd=ROOT, env=environment, stdout=to, stderr=to, check=False
         ).returncode
@@ -113,8 +121,11 @@ def _run(part: Part) -> Done:
         of = "the protocol" if part.name == "model" else "the protocol with a mistake, until it was found"
         tried += [(int(scenarios), f"scenarios of {of}"), (int(states), f"states of {of}")]
         tried.append((int(transitions), f"steps of {of}"))
+    if code == 0:
+        shutil.rmtree(own, ignore_errors=True)
     done = Done(part, code, time.monotonic() - began, tuple(tried))
-    _say(f"{'✓' if code == 0 else '✗'} {part.name}: {done.seconds:.0f} s; {log.relative_to(ROOT)}")
+    kept = "" if code == 0 else f", {own}"
+    _say(f"{'✓' if code == 0 else '✗'} {part.name}: {done.seconds:.0f} s; {log.relative_to(ROOT)}{kept}")
     return done
 
 
@@ -152,8 +163,11 @@ def main() -> int:
     parts = chosen()
     KEPT.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
+    files = Path(tempfile.mkdtemp(prefix="credfleet-prove-"))
     with ThreadPoolExecutor(3) as pool:
-        ended = [*pool.map(_run, parts)]
+        ended = [*pool.map(_run, parts, repeat(files))]
+    with suppress(OSError):  # what failed is left there
+        files.rmdir()
     _say(f"{_table(ended)}\n{(time.monotonic() - began) / 60:.0f} minutes")
     return int(any(done.code for done in ended))
 
