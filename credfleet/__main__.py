@@ -1,4 +1,4 @@
-"""`python -m credfleet`, and the `credfleet` command."""
+"""`python -m credfleet`, and what the `credfleet` command is where it is forked."""
 
 from operations.main import main
 

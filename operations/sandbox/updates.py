@@ -37,7 +37,7 @@ from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import equal
 from pulumi_sandbox.providers import STAND_INS
-from pulumi_sandbox.services import keep_zygote
+from pulumi_sandbox.services import fork_from
 from pulumi_sandbox.stack_cluster import StackCluster, choose
 from pulumi_sandbox.steering import visible
 
@@ -49,6 +49,7 @@ from components.settings.stack import Settings
 from operations.cli.answer import Answer, Part
 from operations.cli.ask import ask
 from operations.cli.failures import CLAIMS_SKIPPED, DOOMED
+from operations.cli.forking import keep_process
 from operations.cli.options import Form
 from operations.config.settings import judged
 from operations.fleet.tenants import refuse_strays
@@ -271,7 +272,7 @@ def _prepare(wanted: Run, refuse: Callable[[Workspace, Settings], None] | None =
         )
     os.environ["KUBECONFIG"] = str(cluster.kubeconfig)
     if cluster.own:
-        keep_zygote(folders.zygotes)
+        fork_from(folders.zygotes)
         existing.bring_kinds(cluster.kubeconfig)
         if is_stale or StackCluster.recall(folders.clusters(wanted.stack)) is None:
             existing.bring(folders.existing(wanted.stack), cluster.kubeconfig)
@@ -385,7 +386,12 @@ def _deploy(
 
 
 def _told(ready: _Prepared, wanted: Run, foreseen: Result, update: Result | None, silent: _Silent) -> Answer:
-    """Write the page and tell the rest; update: None where the preview found nothing to do."""
+    """Write the page and tell the rest; update: None where the preview found nothing to do.
+
+    From then on commands start at once.
+    """
+    if ready.cluster.own:
+        keep_process(ready.folders)
     result = update or foreseen
     report = report_of(ready.folders, ready.cluster, ready.workspace, foreseen, update)
     page = write(report, ready.folders.report)

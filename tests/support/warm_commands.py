@@ -15,19 +15,12 @@ from typing import Final
 from pulumi_sandbox.services import start_zygote
 from pulumi_sandbox.zygotes.address import FOLDER, forked, socket_of
 
+from operations.cli.forking import MODULES
+
 CREDFLEET: Final = Path(sys.executable).with_name("credfleet")
 
 _IMPORTED: Final = {
-    "commands": (
-        "asyncio",
-        "grpc.aio",
-        "kubernetes.client",
-        "operations.main",
-        "operations.pool.access",
-        "operations.pool.status",
-        "operations.sandbox.updates",
-        "pulumi_sandbox.engine.deploy.deployment",
-    ),
+    "commands": MODULES,
     "programs": (
         "asyncio",
         "dill",

@@ -5,6 +5,7 @@ somebody else's process by then. A process is ours when its command line says so
 """
 
 import os
+import signal
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -34,7 +35,8 @@ def spawn(
 ) -> int:
     """Start a process in a group of its own and return its id; its output is added to `log`.
 
-    It stays in the caller's session, by which the kernel may share out processor time; Ctrl-C is not for it.
+    It stays in the caller's session, by which the kernel may share out processor time; Ctrl-C is not for it,
+    but what it forks may hear it, also where the caller runs behind a shell and hears none.
     Its environment is empty unless given: settings and secrets of the user's shell are none of its business.
     With `die_with_parent` Linux kills it when the calling thread ends.
     """
@@ -50,6 +52,7 @@ def spawn(
             (os.POSIX_SPAWN_DUP2, 1, 2),
         ],
         setpgroup=0,
+        setsigdef=[signal.SIGINT],
     )
 
 
@@ -136,7 +139,7 @@ def _is_zombie(process: psutil.Process) -> bool:
         return True
 
 
-def _tell(processes: Iterable[psutil.Process], signal: Callable[[psutil.Process], None]) -> None:
+def _tell(processes: Iterable[psutil.Process], tell: Callable[[psutil.Process], None]) -> None:
     for each in processes:
         with suppress(psutil.NoSuchProcess):
-            signal(each)
+            tell(each)

@@ -27,15 +27,21 @@ _IMPORTED: Final = (
 """What processes of a deployment import, each as it is: what all need, and the kinds that stand-ins serve."""
 
 
-def keep_zygote(folder: Path) -> None:
-    """Have what this process deploys forked from now on; a zygote of another environment is let go."""
-    if sys.platform != "linux" or FOLDER in os.environ:
-        return
-    os.environ[FOLDER] = str(folder)
-    address = socket_of(folder, Path(sys.executable), os.environ)
+def fork_from(folder: Path) -> None:
+    """Have what this process deploys forked from now on."""
+    if sys.platform == "linux" and FOLDER not in os.environ:
+        os.environ[FOLDER] = str(folder)
+        keep_zygote(folder)
+
+
+def keep_zygote(
+    folder: Path, *, modules: Iterable[str] = _IMPORTED, environment: Mapping[str, str] = os.environ
+) -> None:
+    """Have one zygote in a folder, for an environment; one of another environment is let go."""
+    address = socket_of(folder, Path(sys.executable), environment)
     if not (address.exists() and processes.find(SERVER.name, str(address))):
         let_zygotes_go(folder)
-        start_zygote(folder)
+        start_zygote(folder, modules=modules, environment=environment)
 
 
 def start_zygote(

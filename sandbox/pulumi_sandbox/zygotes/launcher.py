@@ -22,49 +22,90 @@ def main(parent: int, address: str, command: list[str]) -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         return
-    zygote = _connect(address)
-    if zygote is not None and _asked(zygote, command):
-        _follow(zygote)
+    run_forked(address, command)
     os.execv(command[0], command)  # noqa: S606 - a list from the engine, no shell
 
 
+def run_forked(address: str, command: list[str]) -> None:
+    """Have a zygote run a command with what is open here, and end as it ends; return if none does."""
+    zygote = _connect(address)
+    if zygote is None or not _hand_over(zygote, command):
+        return
+    known = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGTSTP)}
+    heeded = {number: handler for number, handler in known.items() if handler is not signal.SIG_IGN}
+    _pass_on(zygote, [*heeded])
+    if _heard(zygote, 1):
+        _end_with(zygote)
+    for number, handler in heeded.items():
+        signal.signal(number, handler)
+
+
 def _connect(address: str) -> "_socket.socket | None":
-    """Reach the socket by its folder: the address of a socket may not pass 107 bytes, a path may."""
+    """Reach the socket by its folder: the address of a socket may not pass 107 bytes, a path may.
+
+    It is this user's zygote, or none: whoever listens is handed all variables.
+    """
     folder, _, name = address.rpartition("/")
     zygote = _socket.socket(_socket.AF_UNIX)
     try:
         zygote.connect(f"/proc/self/fd/{os.open(folder, os.O_PATH)}/{name}")
+        peer = zygote.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 3 * _WORD)
     except OSError:
         return None
-    return zygote
+    user = int.from_bytes(peer[_WORD : 2 * _WORD], sys.byteorder)
+    return zygote if user == os.geteuid() else None
 
 
-def _asked(zygote: "_socket.socket", command: list[str]) -> bool:
-    """Hand everything over; return whether the command was started, which any byte says."""
-    body = marshal.dumps((command, os.getcwd(), dict(os.environ)))
+def _hand_over(zygote: "_socket.socket", command: list[str]) -> bool:
+    """Hand everything over; return whether that could be done."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    body = marshal.dumps((command, os.getcwd(), dict(os.environ), mask))
     streams = b"".join(stream.to_bytes(_WORD, sys.byteorder) for stream in (0, 1, 2))
     try:
         rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)]
         zygote.sendmsg([len(body).to_bytes(_WORD, "little")], rights)
         zygote.sendall(body)
-        return bool(zygote.recv(1))
     except OSError:
         return False
+    return True
 
 
-def _follow(zygote: "_socket.socket") -> None:
-    """Pass on that it shall end, and end as it does; both never return."""
+def _pass_on(zygote: "_socket.socket", signals: list[signal.Signals]) -> None:
+    """Have signals that this process is sent reach the command; a pause is one of both."""
 
-    def end(_number: int, _frame: object) -> None:
-        zygote.send(b"T")
+    def tell(number: int, _frame: object = None) -> None:
+        try:
+            zygote.send(bytes([number]))
+        except OSError:  # it has ended, which is about to be read
+            return
 
-    signal.signal(signal.SIGTERM, end)
+    def pause(_number: int, _frame: object) -> None:
+        tell(signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        tell(signal.SIGCONT)
+
+    for each in signals:
+        signal.signal(each, pause if each == signal.SIGTSTP else tell)
+
+
+def _heard(zygote: "_socket.socket", size: int) -> bytes:
+    """Wait for a word: any byte says that the command runs, four are its exit code."""
+    try:
+        return zygote.recv(size)
+    except OSError:
+        return b""
+
+
+def _end_with(zygote: "_socket.socket") -> None:
+    """End as the command does; never returns."""
     for stream in (0, 1, 2):
         os.close(stream)
-    ended = zygote.recv(_WORD)
+    ended = _heard(zygote, _WORD)
     code = int.from_bytes(ended, "little", signed=True) if len(ended) == _WORD else _LOST
     if code < 0:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if -code != signal.SIGKILL:
+            signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     os._exit(code)
 

@@ -111,14 +111,17 @@ def _attend(client: socket.socket) -> None:
     ]
     if len(body) < size or len(streams) != 3:
         os._exit(1)
-    command, folder, environment = marshal.loads(body)  # noqa: S302 - of this user: nobody else opens the folder
+    command, folder, environment, mask = marshal.loads(body)  # noqa: S302 - of this user: nobody else opens the folder
     if command[1:2] != ["-u"] or command[2:3] not in (["-P"], ["-m"]):
         os._exit(0)
     pid = os.fork()
     if pid == 0:
         client.close()
         os.setpgid(0, 0)
+        os.umask(mask)
         _become(command[2:], folder, environment, streams)
+    with contextlib.suppress(ProcessLookupError):
+        os.setpgid(pid, pid)  # here too: a signal may come before the child has done it
     for stream in streams:
         os.close(stream)
     _tell(client, _STARTED)
@@ -127,7 +130,7 @@ def _attend(client: socket.socket) -> None:
 
 
 def _watch(client: socket.socket, pid: int) -> None:
-    """Pass the end of the child on; a client that asks for it, or is gone, ends the child and its group."""
+    """Pass signals to the child and its group, its end to the client; it ends with a client that is gone."""
     child, deadline = os.pidfd_open(pid), None
     poll = select.poll()
     poll.register(child, select.POLLIN)
@@ -139,9 +142,12 @@ def _watch(client: socket.socket, pid: int) -> None:
             _, status = os.waitpid(pid, 0)
             _tell(client, os.waitstatus_to_exitcode(status).to_bytes(_WORD, "little", signed=True))
             return
+        number = _heard(client) if ready else signal.SIGKILL
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGTERM if ready else signal.SIGKILL)
-        if ready and _is_gone(client):
+            os.killpg(pid, number or signal.SIGTERM)
+            if number != signal.SIGSTOP:
+                os.killpg(pid, signal.SIGCONT)
+        if not number:
             poll.unregister(client)
             deadline = time.monotonic() + _PATIENCE
 
@@ -152,12 +158,12 @@ def _tell(client: socket.socket, word: bytes) -> None:
         client.sendall(word)
 
 
-def _is_gone(client: socket.socket) -> bool:
-    """Whether there was nothing more to hear; a client that is killed before it read all resets it."""
+def _heard(client: socket.socket) -> int:
+    """Return the number of a signal, 0 of a client that is gone; killed before it read all, it resets it."""
     try:
-        return not client.recv(1)
+        return int.from_bytes(client.recv(1), "little")
     except ConnectionError:
-        return True
+        return 0
 
 
 def _become(words: list[str], folder: str, environment: dict[str, str], streams: list[int]) -> NoReturn:

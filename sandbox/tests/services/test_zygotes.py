@@ -29,6 +29,16 @@ print("to errors", file=sys.stderr)
 """
 
 
+RUN = """
+import os, sys
+from pulumi_sandbox.zygotes import launcher
+user = os.geteuid() + int(sys.argv[1])
+os.geteuid = lambda: user
+launcher.run_forked(sys.argv[2], sys.argv[3:])
+"""
+"""Has a command forked, as the user whose number is higher by the first word; ends with 0 where none does."""
+
+
 @pytest.fixture(scope="module")
 def zygote(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
     """A zygote that no test harms."""
@@ -64,6 +74,7 @@ def _is_forked(command: list[str], environment: Mapping[str, str]) -> bool:
         ("import atexit; atexit.register(print, 'last'); print('first')", []),
         ("import threading, time\nthreading.Timer(0.01, print, ['later']).start()", []),
         ("import signal; print([signal.getsignal(n) for n in (2, 15, 17)])", []),
+        ("import os; print(oct(os.umask(0)))", []),
         ("import gc, os; print(gc.isenabled(), os.getpgid(0) == os.getpid())", []),
         ("import __main__; x = 1; print(__main__.x, __main__.__file__)", []),
         ("import pulumi_kubernetes as k; print(k.core.v1.Secret, k.apps.v1.Deployment, k.Provider)", []),
@@ -89,10 +100,21 @@ def test_a_forked_script_does_what_the_script_does_by_itself(tmp_path: Path, tex
             text=True,
             check=False,
             process_group=0,
+            umask=0o027,
         )
         return done.returncode, done.stdout, done.stderr
 
     assert outcome(forked(command, environment)) == outcome(command)
+
+
+@pytest.mark.usefixtures("zygote")
+def test_nothing_is_handed_to_the_zygote_of_another_user(tmp_path: Path):
+    (tmp_path / "script.py").write_text("raise SystemExit(3)")
+    command = [sys.executable, "-u", "-P", str(tmp_path / "script.py")]
+    address = str(socket_of(Path(os.environ[FOLDER]), Path(sys.executable), os.environ))
+    asked = subprocess.run([sys.executable, "-c", RUN, "0", address, *command], check=False)
+    another = subprocess.run([sys.executable, "-c", RUN, "1", address, *command], check=False)
+    assert (asked.returncode, another.returncode) == (3, 0)
 
 
 @pytest.mark.usefixtures("zygote")
@@ -165,7 +187,7 @@ def test_what_is_forked_ends_with_whoever_asked_for_it(tmp_path: Path, heard: bo
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint(os.getpid())\ntime.sleep(600)"
     )
     command = [sys.executable, "-u", "-P", str(script)]
-    body = marshal.dumps((command, str(tmp_path), dict(os.environ)))
+    body = marshal.dumps((command, str(tmp_path), dict(os.environ), 0o022))
     told, tell = os.pipe()
     with socket.socket(socket.AF_UNIX) as asking:
         asking.connect(str(socket_of(Path(os.environ[FOLDER]), Path(sys.executable), os.environ)))

@@ -1,0 +1,64 @@
+"""Commands that are forked from a process which has imported what they need, kept beside the sandbox (Linux).
+
+None needs it: where it is not there, or one of its files has changed, a command imports for itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.folders import Folders
+from pulumi_sandbox.zygotes.address import FOLDER, socket_of
+from pulumi_sandbox.zygotes.launcher import run_forked
+
+_OPERATIONS: Final = __name__.removesuffix(".cli.forking")
+"""This package, whose name in the wheel is another one."""
+
+MODULES: Final = (
+    "asyncio",
+    "grpc.aio",
+    "kubernetes.client",
+    *(
+        f"{_OPERATIONS}.{name}"
+        for name in (
+            "main",
+            "config.commands",
+            "pool.access",
+            "pool.commands",
+            "pool.status",
+            "sandbox.commands",
+            "sandbox.updates",
+        )
+    ),
+    "pulumi_sandbox.engine.deploy.deployment",
+)
+"""What commands import, in their order."""
+
+_OF_A_COMPLETION: Final = ("COMP_", "_CREDFLEET_")
+"""How variables begin by which a shell asks for a completion; no module reads them while it is imported."""
+
+_GIVEN: Final = {name: value for name, value in os.environ.items() if not name.startswith(_OF_A_COMPLETION)}
+"""The environment before a command has changed it."""
+
+
+def fork_command(script: Path) -> None:
+    """Have the command line run by the process that is kept for it, as `script` would; return without one."""
+    try:
+        folder = Folders.find(Path.cwd()).commands
+    except (OSError, SandboxError):
+        return
+    if sys.platform == "linux" and folder.is_dir():
+        address = socket_of(folder, Path(sys.executable), _GIVEN)
+        run_forked(str(address), [sys.executable, "-u", "-P", str(script), *sys.argv[1:]])
+
+
+def keep_process(folders: Folders) -> None:
+    """Have a process from which further commands are forked, where this one may have its own forked."""
+    if sys.platform == "linux" and FOLDER not in _GIVEN:
+        from pulumi_sandbox.services import keep_zygote
+
+        keep_zygote(folders.commands, modules=MODULES, environment=_GIVEN)
