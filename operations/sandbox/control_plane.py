@@ -25,11 +25,12 @@ def programs(progress: Progress) -> Path:
 
 def start(folders: Folders, progress: Progress) -> ControlPlane:
     """Return the running API server of the project, started and even built first where needed."""
-    from pulumi_sandbox.services import ControlPlane, User
+    from pulumi_sandbox.services import ControlPlane, User, cache_folder, kept_in
 
     return ControlPlane.start(
         folders.control_plane,
-        binaries=programs(progress),
+        binaries=kept_in(cache_folder("credfleet")),
+        make=lambda: programs(progress),
         users=[User(name) for name in USERS],
         context=CONTEXT,
         progress=progress,

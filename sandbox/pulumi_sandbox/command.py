@@ -273,7 +273,15 @@ def _prepare(
 ) -> tuple[Workspace, StackCluster, bool]:
     """Start what the stack names; return it with the ports, its cluster, and whether its state is stale."""
     from pulumi_sandbox.progress_line import ProgressLine
-    from pulumi_sandbox.services import Clouds, ControlPlane, binaries, named, settled
+    from pulumi_sandbox.services import (
+        Clouds,
+        ControlPlane,
+        binaries,
+        cache_folder,
+        kept_in,
+        named,
+        settled,
+    )
     from pulumi_sandbox.stack_cluster import choose
 
     with ProgressLine() as progress:
@@ -287,7 +295,10 @@ def _prepare(
             given.stack,
             given.kubeconfig,
             start=lambda: ControlPlane.start(
-                folders.control_plane, binaries=binaries(progress), progress=progress
+                folders.control_plane,
+                binaries=kept_in(cache_folder()),
+                make=lambda: binaries(progress),
+                progress=progress,
             ),
             confirm=lambda question: _confirm(question, yes=given.yes),
             context=given.context,

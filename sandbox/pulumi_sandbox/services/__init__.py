@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from pulumi_sandbox.services.build import binaries as binaries
     from pulumi_sandbox.services.build import cache_folder as cache_folder
+    from pulumi_sandbox.services.build import kept_in as kept_in
     from pulumi_sandbox.services.cloud.front import Service as Service
     from pulumi_sandbox.services.cloud.registry import OWN as OWN
     from pulumi_sandbox.services.cloud.registry import CloudService as CloudService
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.services.zygotes import start_zygote as start_zygote
 
 _HOMES: Final = {
-    "build": ("binaries", "cache_folder"),
+    "build": ("binaries", "cache_folder", "kept_in"),
     "cloud.front": ("Service",),
     "cloud.registry": ("OWN", "CloudService", "addresses", "named", "settled"),
     "clouds": ("Clouds",),

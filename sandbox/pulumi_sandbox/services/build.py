@@ -83,6 +83,16 @@ def cache_folder(owner: str = "pulumi-sandbox") -> Path:
     return Path(base) / owner / "control-plane"
 
 
+def kept_in(cache: Path) -> Path:
+    """Return the folder that the three programs have in `cache`, whether they are there or not."""
+    return cache / _recipe().key
+
+
+def _recipe() -> Recipe:
+    go_mod = (MODULE / "go.mod").read_text()
+    return Recipe(go_mod, (MODULE / "go.sum").read_text(), toolchain_for(go_mod))
+
+
 def binaries(progress: Progress = silent, cache: Path | None = None) -> Path:
     """Return the folder with the three programs in `cache`, building them first when no build is kept.
 
@@ -91,10 +101,8 @@ def binaries(progress: Progress = silent, cache: Path | None = None) -> Path:
 
     Raises SandboxError `go-missing`, `disk-full`, `modules-unreachable` or `build-failed`.
     """
-    go_mod = (MODULE / "go.mod").read_text()
-    recipe = Recipe(go_mod, (MODULE / "go.sum").read_text(), toolchain_for(go_mod))
     cache = cache or cache_folder()
-    kept = cache / recipe.key
+    recipe, kept = _recipe(), kept_in(cache)
     if _is_as_built(kept):
         return kept
     waiting = Step("another process is building the control plane; waiting for it", 0.0, _usual(cache))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import platform
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import sleep
@@ -68,6 +68,7 @@ class ControlPlane:
         folder: Path,
         *,
         binaries: Path,
+        make: Callable[[], object] = lambda: None,
         users: Iterable[User] = (),
         context: str | None = None,
         die_with_parent: bool = False,
@@ -81,6 +82,7 @@ class ControlPlane:
         Args:
             folder: The state folder, made if missing.
             binaries: The folder with the three programs.
+            make: Makes sure of them, where they are to be started.
             users: Users that must exist beside `admin`; those of earlier starts stay.
             context: The name of the context in the kubeconfig files; None: the one it had, or `CONTEXT`.
             die_with_parent: Let the kernel kill it when the calling thread ends.
@@ -111,6 +113,7 @@ class ControlPlane:
             accounts = enrol(known, [ADMIN, *users, plane._controllers])
             if earlier and known == accounts and earlier._serves_as(plane):
                 return plane
+            make()
             _stop(layout)
             files.replace(layout.tokens, to_token_file(accounts), mode=files.PRIVATE)
             if not layout.signing_key.exists():

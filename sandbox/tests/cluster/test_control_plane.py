@@ -157,11 +157,21 @@ def test_a_second_start_reuses_what_runs_and_a_new_user_joins_without_anyone_los
     own_plane: ControlPlane, tmp_path: Path
 ):
     before, kubeconfig = pids(own_plane.folder), own_plane.kubeconfig("admin").read_text()
-    again = ControlPlane.start(own_plane.folder, binaries=binaries(), die_with_parent=True)
-    assert (again, pids(own_plane.folder)) == (own_plane, before)
+    made: list[Path] = []
 
-    auditor = User("auditor", ("system:masters",))
-    joined = ControlPlane.start(own_plane.folder, binaries=binaries(), users=[auditor], die_with_parent=True)
+    def start(*users: User) -> ControlPlane:
+        return ControlPlane.start(
+            own_plane.folder,
+            binaries=binaries(),
+            make=lambda: made.append(binaries()),
+            users=users,
+            die_with_parent=True,
+        )
+
+    assert (start(), pids(own_plane.folder), made) == (own_plane, before, [])
+
+    joined = start(User("auditor", ("system:masters",)))
+    assert made == [binaries()]
     assert joined.kubeconfig("admin").read_text() == kubeconfig
     assert joined.users == ["admin", "auditor"]
     with client_for(joined.kubeconfig("auditor"), tmp_path / "discovered") as api:
