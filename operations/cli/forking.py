@@ -21,6 +21,7 @@ _OPERATIONS: Final = __name__.removesuffix(".cli.forking")
 MODULES: Final = (
     "asyncio",
     "grpc.aio",
+    "jinja2",
     "kubernetes.client",
     *(
         f"{_OPERATIONS}.{name}"
