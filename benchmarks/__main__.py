@@ -4,6 +4,7 @@
 `python -m benchmarks fleet 100 300 1000`: what fleets of so many tenants cost. With `--folder` they stay, and
 so do the data of their API server: a further run goes on; `--only added rotated` measures nothing else.
 `python -m benchmarks split 1000 10`: a fleet of so many tenants shared out among so many stacks.
+`python -m benchmarks shards 5000 50`: what so many stacks cost that claim from one pool.
 """
 
 import argparse
@@ -42,6 +43,8 @@ def main() -> None:
                 print(fleet.report(fleet.measure(plane, folder, sizes, parts)))
             if options.what == "split":
                 print(fleet.split(plane, folder, *(options.tenants or (1000, 10))))
+            if options.what == "shards":
+                print(fleet.shards(plane, folder, *(options.tenants or (5000, 50))))
         finally:
             plane.stop()
 
@@ -49,10 +52,13 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Speed, as ratios in one run.")
     parser.add_argument(
-        "what", nargs="?", choices=("engine", "claims", "fleet", "split"), help="only one of them"
+        "what", nargs="?", choices=("engine", "claims", "fleet", "split", "shards"), help="only one of them"
     )
     parser.add_argument(
-        "tenants", nargs="*", type=int, help="how many tenants each fleet has; of a split: tenants and stacks"
+        "tenants",
+        nargs="*",
+        type=int,
+        help="how many tenants each fleet has; of a split and of shards: tenants and stacks",
     )
     parser.add_argument("--only", nargs="+", choices=fleet.PARTS, help="of a fleet: these parts of its life")
     parser.add_argument("--folder", type=Path, help="of fleets: where they stay, for a further run")

@@ -101,16 +101,10 @@ def report(measured: dict[int, tuple[Cost, ...]]) -> str:
 def split(plane: ControlPlane, folder: Path, size: int, stacks: int) -> str:
     """Share the tenants of one stack out among several; return what that cost, and what changed."""
     made = _Fleet.make(plane, folder, size)
-    made.write(
-        STACK, {"accountPool": {"namespace": made.pool, "allowDestroy": True, "membersFrom": "members.csv"}}
-    )
-    made.write("fleet", {"accountPool": {"from": {"namespace": made.pool}}, "tenantsFrom": "tenants"})
-    made.run("up")
+    made.have_pool_apart()
     made.run("up", "--stack", "fleet")
     before = made.versions()
-    began = time.perf_counter()
-    made.credfleet("split", "--stack", "fleet", "--by", str(-(-size // stacks)), "--write", "--yes")
-    wall = time.perf_counter() - began
+    wall = made.split(stacks)
     told = yaml.safe_load(made.credfleet("up", "--kubeconfig", str(made.kubeconfig), "--output", "json"))
     changes = {each["stack"]: each["changes"] for each in told["stacks"]}
     same = made.versions() == before
@@ -121,6 +115,17 @@ def split(plane: ControlPlane, folder: Path, size: int, stacks: int) -> str:
     return "\n".join(map(str, lines))
 
 
+def shards(plane: ControlPlane, folder: Path, size: int, stacks: int) -> str:
+    """Update many stacks on one pool, a fifth larger than they need, side by side; return what that cost."""
+    made = _Fleet.make(plane, folder, size, spare=size // 5)
+    made.have_pool_apart()
+    made.split(stacks)
+    costs = [made.cost_of_all("first up of all"), made.cost_of_all("up of all, nothing changed")]
+    made.add_tenant(size)
+    costs.append(made.cost_of_all("up of all, one tenant added"))
+    return report({size: tuple(costs)})
+
+
 @dataclass(frozen=True, slots=True)
 class _Fleet:
     """One stack with this many tenants, and some accounts more than they need."""
@@ -129,6 +134,7 @@ class _Fleet:
     kubeconfig: Path
     folder: Path
     size: int
+    spare: int = _SPARE
 
     @classmethod
     def found(cls, plane: ControlPlane, folder: Path, size: int) -> _Fleet:
@@ -137,24 +143,25 @@ class _Fleet:
         return there if there.folder.exists() else cls.make(plane, folder, size)
 
     @classmethod
-    def make(cls, plane: ControlPlane, folder: Path, size: int) -> _Fleet:
+    def make(cls, plane: ControlPlane, folder: Path, size: int, spare: int = _SPARE) -> _Fleet:
         """Lay out the project, and make the accounts that exist already."""
-        made = cls(plane, plane.kubeconfig(ADMIN.name), folder / f"fleet-{size}", size)
+        made = cls(plane, plane.kubeconfig(ADMIN.name), folder / f"fleet-{size}", size, spare)
         tenants = made.folder / "tenants"
         tenants.mkdir(parents=True)
         for name in _LINKED:
             target = Path(sys.prefix) if name == ".venv" else PROJECT / name
             (made.folder / name).symlink_to(target)
-        members = [f"{member_name(number)},{TYPE},{number:012}\n" for number in range(size + _SPARE)]
+        members = [f"{member_name(number)},{TYPE},{number:012}\n" for number in range(size + spare)]
         (made.folder / "members.csv").write_text(
             "".join(["name,type,accountId\n", *members]), encoding="utf-8"
         )
         accounts = {"accounts": {TYPE: {"type": TYPE, "deliverTo": "account"}}}
         (tenants / "_defaults.yaml").write_text(yaml.safe_dump(accounts), encoding="utf-8")
-        made.configure({})
+        made.write(STACK, {"accountPool": made.settings()})
         made.run("up")
         made.make_accounts()
-        made.configure({"membersFrom": "members.csv"})
+        pool = made.settings(membersFrom="members.csv")
+        made.write(STACK, {"tenantsFrom": "tenants", "accountPool": pool})
         for number in range(size):
             made.add_tenant(number)
         return made
@@ -163,10 +170,9 @@ class _Fleet:
     def pool(self) -> str:
         return f"pool-{self.size}"
 
-    def configure(self, more: Mapping[str, str]) -> None:
-        """Write the stack's file."""
-        pool = {"namespace": self.pool, "allowDestroy": True, **more}
-        self.write(STACK, {"tenantsFrom": "tenants", "accountPool": pool})
+    def settings(self, **more: str) -> Mapping[str, object]:
+        """Return what a stack's file says of the pool."""
+        return {"namespace": self.pool, "allowDestroy": True, **more}
 
     def write(self, stack: str, keys: Mapping[str, object]) -> None:
         """Write the file of a stack, with the salt that it has."""
@@ -175,6 +181,19 @@ class _Fleet:
         config = {f"credfleet:{key}": value for key, value in keys.items()}
         config["credfleet:cluster"] = {"context": self.plane.context}
         path.write_text(yaml.safe_dump({**before, "config": config}), encoding="utf-8")
+
+    def have_pool_apart(self) -> None:
+        """Give the pool a stack of its own, and the tenants another one that claims from it."""
+        self.write(STACK, {"accountPool": self.settings(membersFrom="members.csv")})
+        self.write("fleet", {"accountPool": {"from": {"namespace": self.pool}}, "tenantsFrom": "tenants"})
+        self.run("up")
+
+    def split(self, stacks: int) -> float:
+        """Share the tenants of stack `fleet` out among several; return the seconds that took."""
+        began = time.perf_counter()
+        by = str(-(-self.size // stacks))
+        self.credfleet("split", "--stack", "fleet", "--by", by, "--write", "--yes")
+        return time.perf_counter() - began
 
     def credfleet(self, *words: str) -> str:
         """Run a command of `credfleet fleet`, and return what it printed."""
@@ -209,7 +228,7 @@ class _Fleet:
 
         def add(first: int) -> None:
             with closing(KeptAlive(access, tally)) as call:
-                for number in range(first, self.size + _SPARE, _CONNECTIONS):
+                for number in range(first, self.size + self.spare, _CONNECTIONS):
                     metadata = {
                         "name": member_name(number),
                         "labels": {HYPERSCALER_TYPE: TYPE},
@@ -256,25 +275,39 @@ class _Fleet:
             yield self._cost("destroy", "destroy")
             shutil.rmtree(self.folder)
 
+    def cost_of_all(self, name: str) -> Cost:
+        """Update every stack, side by side, and return what that cost."""
+        return self._cost_of(name, "fleet", "up", "--kubeconfig", str(self.kubeconfig))
+
     def _cost(self, verb: str, name: str, *options: str) -> Cost:
+        return self._cost_of(name, *self._sandbox(verb), *options)
+
+    def _cost_of(self, name: str, *words: str) -> Cost:
         calls = self._calls()
-        wall, used, peaks = self.run(verb, *options)
+        wall, used, peaks = self._measured(*words)
         cpu = used.ru_utime + used.ru_stime
-        state = next((self.folder / ".sandbox").rglob(f"stacks/*/{STACK}.json")).stat().st_size
+        states = (self.folder / ".sandbox").rglob("stacks/*/*.json")
+        state = sum(each.stat().st_size for each in states)
         cost = Cost(name, wall, cpu, self._calls() - calls, state, peaks)
         print(f"{self.size:>6} {cost}", file=sys.stderr)
         return cost
 
-    def run(self, verb: str, *options: str) -> tuple[float, struct_rusage, dict[str, int]]:
-        """Run a command on the stack; return its seconds, what it and its children used, and their peaks."""
-        command = [CREDFLEET, "sandbox", verb, "--stack", STACK, "--kubeconfig", self.kubeconfig, "--yes"]
+    def run(self, verb: str, *options: str) -> None:
+        """Run a command of `credfleet sandbox` on the stack."""
+        self._measured(*self._sandbox(verb), *options)
+
+    def _sandbox(self, verb: str) -> tuple[str, ...]:
+        return "sandbox", verb, "--stack", STACK, "--kubeconfig", str(self.kubeconfig), "--yes"
+
+    def _measured(self, *words: str) -> tuple[float, struct_rusage, dict[str, int]]:
+        """Run a command; return its seconds, what it and its children used, and their peaks."""
         environment = {**os.environ, "PULUMI_CONFIG_PASSPHRASE": "benchmark"}
         peaks: dict[str, int] = {}
         over = threading.Event()
         began = time.perf_counter()
         with (self.folder / "said").open("w+") as said:
             process = subprocess.Popen(
-                [*command, *options], cwd=self.folder, env=environment, stdout=said, stderr=subprocess.STDOUT
+                [CREDFLEET, *words], cwd=self.folder, env=environment, stdout=said, stderr=subprocess.STDOUT
             )
             watcher = threading.Thread(target=_watch, args=(process.pid, peaks, over), daemon=True)
             watcher.start()
@@ -285,7 +318,7 @@ class _Fleet:
             process.returncode = os.waitstatus_to_exitcode(status)
             if process.returncode:
                 said.seek(0)
-                raise SystemExit(f"{verb} of {self.size} tenants failed:\n{said.read()[-4000:]}")
+                raise SystemExit(f"{words} of {self.size} tenants failed:\n{said.read()[-4000:]}")
         return wall, used, peaks
 
     def _calls(self) -> int:
