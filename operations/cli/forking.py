@@ -42,12 +42,13 @@ MODULES: Final = (
 _OF_A_COMPLETION: Final = ("COMP_", "_CREDFLEET_")
 """How variables begin by which a shell asks for a completion; no module reads them while it is imported."""
 
-_GIVEN: Final = {name: value for name, value in os.environ.items() if not name.startswith(_OF_A_COMPLETION)}
-"""The environment before a command has changed it."""
+_GIVEN: Final = dict[str, str]()
+"""The environment before a command has changed it; of one that is forked nothing: its process is there."""
 
 
 def fork_command(script: Path) -> None:
     """Have the command line run by the process that is kept for it, as `script` would; return without one."""
+    _GIVEN.update({key: text for key, text in os.environ.items() if not key.startswith(_OF_A_COMPLETION)})
     try:
         folder = Folders.find(Path.cwd()).commands
     except (OSError, SandboxError):
@@ -58,8 +59,8 @@ def fork_command(script: Path) -> None:
 
 
 def keep_process(folders: Folders) -> None:
-    """Have a process from which further commands are forked, where this one may have its own forked."""
-    if sys.platform == "linux" and FOLDER not in _GIVEN:
+    """Have a process from which further commands are forked, where this one was not and might have been."""
+    if sys.platform == "linux" and _GIVEN and FOLDER not in _GIVEN:
         from pulumi_sandbox.services import keep_zygote
 
         keep_zygote(folders.commands, modules=MODULES, environment=_GIVEN)

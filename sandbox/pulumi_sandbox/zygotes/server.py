@@ -21,6 +21,7 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Final, NoReturn
@@ -39,10 +40,12 @@ class Zygote:
 
     def __init__(self, address: Path, modules: list[str]) -> None:
         """Import what is there, and listen in the folder of `address`, where the last to come is asked."""
+        given = {*os.environ}
         for name in modules:
             with contextlib.suppress(ImportError):
                 hasattr(importlib.import_module(name), "__all__")  # a lazy one loads at the first question
         gc.freeze()
+        self._set = {name: text for name, text in os.environ.items() if name not in given}
         folders = [place for place in sys.path if place.startswith(sys.prefix)]
         files = filter(None, map(_file_of, list(sys.modules.values())))
         self._stamps = {file: _stamp(file) for file in (*folders, *files)}
@@ -68,7 +71,7 @@ class Zygote:
                     return
                 if os.fork() == 0:
                     self._listener.close()
-                    _attend(client)
+                    _attend(client, self._set)
 
     def _is_mine(self) -> bool:
         try:
@@ -97,8 +100,11 @@ def _stamp(file: str) -> tuple[int, int, int]:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def _attend(client: socket.socket) -> None:
-    """Run one command for a client, end it with the client, and tell how it ended."""
+def _attend(client: socket.socket, given: Mapping[str, str]) -> None:
+    """Run one command for a client, end it with the client, and tell how it ended.
+
+    given: variables that the imported modules set, unless they were set.
+    """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     head, ancillary, _, _ = client.recvmsg(_WORD, socket.CMSG_SPACE(3 * _WORD))
     size, body = int.from_bytes(head, "little"), b""
@@ -119,7 +125,7 @@ def _attend(client: socket.socket) -> None:
         client.close()
         os.setpgid(0, 0)
         os.umask(mask)
-        _become(command[2:], folder, environment, streams)
+        _become(command[2:], folder, {**given, **environment}, streams)
     with contextlib.suppress(ProcessLookupError):
         os.setpgid(pid, pid)  # here too: a signal may come before the child has done it
     for stream in streams:

@@ -21,18 +21,24 @@ import psutil
 import pytest
 from pulumi_sandbox.folders import Folders
 from pulumi_sandbox.services import processes
-from pulumi_sandbox.zygotes.address import FOLDER, SERVER
+from pulumi_sandbox.zygotes.address import FOLDER, SERVER, forked
 
 from tests.support.warm_commands import CREDFLEET
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
 
-ENVIRONMENT: Final = {name: value for name, value in os.environ.items() if name != FOLDER}
+ENVIRONMENT: Final = {
+    name: value for name, value in os.environ.items() if name not in (FOLDER, "GRPC_VERBOSITY")
+}
+"""A shell's: what this process has imported has set variables, too."""
+
 _MORE_THAN_A_PIPE_HOLDS: Final = 300_000
 KEEP: Final = (
-    "from pathlib import Path\nfrom operations.cli.forking import keep_process\n"
-    "from operations.folders import Folders\nkeep_process(Folders.find(Path.cwd()))\n"
+    "from pathlib import Path\nfrom operations.cli.forking import fork_command, keep_process\n"
+    "from operations.folders import Folders\n"
+    "fork_command(Path('none'))\nkeep_process(Folders.find(Path.cwd()))\n"
 )
+"""What the first command of a project does that is not forked."""
 
 
 def _project(folder: Path) -> Path:
@@ -101,10 +107,34 @@ def test_a_forked_command_prints_and_ends_as_one_that_runs_by_itself(
     assert any(forked[1:])
 
 
+def _ran(project: Path, script: Path, text: str) -> str:
+    """Run a script as the process for commands runs the command, and return what it printed."""
+    script.write_text(text)
+    own = {**ENVIRONMENT, FOLDER: str(Folders(project).commands)}
+    command = forked([sys.executable, "-u", "-P", str(script)], own)
+    return subprocess.run(command, cwd=project, env=own, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_forked_command_leaves_the_process_that_forked_it_as_it_is(project: Path, tmp_path: Path) -> None:
+    def listening() -> list[tuple[str, int]]:
+        return [(each.name, each.stat().st_ino) for each in Folders(project).commands.glob("*.sock")]
+
+    before = listening()
+    _ran(project, tmp_path / "script.py", KEEP.replace("fork_command(Path('none'))", ""))
+    assert len(before) == 1
+    assert listening() == before
+
+
+def test_a_forked_command_has_the_variables_that_what_it_imports_sets(project: Path, tmp_path: Path) -> None:
+    text = "import os, sys\nimport pulumi_sandbox.protocol\nprint(os.environ['GRPC_VERBOSITY'])"
+    assert _ran(project, tmp_path / "script.py", text) == "NONE\n"
+
+
 @contextmanager
 def _waiting(folder: Path, **variables: str) -> Generator[tuple[subprocess.Popen[str], list[psutil.Process]]]:
     """A command that waits for the rest of its input, and what runs for it besides."""
-    keeper = min(_zygotes(folder), key=psutil.Process.create_time)
+    there = _zygotes(folder)
+    keeper = next(each for each in there if each.parent() not in there)
     with subprocess.Popen(
         [CREDFLEET, "preview-report", "-"],
         cwd=folder,
@@ -117,7 +147,10 @@ def _waiting(folder: Path, **variables: str) -> Generator[tuple[subprocess.Popen
         command.stdin.write(" " * _MORE_THAN_A_PIPE_HOLDS)
         command.stdin.flush()
         attending = keeper.children(recursive=True)
-        yield command, attending
+        try:
+            yield command, attending
+        finally:
+            command.kill()
     assert not processes.outlasting(attending, 60.0)
 
 
@@ -147,7 +180,8 @@ def test_control_c_ends_a_forked_command_in_words(project: Path) -> None:
 
 def test_control_z_stops_a_forked_command_until_it_is_let_go_on(project: Path) -> None:
     with _waiting(project) as (command, attending):
-        both = [psutil.Process(command.pid), max(attending, key=psutil.Process.create_time)]
+        forked_one = next(each for each in attending if not each.children())
+        both = [psutil.Process(command.pid), forked_one]
         command.send_signal(signal.SIGTSTP)
         while any(each.status() != psutil.STATUS_STOPPED for each in both):
             assert command.poll() is None
