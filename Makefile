@@ -77,9 +77,9 @@ test: env ## all tests; of one room with ROOM=account_pool
 	  -o faulthandler_exit_on_timeout=true $(addprefix --room=,$(ROOM))
 
 # These try every order of calls, start processes, or run the linter of the imports, which `check` does as well.
-SLOW := tests/models tests/fire tests/test_imports.py tests/policies/test_pack_in_the_engine.py \
-  sandbox/tests/services/test_zygotes.py tests/operations/config/test_misconfigurations.py \
-  tests/operations/sandbox/test_cloud_services.py $(addprefix tests/operations/review/test_,edits.py review.py) \
+SLOW := tests/models tests/fire sandbox/tests/conformance sandbox/tests/services/test_zygotes.py tests/test_imports.py \
+  tests/policies/test_pack_in_the_engine.py $(addprefix tests/operations/,cli/test_forking.py \
+  config/test_misconfigurations.py review/test_edits.py review/test_review.py sandbox/test_cloud_services.py) \
   $(addprefix tests/unit/account_pool/test_,agreement.py interleavings.py long_lives.py sequences.py wrong_variants.py)
 
 test-fast: env ## tests of decisions only, for in between: no API server, no host of providers

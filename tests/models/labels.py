@@ -17,8 +17,11 @@ def labels_by_function() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for path in sorted(ROOM.glob("*.py")):
         source = path.read_text()
+        comments = [*_comments(source)]
         for function in _functions(ast.parse(source)):
-            text = "\n".join([ast.get_docstring(function) or "", *_comments(source, function)])
+            lines = range(function.lineno, (function.end_lineno or function.lineno) + 1)
+            own = (comment for line, comment in comments if line in lines)
+            text = "\n".join([ast.get_docstring(function) or "", *own])
             labels = set(LABEL.findall(text))
             if path.stem == "sweeping":
                 labels |= {f"S{number}" for number in PASS.findall(text)}
@@ -31,8 +34,8 @@ def _functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
     return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
-def _comments(source: str, function: ast.FunctionDef) -> Iterator[str]:
-    last = function.end_lineno or function.lineno
+def _comments(source: str) -> Iterator[tuple[int, str]]:
+    """Yield each comment with its line."""
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT and function.lineno <= token.start[0] <= last:
-            yield token.string
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string

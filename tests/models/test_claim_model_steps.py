@@ -38,6 +38,7 @@ def page() -> dict[str, tuple[set[str], set[str]]]:
     }
 
 
+@pytest.fixture(scope="module")
 def code() -> dict[str, set[str]]:
     """Step → the functions that name it."""
     functions: dict[str, set[str]] = defaultdict(set)
@@ -47,8 +48,8 @@ def code() -> dict[str, set[str]]:
     return dict(functions)
 
 
-def test_the_code_names_exactly_the_steps_of_the_model(model: dict[str, set[str]]):
-    assert set(code()) - REPORT_ONLY == set(model)
+def test_the_code_names_exactly_the_steps_of_the_model(model: dict[str, set[str]], code: dict[str, set[str]]):
+    assert set(code) - REPORT_ONLY == set(model)
 
 
 def test_the_page_names_the_calls_of_the_model(
@@ -57,8 +58,10 @@ def test_the_page_names_the_calls_of_the_model(
     assert {step: calls for step, (calls, _) in page.items() if calls} == model
 
 
-def test_the_page_names_the_functions_of_the_code(page: dict[str, tuple[set[str], set[str]]]):
-    assert {step: functions for step, (_, functions) in page.items()} == code()
+def test_the_page_names_the_functions_of_the_code(
+    page: dict[str, tuple[set[str], set[str]]], code: dict[str, set[str]]
+):
+    assert {step: functions for step, (_, functions) in page.items()} == code
 
 
 def test_the_page_says_by_which_invariant_each_mistake_is_found():
