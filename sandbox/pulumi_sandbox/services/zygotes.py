@@ -22,6 +22,7 @@ _IMPORTED: Final = (
     "pulumi_gcp.secretmanager",
     "pulumi_kubernetes.admissionregistration.v1",
     "pulumi_kubernetes.core.v1",
+    "pulumi_kubernetes.meta.v1",
     "pulumi_kubernetes.rbac.v1",
 )
 """What processes of a deployment import, each as it is: what all need, and the kinds that stand-ins serve."""
