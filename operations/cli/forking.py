@@ -42,6 +42,9 @@ MODULES: Final = (
 _OF_A_COMPLETION: Final = ("COMP_", "_CREDFLEET_")
 """How variables begin by which a shell asks for a completion; no module reads them while it is imported."""
 
+_OF_THIS_PROCESS: Final = ("/dev/fd/", "/proc/self/")
+"""What a word names that is open here alone, as `<(…)` of a shell is."""
+
 _GIVEN: Final = dict[str, str]()
 """The environment before a command has changed it; of one that is forked nothing: its process is there."""
 
@@ -53,7 +56,8 @@ def fork_command(script: Path) -> None:
         folder = Folders.find(Path.cwd()).commands
     except (OSError, SandboxError):
         return
-    if sys.platform == "linux" and folder.is_dir():
+    is_open_here = any(name in word for word in sys.argv for name in _OF_THIS_PROCESS)
+    if sys.platform == "linux" and folder.is_dir() and not is_open_here:
         address = socket_of(folder, Path(sys.executable), _GIVEN)
         run_forked(str(address), [sys.executable, "-u", "-P", str(script), *sys.argv[1:]])
 

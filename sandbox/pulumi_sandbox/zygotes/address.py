@@ -25,7 +25,7 @@ def socket_of(folder: Path, python: Path, environment: Mapping[str, str]) -> Pat
         if key not in _FREE and not key.startswith(_FREE_KINDS)
     ]
     words = "\0".join([str(python.parent.resolve()), *settings])
-    return folder / f"{hashlib.sha256(words.encode()).hexdigest()[:16]}.sock"
+    return folder / f"{hashlib.sha256(os.fsencode(words)).hexdigest()[:16]}.sock"
 
 
 def forked(command: list[str], environment: Mapping[str, str]) -> list[str]:

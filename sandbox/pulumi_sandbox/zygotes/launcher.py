@@ -13,6 +13,8 @@ import sys
 
 PR_SET_PDEATHSIG = 1
 _WORD = 4
+_ERRORS = 2
+"""The number of standard error, the last of the standard streams."""
 _LOST = 70
 """The exit code when the zygote is killed with what it forked."""
 
@@ -29,29 +31,39 @@ def main(parent: int, address: str, command: list[str]) -> None:
 def run_forked(address: str, command: list[str]) -> None:
     """Have a zygote run a command with what is open here, and end as it ends; return if none does."""
     zygote = _connect(address)
-    if zygote is None or not _hand_over(zygote, command):
+    if zygote is None:
         return
     known = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGTSTP)}
-    heeded = {number: handler for number, handler in known.items() if handler is not signal.SIG_IGN}
-    _pass_on(zygote, [*heeded])
-    if _heard(zygote, 1):
+    heeded = [each for each, handler in known.items() if handler is not signal.SIG_IGN]
+    if signal.SIGINT in heeded:  # nothing runs yet that could say a word of it
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if _hand_over(zygote, command) and _heard(zygote, 1):
+        _pass_on(zygote, heeded)
         _end_with(zygote)
-    for number, handler in heeded.items():
-        signal.signal(number, handler)
+    signal.signal(signal.SIGINT, known[signal.SIGINT])
 
 
 def _connect(address: str) -> "_socket.socket | None":
     """Reach the socket by its folder: the address of a socket may not pass 107 bytes, a path may.
 
-    It is this user's zygote, or none: whoever listens is handed all variables.
+    It is this user's zygote, or none: whoever listens is handed all variables. None where a standard stream
+    is closed, whose number the socket would get.
     """
     folder, _, name = address.rpartition("/")
     zygote = _socket.socket(_socket.AF_UNIX)
+    if zygote.fileno() <= _ERRORS:
+        return None
     try:
-        zygote.connect(f"/proc/self/fd/{os.open(folder, os.O_PATH)}/{name}")
+        place = os.open(folder, os.O_PATH)
+    except OSError:
+        return None
+    try:
+        zygote.connect(f"/proc/self/fd/{place}/{name}")
         peer = zygote.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 3 * _WORD)
     except OSError:
         return None
+    finally:
+        os.close(place)
     user = int.from_bytes(peer[_WORD : 2 * _WORD], sys.byteorder)
     return zygote if user == os.geteuid() else None
 

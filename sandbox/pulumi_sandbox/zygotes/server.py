@@ -10,6 +10,7 @@ See sandbox/docs/engine-facts.md, processes that are forked.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import importlib
 import marshal
@@ -19,6 +20,7 @@ import select
 import signal
 import socket
 import sys
+import termios
 import threading
 import time
 from collections.abc import Mapping
@@ -33,6 +35,17 @@ _LOOK: Final = 1.0
 _WORD: Final = 4
 _STARTED: Final = b"S"
 """What a client hears whose command runs, before its exit code; one that hears nothing runs it itself."""
+
+
+def _leave_the_terminal() -> None:
+    """Have no terminal: what is forked would stop as it reads from one whose foreground it is not.
+
+    The session stays the caller's, by which the kernel may share out processor time.
+    """
+    with contextlib.suppress(OSError):
+        terminal = os.open("/dev/tty", os.O_RDWR)
+        fcntl.ioctl(terminal, termios.TIOCNOTTY)
+        os.close(terminal)
 
 
 class Zygote:
@@ -199,4 +212,5 @@ def _become(words: list[str], folder: str, environment: dict[str, str], streams:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    _leave_the_terminal()
     Zygote(Path(sys.argv[1]), sys.argv[2:]).serve()

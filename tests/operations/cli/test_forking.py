@@ -9,11 +9,12 @@ Not here: that nothing is given away that changed on disk, and what else a zygot
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -54,14 +55,25 @@ def _zygotes(project: Path) -> list[psutil.Process]:
     return [psutil.Process(pid) for each in sockets for pid in processes.find(SERVER.name, str(each))]
 
 
+def _kept(folder: Path) -> Path:
+    """Have a process for commands in a project, and wait until it listens."""
+    subprocess.run([sys.executable, "-c", KEEP], cwd=folder, env=ENVIRONMENT, check=True)
+    while not _zygotes(folder):
+        assert any(str(folder) in word for each in psutil.process_iter() for word in _words(each))
+    return folder
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
     """A project whose commands are forked."""
-    folder = _project(tmp_path_factory.mktemp("forking") / "project")
-    subprocess.run([sys.executable, "-c", KEEP], cwd=folder, env=ENVIRONMENT, check=True)
-    while not [*Folders(folder).commands.glob("*.sock")]:
-        log = (Folders(folder).commands / "log").read_text()
-        assert not log, log
+    folder = _kept(_project(tmp_path_factory.mktemp("forking") / "project"))
     yield folder
     subprocess.run([CREDFLEET, "sandbox", "down"], cwd=folder, env=ENVIRONMENT, check=True)
 
@@ -72,9 +84,10 @@ def apart(project: Path) -> Path:
     return _project(project.with_name("apart"))
 
 
-def _outcome(folder: Path, words: list[str], given: str, **variables: str) -> tuple[int, str, str]:
+def _outcome(folder: Path, line: str, given: str = "", **variables: str) -> tuple[int, str, str]:
+    """Return how a line of a shell ended, in which `credfleet` is the command, and what it printed."""
     done = subprocess.run(
-        [CREDFLEET, *words],
+        ["bash", "-c", f'credfleet() {{ {CREDFLEET} "$@"; }}; {line}'],
         cwd=folder,
         env={**ENVIRONMENT, **variables},
         input=given,
@@ -85,26 +98,58 @@ def _outcome(folder: Path, words: list[str], given: str, **variables: str) -> tu
     return done.returncode, done.stdout.replace(str(folder), "~"), done.stderr.replace(str(folder), "~")
 
 
+COMPLETION: Final = {"_CREDFLEET_COMPLETE": "complete_bash", "COMP_WORDS": "credfleet po", "COMP_CWORD": "1"}
+
+
 @pytest.mark.parametrize(
-    ("words", "given", "variables"),
+    ("line", "given", "variables"),
     [
-        pytest.param(["--version"], "", {}, id="a version"),
-        pytest.param(["pool", "claim", "--help"], "", {"COLUMNS": "100"}, id="help, in a wide terminal"),
-        pytest.param(["pool", "clame"], "", {}, id="a misspelt command"),
-        pytest.param(["config", "check", "--output", "json"], "", {}, id="a stack that is wrong"),
-        pytest.param(["preview-report", "-"], "no JSON", {}, id="what is piped in"),
-        pytest.param(
-            [], "", {"_CREDFLEET_COMPLETE": "complete_bash", "COMP_WORDS": "credfleet po", "COMP_CWORD": "1"},
-            id="a completion",
-        ),
+        pytest.param("credfleet --version", "", {}, id="a version"),
+        pytest.param("credfleet pool claim --help", "", {"COLUMNS": "100"}, id="help, in a wide terminal"),
+        pytest.param("credfleet pool clame", "", {}, id="a misspelt command"),
+        pytest.param("credfleet config check --output json", "", {}, id="a stack that is wrong"),
+        pytest.param("credfleet preview-report -", "no JSON", {}, id="what is piped in"),
+        pytest.param("credfleet preview-report <(echo '[]')", "", {}, id="a file of the shell's own"),
+        pytest.param("credfleet", "", COMPLETION, id="a completion"),
+        pytest.param("credfleet --version <&-", "", {}, id="a closed input"),
+        pytest.param("credfleet pool clame >&-", "", {}, id="a closed output"),
+        pytest.param("credfleet pool --help 2>&-", "", {}, id="closed errors"),
     ],
-)  # fmt: skip
+)
 def test_a_forked_command_prints_and_ends_as_one_that_runs_by_itself(
-    project: Path, apart: Path, words: list[str], given: str, variables: dict[str, str]
+    project: Path, apart: Path, line: str, given: str, variables: dict[str, str]
 ) -> None:
-    forked = _outcome(project, words, given, **variables)
-    assert forked == _outcome(apart, words, given, **variables)
+    forked = _outcome(project, line, given, **variables)
+    assert forked == _outcome(apart, line, given, **variables)
     assert any(forked[1:])
+
+
+ASK: Final = (
+    "import sys\nfrom pathlib import Path\nfrom operations.cli.forking import fork_command\n"
+    "fork_command(Path(sys.argv[1]))\nprint('by itself')"
+)
+
+
+@pytest.mark.parametrize(
+    ("variables", "words", "told"),
+    [
+        pytest.param({}, (), "forked", id="one like those the process was started with"),
+        pytest.param({"MAKELEVEL": "3", "TERM": "dumb"}, (), "forked", id="one started by make"),
+        pytest.param({"COLUMNS": "100"}, (), "forked", id="one in a wide terminal"),
+        pytest.param(COMPLETION, (), "forked", id="a completion"),
+        pytest.param({"KUBECONFIG": "/nowhere"}, (), "by itself", id="one with a variable that modules read"),
+        pytest.param({"WORD": "\udcff"}, (), "by itself", id="one with a variable that is no text"),
+        pytest.param({}, ("/dev/fd/63",), "by itself", id="one that is named what is open here alone"),
+    ],
+)
+def test_a_command_is_forked_where_its_environment_and_words_let_it(
+    project: Path, tmp_path: Path, variables: dict[str, str], words: tuple[str, ...], told: str
+) -> None:
+    (tmp_path / "script.py").write_text("print('forked')")
+    command = [sys.executable, "-c", ASK, str(tmp_path / "script.py"), *words]
+    environment = {**ENVIRONMENT, **variables}
+    done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{told}\n"
 
 
 def _ran(project: Path, script: Path, text: str) -> str:
@@ -131,14 +176,14 @@ def test_a_forked_command_has_the_variables_that_what_it_imports_sets(project: P
 
 
 @contextmanager
-def _waiting(folder: Path, **variables: str) -> Generator[tuple[subprocess.Popen[str], list[psutil.Process]]]:
-    """A command that waits for the rest of its input, and what runs for it besides."""
-    there = _zygotes(folder)
+def _waiting(project: Path) -> Generator[tuple[subprocess.Popen[str], list[psutil.Process]]]:
+    """A forked command that waits for the rest of its input, and what runs for it besides."""
+    there = _zygotes(project)
     keeper = next(each for each in there if each.parent() not in there)
     with subprocess.Popen(
         [CREDFLEET, "preview-report", "-"],
-        cwd=folder,
-        env={**ENVIRONMENT, **variables},
+        cwd=project,
+        env=ENVIRONMENT,
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -152,22 +197,6 @@ def _waiting(folder: Path, **variables: str) -> Generator[tuple[subprocess.Popen
         finally:
             command.kill()
     assert not processes.outlasting(attending, 60.0)
-
-
-@pytest.mark.parametrize(
-    ("variables", "is_forked"),
-    [
-        pytest.param({}, True, id="one like those the process was started with"),
-        pytest.param({"MAKELEVEL": "3", "TERM": "dumb"}, True, id="one started by make"),
-        pytest.param({"KUBECONFIG": "/nowhere"}, False, id="one with a variable that modules read"),
-    ],
-)
-def test_a_command_is_forked_where_its_environment_lets_it(
-    project: Path, variables: dict[str, str], is_forked: bool
-) -> None:
-    with _waiting(project, **variables) as (command, attending):
-        assert bool(attending) == is_forked
-        command.communicate()
 
 
 def test_control_c_ends_a_forked_command_in_words(project: Path) -> None:
@@ -196,10 +225,66 @@ def test_a_forked_command_ends_with_the_one_that_was_killed(project: Path) -> No
         assert not processes.outlasting(attending, 60.0)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_command_that_nobody_answers_is_ended_by_a_signal(tmp_path: Path, number: signal.Signals) -> None:
+    project = _kept(_project(tmp_path / "project"))
+    (zygote,) = _zygotes(project)
+    zygote.suspend()
+    try:
+        with subprocess.Popen([CREDFLEET, "--version"], cwd=project, env=ENVIRONMENT) as command:
+            try:
+                while not _has_a_socket(command.pid):
+                    assert command.poll() is None
+                command.send_signal(number)
+                assert command.wait(60) == -number
+            finally:
+                command.kill()
+    finally:
+        zygote.kill()
+
+
+def _has_a_socket(pid: int) -> bool:
+    with suppress(OSError):  # what was open a moment ago may be closed
+        return any(os.readlink(each).startswith("socket:") for each in Path(f"/proc/{pid}/fd").iterdir())
+    return False
+
+
+TYPED: Final = "hunter2"
+IN_A_TERMINAL: Final = f"""
+import os
+{KEEP}
+while not [*Folders.find(Path.cwd()).commands.glob("*.sock")]:
+    pass
+os.execv({str(CREDFLEET)!r}, ["credfleet", "sandbox", "config", "set", "mine:key", "--secret"])
+"""
+"""The process for commands is started from the terminal in which the command asks for a value."""
+
+
+def test_a_forked_command_asks_in_the_terminal_and_shows_no_secret_that_is_typed(tmp_path: Path) -> None:
+    folder = _project(tmp_path / "project")
+    environment = {**ENVIRONMENT, "PULUMI_CONFIG_PASSPHRASE": "correct horse"}
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        os.execve(sys.executable, [sys.executable, "-c", IN_A_TERMINAL], environment)
+    shown, forking = b"", list[psutil.Process]()
+    with suppress(OSError):  # Linux has no end of file for a terminal that is closed
+        while part := os.read(terminal, 4096):
+            shown += part
+            if shown.endswith(b": "):
+                forking = _zygotes(folder)
+                os.write(terminal, f"{TYPED}\n".encode())
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 0, shown
+    assert len(forking) == 3  # the process, who attends to the command, and the command
+    assert TYPED not in shown.decode()
+    assert "mine:key" in (folder / "Pulumi.dev.yaml").read_text()
+    subprocess.run([CREDFLEET, "sandbox", "down"], cwd=folder, env=environment, check=True)
+
+
 def test_the_process_for_commands_ends_when_the_sandbox_is_stopped(tmp_path: Path) -> None:
     folder = _project(tmp_path / "project")
-    subprocess.run([sys.executable, "-c", KEEP], cwd=folder, env=ENVIRONMENT, check=True)
-    while not (keepers := _zygotes(folder)):
-        assert not (Folders(folder).commands / "log").read_text()
+    keepers = _zygotes(_kept(folder))
     subprocess.run([CREDFLEET, "sandbox", "down"], cwd=folder, env=ENVIRONMENT, check=True)
     assert not processes.outlasting(keepers, 60.0)
