@@ -57,7 +57,8 @@ def fork_command(script: Path) -> None:
     except (OSError, SandboxError):
         return
     is_open_here = any(name in word for word in sys.argv for name in _OF_THIS_PROCESS)
-    if sys.platform == "linux" and folder.is_dir() and not is_open_here:
+    is_about_itself = any(word.startswith("-") for word in sys.argv[1:2])  # answered sooner than it is forked
+    if sys.platform == "linux" and folder.is_dir() and not is_open_here and not is_about_itself:
         address = socket_of(folder, Path(sys.executable), _GIVEN)
         run_forked(str(address), [sys.executable, "-u", "-P", str(script), *sys.argv[1:]])
 

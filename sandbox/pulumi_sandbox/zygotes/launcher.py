@@ -5,7 +5,6 @@ and the zygote ends what it forked once this is gone. It imports next to nothing
 """
 
 import _socket
-import ctypes
 import marshal
 import os
 import signal
@@ -21,6 +20,8 @@ _LOST = 70
 
 def main(parent: int, address: str, command: list[str]) -> None:
     """Let a zygote run the command and end as it ended, or become the command."""
+    import ctypes
+
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         return

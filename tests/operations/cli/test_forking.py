@@ -104,14 +104,14 @@ COMPLETION: Final = {"_CREDFLEET_COMPLETE": "complete_bash", "COMP_WORDS": "cred
 @pytest.mark.parametrize(
     ("line", "given", "variables"),
     [
-        pytest.param("credfleet --version", "", {}, id="a version"),
+        pytest.param("credfleet pool --version", "", {}, id="a version"),
         pytest.param("credfleet pool claim --help", "", {"COLUMNS": "100"}, id="help, in a wide terminal"),
         pytest.param("credfleet pool clame", "", {}, id="a misspelt command"),
         pytest.param("credfleet config check --output json", "", {}, id="a stack that is wrong"),
         pytest.param("credfleet preview-report -", "no JSON", {}, id="what is piped in"),
         pytest.param("credfleet preview-report <(echo '[]')", "", {}, id="a file of the shell's own"),
         pytest.param("credfleet", "", COMPLETION, id="a completion"),
-        pytest.param("credfleet --version <&-", "", {}, id="a closed input"),
+        pytest.param("credfleet pool --help <&-", "", {}, id="a closed input"),
         pytest.param("credfleet pool clame >&-", "", {}, id="a closed output"),
         pytest.param("credfleet pool --help 2>&-", "", {}, id="closed errors"),
     ],
@@ -126,7 +126,7 @@ def test_a_forked_command_prints_and_ends_as_one_that_runs_by_itself(
 
 ASK: Final = (
     "import sys\nfrom pathlib import Path\nfrom operations.cli.forking import fork_command\n"
-    "fork_command(Path(sys.argv[1]))\nprint('by itself')"
+    "fork_command(Path(sys.argv.pop(1)))\nprint('by itself')"
 )
 
 
@@ -140,6 +140,8 @@ ASK: Final = (
         pytest.param({"KUBECONFIG": "/nowhere"}, (), "by itself", id="one with a variable that modules read"),
         pytest.param({"WORD": "\udcff"}, (), "by itself", id="one with a variable that is no text"),
         pytest.param({}, ("/dev/fd/63",), "by itself", id="one that is named what is open here alone"),
+        pytest.param({}, ("pool", "--help"), "forked", id="help on a command"),
+        pytest.param({}, ("--help",), "by itself", id="help on all of it, which imports little"),
     ],
 )
 def test_a_command_is_forked_where_its_environment_and_words_let_it(
@@ -231,7 +233,7 @@ def test_a_command_that_nobody_answers_is_ended_by_a_signal(tmp_path: Path, numb
     (zygote,) = _zygotes(project)
     zygote.suspend()
     try:
-        with subprocess.Popen([CREDFLEET, "--version"], cwd=project, env=ENVIRONMENT) as command:
+        with subprocess.Popen([CREDFLEET, "pool", "--help"], cwd=project, env=ENVIRONMENT) as command:
             try:
                 while not _has_a_socket(command.pid):
                     assert command.poll() is None
