@@ -29,7 +29,7 @@ from benchmarks.large_pools import TYPE, member_name
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE
 
 SIZES: Final = (100, 300)
-PARTS: Final = ("first", "unchanged", "preview", "added", "rotated", "destroy")
+PARTS: Final = ("first", "unchanged", "preview", "added", "unpreviewed", "rotated", "destroy")
 STACK: Final = "bench"
 PROJECT: Final = Path(__file__).resolve().parent.parent
 CREDFLEET: Final = Path(sys.executable).with_name("credfleet")
@@ -262,15 +262,16 @@ class _Fleet:
             self.run("up")
         is_up.touch()
         if "unchanged" in parts:
-            yield self._cost("up", "up, nothing changed", "--expect-no-changes")
+            yield self._cost("up", "up with nothing changed", "--expect-no-changes")
         if "preview" in parts:
             yield self._cost("preview", "preview")
-        if "added" in parts:
-            self.add_tenant(len([*(self.folder / "tenants").glob("t*.yaml")]))
-            yield self._cost("up", "up, one tenant added")
+        for part, options in (("added", ()), ("unpreviewed", ("--skip-preview",))):
+            if part in parts:
+                self.add_tenant(len([*(self.folder / "tenants").glob("t*.yaml")]))
+                yield self._cost("up", " ".join(("up", *options, "with one tenant added")), *options)
         if "rotated" in parts:
             self.rotate()
-            yield self._cost("up", "up, one credential rotated")
+            yield self._cost("up", "up with one credential rotated")
         if "destroy" in parts:
             yield self._cost("destroy", "destroy")
             shutil.rmtree(self.folder)
