@@ -317,6 +317,42 @@ A, B, E = Spec("a"), Spec("b"), Spec("e")
             ),
             id="a provider is replaced, and what it has is not meant, but depended on",
         ),
+        pytest.param(
+            Life(
+                (
+                    Moment("update", (A,)),
+                    Moment(
+                        "update",
+                        (replace(A, fixed=1, is_retained=True), replace(E, deleted_with="a")),
+                        {("create", "e"): "partial"},
+                        replaces="default",
+                    ),
+                ),
+                (A,),
+            ),
+            id="a host is retained whose own old half goes at the same time",
+        ),
+        pytest.param(
+            Life(
+                (
+                    Moment("update", (replace(B, served=2),)),
+                    Moment("update", (B, replace(E, uses=("b",))), {("create", "e"): "partial"}),
+                    Moment("destroy"),
+                ),
+                (B,),
+            ),
+            id="the old half of what is depended on has another provider",
+        ),
+        pytest.param(
+            Life(
+                (
+                    Moment("update", (A, replace(E, deleted_with="a", is_protected=True))),
+                    Moment("update", (replace(A, is_read=True),)),
+                ),
+                (A, replace(E, deleted_with="a")),
+            ),
+            id="a host was looked up in place of what it goes with, which is left",
+        ),
     ],
 )
 def test_what_was_begun_is_not_forgotten_when(life: Life, crypter: PassphraseCrypter, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 The engine, the program, and the genuine host of its dynamic provider, which remembers what it made in files;
 kills are SIGKILL, cancelling is SIGINT. Left out are things made by half, which a dynamic provider cannot
-tell, and what goes with another resource.
+tell, what goes with another resource, and what is looked up.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _in_processes(life: Life) -> Life:
     """Return a life without what processes do not have."""
 
     def program(of: Program) -> Program:
-        return tuple(replace(each, deleted_with="") for each in of)
+        return tuple(replace(each, deleted_with="", is_read=False) for each in of)
 
     moments = (
         replace(

@@ -150,17 +150,11 @@ class Applier:
         done()
 
     def _unmade_host(self, guest: Resource) -> Resource | None:
-        """Return what a resource goes with, if that is unmade in this run.
-
-        A name may be that of a replacement and of its old half: the guest goes with the last that was there
-        when it was made.
-        """
+        """Return what a resource goes with, if that is unmade in this run."""
         if not guest.deleted_with:
             return None
-        known = (*self._unmade.values(), *self._journal.old, *self._journal.new)
-        hosts = sorted((each for each in known if each.urn == guest.deleted_with), key=lambda it: it.created)
-        there = [each for each in hosts if each.created <= guest.created] or hosts[:1]
-        return self._unmade.get(_key(there[-1])) if there else None
+        host = order.host_of(guest, (*self._unmade.values(), *self._journal.old, *self._journal.new))
+        return host and self._unmade.get(_key(host))
 
     def _can_stand_until_its_host_is_gone(self, guest: Resource) -> bool:
         needed = order.with_all_below((guest.deleted_with,), self._journal.old)

@@ -1,6 +1,6 @@
 """In what order resources may go: what depends on what, and which deletions may happen at once."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from pulumi_sandbox.engine.model.resource import Resource
 
@@ -46,13 +46,25 @@ def deletion_rings(condemned: Sequence[Resource]) -> list[list[Resource]]:
     """Group deletions: all of a ring may go at once, when the ring before is done.
 
     A ring holds whatever no remaining resource depends on. Two condemned
-    records may share a URN: the old halves of replacements.
+    records may share a URN, the old halves of replacements: others refer to those that stand before them.
     """
-    depth: dict[str, int] = {}
+    deepest: dict[str, int] = {}
+    rings: list[list[Resource]] = []
     for resource in condemned:
-        below = max((depth.get(urn, -1) for urn in depends_on(resource) - {resource.urn}), default=-1)
-        depth[resource.urn] = max(depth.get(resource.urn, 0), below + 1)
-    rings: list[list[Resource]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
-    for resource in condemned:
-        rings[depth[resource.urn]].append(resource)
+        depth = 1 + max((deepest.get(urn, -1) for urn in depends_on(resource) - {resource.urn}), default=-1)
+        deepest[resource.urn] = max(deepest.get(resource.urn, 0), depth)
+        rings += [[] for _ in range(depth + 1 - len(rings))]
+        rings[depth].append(resource)
     return list(reversed(rings))
+
+
+def host_of(guest: Resource, known: Iterable[Resource]) -> Resource | None:
+    """Return what a resource goes with, of these records; None where that is nobody's to delete.
+
+    A name may be that of a replacement and of its old half: the guest goes with the last that was there
+    when it was made.
+    """
+    named = (each for each in known if each.urn == guest.deleted_with and not each.external)
+    hosts = sorted(named, key=lambda it: it.created)
+    there = [each for each in hosts if each.created <= guest.created] or hosts[:1]
+    return there[-1] if there else None

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, NoReturn
 
-from pulumi_sandbox.engine.deploy import decide
+from pulumi_sandbox.engine.deploy import decide, order
 from pulumi_sandbox.engine.deploy.control import Control
 from pulumi_sandbox.engine.deploy.decide import Plan
 from pulumi_sandbox.engine.deploy.provider_resources import ProviderResources
@@ -108,8 +108,8 @@ class Planner:
         The resource came before the replacement: it goes with the old half, at the end of this run.
         """
         host = self.resources.before(deleted_with)
-        is_left = host and any(each.delete and each.urn == host.urn for each in self.journal.old)
-        return {deleted_with} if host and is_left and guest.created < host.created else set()
+        former = host and order.host_of(replace(guest, deleted_with=host.urn), self.journal.old)
+        return {deleted_with} if former and former.delete else set()
 
     async def _check(
         self, new: Resource, goal: Goal, provider: Provider | None, old: Resource | None
