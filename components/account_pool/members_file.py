@@ -86,7 +86,21 @@ def read_members(
         cause = f"{path} holds no file that ends in .csv, so no account would be read"
         return (), (Problem(_PLACE, cause, "name a CSV file, or the folder of such"),)
     read = [read_members_file(file, partition_keys, declares=True) for file in files]
-    return tuple(row for rows, _ in read for row in rows), tuple(each for _, found in read for each in found)
+    rows = tuple(row for rows, _ in read for row in rows)
+    unread = _unread(path) if path.is_dir() else ()
+    return rows, (*unread, *(each for _, found in read for each in found))
+
+
+def _unread(folder: Path) -> Iterator[Problem]:
+    """Refuse the files that somebody took for members of a folder, and nobody reads."""
+    for each in sorted(folder.rglob("*")):
+        is_meant = each.suffix.lower() == ".csv" and not each.name.startswith(".")
+        if is_meant and (each.parent != folder or each.suffix != ".csv"):
+            cause = "it is not read, so its accounts would count as absent"
+            mend = (
+                f"move it to {shown(folder / each.stem)}.csv: what ends in .csv in the folder itself is read"
+            )
+            yield Problem(_PLACE, cause, mend, (shown(each), 1, 1))
 
 
 def read_members_file(

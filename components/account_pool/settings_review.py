@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from types import MappingProxyType
 from typing import Final
 
 from components.account_pool.config_map import PoolConfigMap
@@ -41,12 +42,13 @@ _LONGEST_ID: Final = 128
 class Stated:
     """Names as the configuration states them, whether or not their entries are well formed.
 
-    A reference to an entry with a fault is no fault of its own.
+    A reference to an entry with a fault is no fault of its own. rows: the places of members in files.
     """
 
     tenants: Collection[str]
     members: Collection[str]
     partition_keys: Collection[str]
+    rows: Mapping[str, str]
 
 
 def review_pool(
@@ -102,7 +104,7 @@ def review_pool(
     yield from _review_consumers(pool, stated, around)
     for name, member in pool.members.items():
         yield from _review_member(name, member, stated, around)
-    yield from review_identities(pool.members, existing)
+    yield from review_identities(pool.members, existing, stated.rows)
 
 
 def _review_consumers(pool: AccountPool, stated: Stated, around: Surroundings) -> Problems:
@@ -275,17 +277,21 @@ def credential_fault(name: str, credentials: Credentials) -> tuple[str, str] | N
     return None if shape is None else data_fault(f"credential {name}", shape)
 
 
-def review_identities(members: Mapping[str, Member], existing: Sequence[ExistingMember]) -> Problems:
-    """Refuse two members with one name or one account."""
+def review_identities(
+    members: Mapping[str, Member],
+    existing: Sequence[ExistingMember],
+    rows: Mapping[str, str] = MappingProxyType({}),
+) -> Problems:
+    """Refuse two members with one name or one account. rows: the places of members that stand in files."""
     accounts: dict[str, str] = {}
     for name, member in members.items():
         place = config_path("accountPool", "members", name)
         yield from _claim_account(accounts, place, member)
-    places = {name: config_path("accountPool", "members", name) for name in members}
+    places = {name: rows.get(name, config_path("accountPool", "members", name)) for name in members}
     for row in existing:
         first = places.setdefault(row.name, row.place)
         if first != row.place:
-            cause = f"{row.name} is named by {first} already, and a Secret is declared or exists, not both"
+            cause = f"{row.name} is named by {first} already, and a name is of one account"
             yield Problem(f"{row.place} name", cause, "remove one of the two", row.at)
             continue
         yield from _claim_account(accounts, row.place, row)

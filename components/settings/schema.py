@@ -10,7 +10,7 @@ from components.settings.tenant_files import CLASS, CLASSES, PARTS
 
 def stack_file_schema() -> dict[str, Any]:
     """Describe `Pulumi.<stack>.yaml`. Keys of other programs pass; misspelt ones of ours do not."""
-    settings = Settings.model_json_schema()
+    settings = _without_nothing(Settings.model_json_schema())
     keys: dict[str, Any] = settings["properties"]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -29,7 +29,7 @@ def stack_file_schema() -> dict[str, Any]:
 
 def tenant_file_schema() -> dict[str, Any]:
     """Describe the file of one tenant, and that of what all have; a namespace may be left out."""
-    settings = Settings.model_json_schema()
+    settings = _without_nothing(Settings.model_json_schema())
     defs: dict[str, Any] = settings["$defs"]
     sections: dict[str, Any] = {}
     for section, parts in PARTS.items():
@@ -45,6 +45,19 @@ def tenant_file_schema() -> dict[str, Any]:
         **_object({**one, CLASSES: {"type": "object", "additionalProperties": {"$ref": "#"}}}),
         "$defs": defs,
     }
+
+
+def _without_nothing(schema: Any) -> Any:
+    """Return a schema that takes no null: a key that says nothing is a slip, and refused."""
+    if isinstance(schema, list):
+        return [_without_nothing(each) for each in schema if each != {"type": "null"}]
+    if not isinstance(schema, dict):
+        return schema
+    found = {
+        key: _without_nothing(value) for key, value in schema.items() if (key, value) != ("default", None)
+    }
+    choices = found.get("anyOf", ())
+    return {**choices[0], **{k: v for k, v in found.items() if k != "anyOf"}} if len(choices) == 1 else found
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:

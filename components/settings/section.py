@@ -19,6 +19,7 @@ from components.naming import config_path
 from components.projection.settings import CredentialSource, Delivery
 from components.settings.document import nearest
 from components.settings.noun import Noun
+from components.settings.words import named_in
 
 Problems: TypeAlias = Iterator[Problem]
 
@@ -91,7 +92,8 @@ class Surroundings:
     def review_credential(self, place: str, name: str) -> Problems:
         """Refuse a reference that names no credential, and say which one may have been meant."""
         if name not in self.credentials.names and self.whole(KEY):
-            yield Dangling(place, f"{name} is no entry of credentials", nearest(name, self.credentials.names))
+            cause = f"{named_in(name)} is no entry of credentials"
+            yield Dangling(place, cause, nearest(name, self.credentials.names))
 
     def review_source(self, place: str, source: CredentialSource, reader: str) -> Problems:
         """Refuse a credential that is nowhere, or that a namespace may not read.

@@ -159,10 +159,11 @@ class Settings(Noun):
         }
         document[KEY] = credentials
         files = read_tenants(document.get(TENANTS_FROM), root, Stacks.read(root).tenants_of(stack))
+        rows = _joined(document, root)
         strange = tuple(files.join(document))
         misspelt = (*read_as_meant(cls, document), *read_certificates(document, root))
-        rows = _joined(document, root)
-        stated = _stated(document)
+        rows = rows or _joined(document, root) or _Rows()
+        stated = _stated(document, rows)
         absent = without_values(document)
         settings, malformed = well_formed(cls, document)
         faulty = {each.place for each in malformed}
@@ -259,12 +260,12 @@ class _Rows:
     problems: Sequence[Problem] = ()
 
 
-def _joined(document: Mapping[str, Any], root: Path) -> _Rows:
-    """Read the rows of `membersFrom`, and add to the configuration what they declare."""
+def _joined(document: Mapping[str, Any], root: Path) -> _Rows | None:
+    """Read the rows of `membersFrom`, and add to the configuration what they declare; None without that."""
     pool = document.get("accountPool")
     path = pool.get("membersFrom") if isinstance(pool, dict) else None
     if not isinstance(pool, dict) or not isinstance(path, str) or not path:
-        return _Rows()
+        return None
     keys = pool.get("partitionKeys", [])
     rows, problems = read_members(root / path, _names(keys) if isinstance(keys, list) else None)
     members = pool.setdefault("members", {})
@@ -318,13 +319,14 @@ def _decoded(text: str) -> Any:
         return text
 
 
-def _stated(document: Mapping[str, Any]) -> Stated:
+def _stated(document: Mapping[str, Any], rows: _Rows) -> Stated:
     pool = document.get("accountPool")
     pool = pool if isinstance(pool, dict) else {}
     return Stated(
         tenants=_names(document.get("tenants")),
         members=_names(pool.get("members")),
         partition_keys=_names(pool.get("partitionKeys")),
+        rows={row.name: row.place for row in rows.declared.values()},
     )
 
 

@@ -23,6 +23,8 @@ from components.errors import Problem
 from components.naming import config_path
 from components.settings.document import misspelt, nearest
 from components.settings.places import ENDS, steps_in
+from components.settings.store_logins import logs_in
+from components.settings.words import named_in
 
 KEY: Final = "tenantsFrom"
 DEFAULTS: Final = "_defaults"
@@ -50,7 +52,6 @@ _NO_NAMES: Final = (
     "it is no map of names, so all that the tenant had there would be deleted",
     "write it as a map: {name: …}, or remove it",
 )
-_NEEDS_NO_LOGIN: Final = ("Fake", "fake")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +141,12 @@ class TenantFile:
 class TenantFiles:
     """The files that could be read, and what is wrong with those that could not.
 
-    others: tenants in the same folder that are another stack's.
+    others: those of tenants in the same folder that are another stack's.
     """
 
     files: Sequence[TenantFile] = ()
     unreadable: Sequence[Problem] = ()
-    others: Sequence[str] = ()
+    others: Sequence[TenantFile] = ()
 
     def digest(self, further: Iterable[object]) -> str:
         """Return a digest of what the files say, as the state keeps it; empty where nothing is said.
@@ -159,11 +160,16 @@ class TenantFiles:
     def join(self, document: dict[str, Any]) -> Iterator[Problem]:
         """Add them to the configuration of the stack's file, and say what may not be added."""
         yield from self.unreadable
-        tenants = {*_map(document.get(_TENANTS)), *(file.name for file in self.files), *self.others}
+        around = _Around.of(document, (*self.files, *self.others))
+        elsewhere = {entry.place: other for other in self.others for entry in other.entries}
+        namespaces = {other.data.get("namespace"): other for other in self.others}
         for file in self.files:
+            if (other := namespaces.get(file.data.get("namespace"))) is not None:
+                cause = f"it is the namespace of tenant {other.name}, which is another stack's"
+                yield file.problem(("namespace",), cause, "give the tenant a namespace of its own")
             for entry in file.entries:
-                yield from _not_its_own(file, entry, tenants)
-                yield from _added(document, file, entry)
+                yield from _not_its_own(file, entry, around)
+                yield from _added(document, file, entry, is_elsewhere=entry.place in elsewhere)
 
     @property
     def confined(self) -> Mapping[str, str]:
@@ -212,41 +218,39 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
         return TenantFiles((), (Problem(config_path(KEY), cause, mend),))
     files: dict[str, Document] = {}
     problems: list[Problem] = []
-    others: list[str] = []
     for path in sorted(folder.iterdir()):
-        if not path.stem.startswith("_") and not is_ours(path.stem):
-            others.append(path.stem)
-            continue
-        place = config_path(_TENANTS, path.stem)
+        place, is_mine = config_path(_TENANTS, path.stem), path.stem.startswith("_") or is_ours(path.stem)
         if path.suffix != ".yaml" or (path.stem.startswith("_") and path.stem != DEFAULTS):
-            problems += _unread(place, path)
+            problems += _unread(place, path) if is_mine else ()
             continue
         try:
             document = read_file(path)
         except Unreadable as error:
-            problems.append(Problem(place, error.cause, error.mend, error.at))
+            told = Problem(place, error.cause, error.mend, error.at or (shown(path), 1, 1))
+            problems += [told] if is_mine else []
             continue
-        if not isinstance(document.data, dict):
+        if isinstance(document.data, dict):
+            files[path.stem] = document
+        elif is_mine:
             cause, mend = "the file holds no map, so it says nothing", "write the tenant's keys, or delete it"
             problems.append(Problem(place, cause, mend, document.mark))
-        else:
-            files[path.stem] = document
-    if not problems and not others and not files.keys() - {DEFAULTS}:
+    if not problems and not files.keys() - {DEFAULTS}:
         cause = f"{given} holds no tenant's file, so all that the stack's tenants had would be deleted"
         mend = "restore it from version control; a stack without tenants in files has no tenantsFrom"
         problems.append(Problem(config_path(KEY), cause, mend))
     of_all = Layer(files.pop(DEFAULTS, None) or Document({}, Mark(str(folder), 1, 1)))
     classes = {name: replace(of_all, path=(CLASSES, name)) for name in _map(of_all.data.get(CLASSES))}
-    problems += _slips(DEFAULTS, of_all, classes, (CLASSES,))
+    problems += _slips(DEFAULTS, of_all, (CLASSES,))
     for layer in classes.values():
-        problems += _slips(DEFAULTS, layer, classes)
+        problems += _slips(DEFAULTS, layer)
     found: list[TenantFile] = []
     for name, document in files.items():
         own = Layer(document)
-        problems += _slips(name, own, classes)
+        problems += _slips(name, own, (CLASS,), classes) if is_ours(name) else ()
         below = (own, classes.get(str(own.data.get(CLASS))), of_all)
         found.append(TenantFile(name, f"{given}/{name}", root, [each for each in below if each]))
-    return TenantFiles(tuple(found), tuple(problems), tuple(others))
+    ours = tuple(each for each in found if is_ours(each.name))
+    return TenantFiles(ours, tuple(problems), tuple(each for each in found if not is_ours(each.name)))
 
 
 def _unread(place: str, path: Path) -> Iterator[Problem]:
@@ -275,22 +279,28 @@ def _is_yaml(path: Path) -> bool:
 
 
 def _slips(
-    name: str, layer: Layer, classes: Collection[str], further: Sequence[str] = ()
+    name: str, layer: Layer, further: Sequence[str] = (), classes: Collection[str] = ()
 ) -> Iterator[Problem]:
-    """Yield what would count as absent without a word: what nobody reads, and a section that is no map."""
+    """Yield what would count as absent without a word: what nobody reads, and a section that is no map.
+
+    further: keys that this layer may have besides.
+    """
 
     def problem(path: tuple[Step, ...], cause: str, mend: str) -> Problem:
         inside = (*layer.path, *path)
         return Problem(config_path(_TENANTS, name, *inside), cause, mend, layer.document.at(inside))
 
-    known = (*_OF_A_TENANT, CLASS, *PARTS, *further)
+    known = (*_OF_A_TENANT, *PARTS, *further)
     for key in layer.data:
-        if key not in known:
+        if key == CLASS and CLASS not in known:
+            cause = "a class is taken by a tenant's own file alone, so this one would not be"
+            yield problem((key,), cause, "write it in the files of the tenants, or what it says here")
+        elif key not in known:
             yield problem((key,), *misspelt(str(key), known))
-    if CLASS in layer.data and str(named := layer.data[CLASS]) not in classes:
+    if CLASS in further and CLASS in layer.data and str(named := layer.data[CLASS]) not in classes:
         cause = f"{named} is no class of {DEFAULTS}.yaml, so nothing of one would be taken"
         yield problem((CLASS,), cause, nearest(str(named), classes))
-    for section in (*PARTS, *further):
+    for section in (*PARTS, *(each for each in further if each != CLASS)):
         given = layer.data.get(section, {})
         if not isinstance(given, dict):
             yield problem((section,), *_NO_NAMES)
@@ -312,50 +322,88 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _added(document: dict[str, Any], file: TenantFile, entry: Entry) -> Iterator[Problem]:
+def _added(
+    document: dict[str, Any], file: TenantFile, entry: Entry, *, is_elsewhere: bool
+) -> Iterator[Problem]:
     holder = document
     for step in entry.place[:-1]:
         holder = holder.setdefault(step, {})
         if not isinstance(holder, dict):
             return  # told where it stands
-    if entry.place[-1] in holder:
+    if is_elsewhere or entry.place[-1] in holder:
         cause = f"{config_path(*entry.place)} is said by another file as well"
         yield file.problem(entry.inside, cause, "keep it in one of the two, or give it another name")
-        return
-    holder[entry.place[-1]] = deepcopy(entry.value)
+    if entry.place[-1] not in holder:
+        holder[entry.place[-1]] = deepcopy(entry.value)
 
 
-def _not_its_own(file: TenantFile, entry: Entry, tenants: Collection[str]) -> Iterator[Problem]:
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What is said elsewhere: all tenants, the providers of the stack's file, the credentials of its pool."""
+
+    tenants: Collection[str]
+    providers: Mapping[str, Any]
+    of_the_pool: Collection[str]
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any], files: Iterable[TenantFile]) -> _Around:
+        members = _map(_map(document.get("accountPool")).get("members"))
+        return cls(
+            {*_map(document.get(_TENANTS)), *(file.name for file in files)},
+            {**_map(_map(document.get("secretStores")).get("providers"))},
+            {each for member in members.values() for each in _entries(_map(member).get("credentialsFrom"))},
+        )
+
+
+def _entries(source: object) -> Iterator[str]:
+    """Yield the entry of credentials that a source names, if it names one."""
+    entry = source.get("entry") if isinstance(source, dict) else source
+    if isinstance(entry, str):
+        yield entry
+
+
+def _not_its_own(file: TenantFile, entry: Entry, elsewhere: _Around) -> Iterator[Problem]:
     """Find what leads to things of others."""
     match entry.place:
         case ("tenants", _) if _OF_THE_CLUSTER.fullmatch(str(file.data.get("namespace"))):
             yield _strange(file, ("namespace",), f"namespace {file.data.get('namespace')}")
         case (_, "namespaces", namespace) if namespace != file.data.get("namespace"):
             yield _strange(file, entry.inside, f"namespace {namespace}")
-        case ("secretStores", "providers" | "stores", _) if not _logs_in(_map(entry.value)):
+        case ("secretStores", "providers" | "stores", _) if not logs_in(_map(entry.value)):
             yield file.problem(
                 entry.inside,
                 "it says no login of its own, so it would use that of whoever runs it",
                 "name a Secret or a ServiceAccount of its namespace, or move it to the stack's file",
             )
+        case ("secretStores", "stores", _):
+            named = _map(entry.value).get("providerRef")
+            provider = elsewhere.providers.get(named) if isinstance(named, str) else None
+            if provider is not None and not logs_in(_map(provider)):
+                yield file.problem(
+                    (*entry.inside, "providerRef"),
+                    f"{named} logs in as whoever runs it, who may read what is not tenant {file.name}'s",
+                    "name a provider that logs in with what is in the store's namespace, or a store of the"
+                    " stack's file, with its conditions",
+                )
         case _:
             pass
     for path, around, value in _texts(entry.inside, entry.value):
         joined = "/".join(map(str, path))
         owned = next((rule for pattern, rule in _REFERENCES if pattern.fullmatch(joined)), None)
-        if owned is not None and not owned(_Text(file, tenants, around, value)):
-            yield _strange(file, path, f"{path[-1]} {value}")
+        if owned is not None and not owned(_Text(file, elsewhere, around, value)):
+            said = "" if path[-1] == "gcpSecret" else f" {named_in(value)}"
+            yield _strange(file, path, f"{path[-1]}{said}")
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
     """A text of a file, and whether what it names is the tenant's.
 
-    tenants: all there are. around: the map that it stands in.
+    around: the map that it stands in.
     """
 
     file: TenantFile
-    tenants: Collection[str]
+    elsewhere: _Around
     around: Mapping[str, Any]
     value: str
 
@@ -378,7 +426,8 @@ class _Text:
         return "/" not in self.value or self.value.partition("/")[0] == self.file.name
 
     def is_credential(self) -> bool:
-        return owner_of(self.value, self.tenants) == self.file.name
+        is_its = owner_of(self.value, self.elsewhere.tenants) == self.file.name
+        return is_its and self.value not in self.elsewhere.of_the_pool
 
     def is_file(self) -> bool:
         path, root = PurePosixPath(self.value), self.file.root
@@ -435,18 +484,6 @@ def _is_in(scope: str, name: object, group: object) -> bool:
     """Whether a scope is a resource group of a file, or in it; one that says no subscription is in none."""
     own = f"/subscriptions/{_map(group).get('subscriptionId')}/resourcegroups/{name}/".lower()
     return f"{scope}/".lower().startswith(own)
-
-
-def _logs_in(entry: Mapping[str, Any]) -> bool:
-    """Whether a provider, or a store that embeds one, names what it logs in with."""
-    embedded = _map(entry.get("provider"))
-    if "kind" not in entry and not embedded:
-        return True
-    if entry.get("kind") in _NEEDS_NO_LOGIN or any(kind in _NEEDS_NO_LOGIN for kind in embedded):
-        return True
-    texts = _texts((), {"spec": entry.get("spec"), "provider": embedded})
-    named = any(path[-1] == "name" and "caProvider" not in path for path, _, _ in texts)
-    return "credentialsFrom" in entry or named
 
 
 def _strange(file: TenantFile, path: Sequence[Step], what: str) -> Problem:

@@ -24,6 +24,12 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _RESERVED_LABELS: Final = frozenset({HYPERSCALER_TYPE, TENANT_NAME, SHARED.removeprefix(PREFIX)})
 
 
+def named_in(text: str) -> str:
+    """Return a reference as a message quotes it; what is neither name nor path may be a value."""
+    parts = (part for part in text.split("/") if part not in ("", ".", ".."))
+    return text if all(map(_WORD.fullmatch, parts)) else "that is no name"
+
+
 def unfit(cause: str, mend: str) -> PydanticCustomError:
     """Make the error a validator raises."""
     return PydanticCustomError(UNFIT, "{cause}", {"cause": cause, "mend": mend})

@@ -21,7 +21,7 @@ from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import Properties, Secret, Value
 
 from components.credentials import KEY as CREDENTIALS
-from components.errors import CredfleetError, how_many
+from components.errors import ConfigurationError, CredfleetError, how_many
 from components.naming import HELD_AS
 from components.settings.shards import STACKS, Shard, Shards, Stacks
 from components.settings.stack import NAMESPACE, Settings
@@ -197,7 +197,7 @@ def _by_files() -> Generator[None]:
 
 
 def planned(folders: Folders, stack: str, most: int | None) -> Split:
-    """Return the proposal for the fleet of a stack; raises as `split`."""
+    """Return the proposal for the fleet of a stack; raises as `split`, and for a file that cannot be read."""
     at_rest = stack_here(stack)
     settings, root = judged(at_rest), at_rest.project.directory
     if settings.tenants_from is None:
@@ -214,6 +214,8 @@ def planned(folders: Folders, stack: str, most: int | None) -> Split:
             mend="move the pool to a stack of its own first: docs/how-to/move-a-pool-to-another-stack.md",
         )
     files, fleets = read_tenants(settings.tenants_from, root), Stacks.read(root).fleets
+    if files.unreadable:
+        raise ConfigurationError(files.unreadable)
     alone = Shards(pool=_pool_stack(at_rest, settings), stacks={at_rest.stack: Shard()})
     own = ((name, fleet) for name, fleet in fleets.items() if at_rest.stack in fleet.stacks)
     free = at_rest.stack if at_rest.stack not in fleets else f"{at_rest.stack}-fleet"

@@ -102,6 +102,7 @@ def ran(verb: str, project: Path, stack: str, options: Sequence[str]) -> Outcome
     except ValueError:
         told = {}
     changes = {op: count for op, count in told.get("changes", {}).items() if op != "same" and count}
-    why = [*told.get("errors", ()), *done.stderr.splitlines()[-_LAST:]] if done.returncode else []
+    refused = [told["error"]["message"]] if "error" in told else []
+    why = [*refused, *told.get("errors", ()), *done.stderr.splitlines()[-_LAST:]] if done.returncode else []
     outcome = told.get("outcome", "failed") if changes or done.returncode else "nothing changed"
     return Outcome(stack, outcome, done.returncode, changes, "; ".join(why))

@@ -363,6 +363,28 @@ def test_a_declared_row_that_cannot_stand_is_told_with_its_line(tmp_path: Path, 
     assert (problem.place, problem.at[1]) == (place, 2)
 
 
+def test_a_name_that_two_files_have_is_told_with_the_row_that_has_it_first(tmp_path: Path) -> None:
+    (tmp_path / "members").mkdir()
+    for name, row in (("b", "zz,aws,222,aws-1"), ("c", "zz,aws,333,aws-1")):
+        (tmp_path / "members" / f"{name}.csv").write_text(f"name,type,accountId,credentialsFrom\n{row}\n")
+
+    (problem,) = problems(stack(accountPool__membersFrom="members"), root=tmp_path)
+
+    assert (problem.place, problem.cause[:28]) == ("c.csv:2 name", "zz is named by b.csv:2 alrea")
+
+
+@pytest.mark.parametrize("name", ["c.CSV", "europe/c.csv", "europe/west/c.Csv"])
+def test_a_file_of_members_that_nobody_would_read_is_refused(tmp_path: Path, name: str) -> None:
+    for each in ("b.csv", name, ".hidden.CSV", "notes.txt"):
+        (tmp_path / "members" / each).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "members" / each).write_text("name,type,accountId\n")
+
+    (problem,) = problems(stack(accountPool__membersFrom="members"), root=tmp_path)
+
+    assert problem.at == (str(tmp_path / "members" / name), 1, 1)
+    assert str(tmp_path / "members" / "c.csv") in problem.mend
+
+
 @pytest.mark.parametrize("column", ["secretAccessKey", "credentials", "credential"])
 def test_no_column_holds_a_credential(tmp_path: Path, column: str) -> None:
     ((place, _),) = from_file(members(tmp_path, f"name,type,accountId,{column}", "aws-2,aws,222,canary"))

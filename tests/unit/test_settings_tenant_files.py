@@ -90,8 +90,13 @@ def test_a_tenants_file_is_what_the_same_entries_of_the_stacks_file_would_be(tmp
         ({**ACME, "service": {}}, False),
         ({"services": {"instances": {"acme-db": {"credentials": "x"}}}}, False),
         ({"asoCredentials": {"operator": {}}}, False),
+        ({"accounts": {"aws": {"type": "aws", "deliverTo": None}}}, False),
+        ({"services": {"instances": {"acme-db": {"credentialsFrom": None}}}}, False),
     ],
-    ids=["a tenant", "what all have", "a section that nobody reads", "a key too", "what is for all"],
+    ids=[
+        *("a tenant", "what all have", "a section that nobody reads", "a key too", "what is for all"),
+        *("a key that says nothing", "a credential that is nowhere"),
+    ],
 )
 def test_an_editor_is_told_by_the_schema(data: dict[str, Any], *, is_sound: bool) -> None:
     assert Draft202012Validator(tenant_file_schema()).is_valid(data) == is_sound
@@ -268,7 +273,7 @@ STRANGE: Final[dict[str, tuple[dict[str, Any], int, str]]] = {
     "a secret that whoever runs it may read": (
         {"services": {"instances": {"x": {"credentialsFrom": {"gcpSecret": GCP_SECRET}}}}},
         7,
-        f"gcpSecret {GCP_SECRET}",
+        "gcpSecret is not",
     ),
     "a credential of one with a longer name": (
         {"services": {"instances": {"x": {"credentialsFrom": "acme-corp-db"}}}},
@@ -385,6 +390,21 @@ STRANGE: Final[dict[str, tuple[dict[str, Any], int, str]]] = {
         8,
         "account globex/aws",
     ),
+    "a credential that opens an account of the pool": (
+        {"services": {"instances": {"x": {"credentialsFrom": "acme-1"}}}},
+        6,
+        "credentialsFrom acme-1",
+    ),
+    "a credential that a row of members.csv names": (
+        {"services": {"instances": {"x": {"credentialsFrom": "acme-2"}}}},
+        6,
+        "credentialsFrom acme-2",
+    ),
+    "what is logged in to as whoever runs it": (
+        {"secretStores": {"stores": {"x": {"providerRef": "google"}}}},
+        6,
+        "google logs in as whoever runs it",
+    ),
     "another's store": (
         {"secretStores": {"stores": {"acme": {"providerRef": "globex"}}}},
         6,
@@ -415,10 +435,168 @@ def test_what_is_not_the_tenants_own_is_refused_where_it_stands(
         acme={"namespace": "tenant-acme", "accounts": {}, **more},
         **{"acme-corp": {"namespace": "tenant-acme-corp"}},
     )
+    values["credfleet:credentials"] = json.dumps(
+        {**json.loads(CREDENTIALS), "acme-1": '{"accessKeyID": "id"}', "acme-2": '{"accessKeyID": "id"}'}
+    )
+    member = {"type": "aws", "accountId": "1", "credentialsFrom": "acme-1"}
+    values["credfleet:accountPool"] = json.dumps({"members": {"m-1": member}, "membersFrom": "members.csv"})
+    (tmp_path / "members.csv").write_text("name,type,accountId,credentialsFrom\nm-2,aws,2,acme-2\n")
+    google = {"kind": "GCPSM", "spec": {"projectID": "p"}}
+    values["credfleet:secretStores"] = json.dumps({"providers": {"google": google}})
     found = [each for each in told(tmp_path, values) if words in each.cause]
     problem = found[0]
     assert problem.at is not None
     assert problem.at[:2] == (str(tmp_path / "tenants/acme.yaml"), line)
+
+
+_SECRET: Final = {"name": "x", "key": "y"}
+
+
+@pytest.mark.parametrize(
+    ("provider", "is_its_own"),
+    [
+        pytest.param(
+            {"azurekv": {"authSecretRef": {"clientId": _SECRET, "clientSecret": _SECRET}}},
+            True,
+            id="a client's id and secret",
+        ),
+        pytest.param(
+            {"azurekv": {"authType": "WorkloadIdentity", "serviceAccountRef": {"name": "x"}}},
+            True,
+            id="a workload's identity",
+        ),
+        pytest.param(
+            {"azurekv": {"authType": "ManagedIdentity", "serviceAccountRef": {"name": "x"}}},
+            False,
+            id="a managed identity, and an account that nobody uses",
+        ),
+        pytest.param(
+            {"azurekv": {"authType": "WorkloadIdentity", "authSecretRef": {"clientId": _SECRET}}},
+            False,
+            id="a workload identity without an account",
+        ),
+        pytest.param(
+            {"vault": {"auth": {"tokenSecretRef": _SECRET}, "server": "https://vault.example"}},
+            True,
+            id="a token",
+        ),
+        pytest.param(
+            {"vault": {"auth": {"kubernetes": {"mountPath": "k", "serviceAccountRef": {"name": "x"}}}}},
+            True,
+            id="a ServiceAccount for Vault",
+        ),
+        pytest.param(
+            {"vault": {"auth": {"kubernetes": {"mountPath": "k", "role": "r"}}}},
+            False,
+            id="Vault's Kubernetes as the pod",
+        ),
+        pytest.param(
+            {"vault": {"auth": {"iam": {"vaultRole": "r"}}, "tls": {"certSecretRef": _SECRET}}},
+            False,
+            id="Vault's IAM as the pod, with a certificate",
+        ),
+        pytest.param(
+            {"vault": {"auth": {"iam": {"vaultRole": "r"}, "tokenSecretRef": _SECRET}}},
+            False,
+            id="one of two ways as the pod",
+        ),
+        pytest.param(
+            {"aws": {"service": "SecretsManager", "auth": {"jwt": {"serviceAccountRef": {"name": "x"}}}}},
+            True,
+            id="a ServiceAccount's token for AWS",
+        ),
+        pytest.param(
+            {"aws": {"service": "SecretsManager", "role": "arn:aws:iam::1:role/r"}},
+            False,
+            id="a role that the pod takes on",
+        ),
+        pytest.param(
+            {"oracle": {"principalType": "InstancePrincipal", "auth": {"user": "u"}}},
+            False,
+            id="an instance's own identity",
+        ),
+        pytest.param(
+            {"pulumi": {"accessToken": {"secretRef": _SECRET}, "organization": "o"}},
+            True,
+            id="a token outside of auth",
+        ),
+        pytest.param(
+            {"pulumi": {"accessToken": {"secretRef": {"name": "", "key": "y"}}, "organization": "o"}},
+            False,
+            id="a token without a name",
+        ),
+        pytest.param(
+            {"gitlab": {"caProvider": {"name": "ca", "key": "k"}, "projectID": "7"}},
+            False,
+            id="certificates alone",
+        ),
+    ],
+)
+def test_a_login_is_named_by_each_way_to_log_in(
+    tmp_path: Path, provider: dict[str, Any], *, is_its_own: bool
+) -> None:
+    acme = {"namespace": "tenant-acme", "secretStores": {"stores": {"x": {"provider": provider}}}}
+    other = {"namespace": "tenant-globex", "accounts": []}
+    found = told(tmp_path, written(tmp_path, acme=acme, globex=other))
+    assert any("no login of its own" in each.cause for each in found) != is_its_own
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param('{"user": "u", "password": "hunter2"}', id="a value"),
+        pytest.param("hunter~2.verysecretvalue", id="a client secret"),
+        pytest.param({"gcpSecret": "AKIAHUNTER2"}, id="an access key as gcpSecret"),
+        pytest.param({"secret": "hunter2 and more"}, id="a password as secret"),
+    ],
+)
+def test_what_was_written_in_place_of_a_reference_is_in_no_message(tmp_path: Path, source: object) -> None:
+    instances = {"acme-db": {"credentialsFrom": source, "bindings": {"orders": {}}}}
+    values = written(tmp_path, acme={"namespace": "tenant-acme", "services": {"instances": instances}})
+    problems = told(tmp_path, values)
+    assert any("instances.acme-db" in each.place for each in problems)
+    assert "hunter" not in str(problems).lower()
+
+
+STACKS: Final = {"fleets": {"prod": {"stacks": {"prod": {}, "prod-2": {"since": "globex"}}}}}
+
+
+@pytest.mark.parametrize(
+    ("acme", "place", "words"),
+    [
+        ({"namespace": "tenant-globex"}, "tenants.acme.namespace", "namespace of tenant globex, which is"),
+        (
+            {"namespace": "tenant-acme", "asoCredentials": {"resourceGroups": GROUP}},
+            "tenants.acme.asoCredentials.resourceGroups.acme-rg",
+            "is said by another file as well",
+        ),
+    ],
+    ids=["a namespace", "an entry"],
+)
+@pytest.mark.parametrize("stack_", ["prod", "prod-2"])
+def test_tenants_of_other_stacks_of_the_folder_keep_what_is_theirs(
+    tmp_path: Path, acme: dict[str, Any], place: str, words: str, stack_: str
+) -> None:
+    (tmp_path / "stacks.yaml").write_text(yaml.safe_dump(STACKS, sort_keys=False))
+    globex = {"namespace": "tenant-globex", "asoCredentials": {"resourceGroups": GROUP}}
+    values = written(tmp_path, acme=acme, globex=globex)
+    with pytest.raises(ConfigurationError) as refused:
+        Settings.parse(values, SECRET_KEYS, tmp_path, stack=stack_)
+    found = {each.place.removeprefix("credfleet:"): each.cause for each in refused.value.problems}
+    theirs = place.replace(".acme.", ".globex.") if stack_ == "prod-2" else place
+    assert words.replace("globex", "acme" if stack_ == "prod-2" else "globex") in found[theirs]
+
+
+def test_what_is_wrong_in_the_file_of_another_stacks_tenant_is_told_by_that_stack(tmp_path: Path) -> None:
+    (tmp_path / "stacks.yaml").write_text(yaml.safe_dump(STACKS, sort_keys=False))
+    values = written(tmp_path, acme={"namespace": "tenant-acme"}, globex="namespace: [", initech="- a list")
+    assert {*Settings.parse(values, SECRET_KEYS, tmp_path, stack="prod").tenants} == {"acme"}
+    with pytest.raises(ConfigurationError) as refused:
+        Settings.parse(values, SECRET_KEYS, tmp_path, stack="prod-2")
+    assert {each.place for each in refused.value.problems} >= {
+        "credfleet:tenants.globex",
+        "credfleet:tenants.initech",
+    }
 
 
 @pytest.mark.parametrize(
@@ -578,6 +756,8 @@ DEFAULT_FAULTS: Final[dict[str, tuple[dict[str, Any], int]]] = {
     "a type that no rule has": ({"accounts": {"aws": {"plan": "unheard-of"}}}, 2),
     "of a class": ({"classes": {"gold": {"accounts": {"aws": {"type": "aws", "limit": -1}}}}}, 6),
     "a section that nobody reads": ({"service": {}}, 1),
+    "a class of what all have": ({"class": "gold", "classes": {"gold": {}}}, 1),
+    "a class of a class": ({"classes": {"gold": {"class": "silver"}, "silver": {}}}, 3),
     "what is for all, in a class": ({"classes": {"gold": {"asoCredentials": {"operator": {}}}}}, 4),
     "a section that is no map": ({"services": []}, 1),
     "a class that is no class": ({"classes": ["gold"]}, 1),

@@ -75,6 +75,29 @@ def test_all_of_every_room_is_known_as_a_tenants_or_as_what_all_share(tmp_path: 
     assert others == SHARED | REFUSED
 
 
+def test_no_split_is_proposed_while_a_tenants_file_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: mine\nruntime: python\n")
+    (tmp_path / "stacks.yaml").write_text("fleets: {f: {stacks: {prod: {}, prod-2: {since: b}}}}\n")
+    config = {
+        "credfleet:accountPool": {"from": {"namespace": "pool"}},
+        "credfleet:cluster": {"context": "prod"},
+        "credfleet:tenantsFrom": "tenants",
+    }
+    (tmp_path / "Pulumi.prod.yaml").write_text(yaml.safe_dump({"config": config}))
+    (tmp_path / "tenants").mkdir()
+    for name in ("acme", "beta", "corp"):
+        (tmp_path / "tenants" / f"{name}.yaml").write_text(f"namespace: tenant-{name}\n")
+    monkeypatch.chdir(tmp_path)
+    command = ["fleet", "split", "--stack", "prod", "--by", "1"]
+    assert "of 3 would move" in CliRunner().invoke(app, command).output
+    (tmp_path / "tenants" / "corp.yaml").write_text("namespace: [")
+    told = CliRunner().invoke(app, command)
+    assert told.exit_code == 2
+    assert "tenants/corp.yaml" in told.output
+
+
 def test_a_backend_that_only_the_cli_knows_is_told_with_the_page_that_has_its_commands(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from threading import Barrier
 
+import pytest
+
 from components.settings.shards import Shards
-from operations.fleet.updating import Outcome, ordered
+from operations.fleet.updating import Outcome, ordered, up_together
 
 FLEETS = {
     "prod": Shards.model_validate({"pool": "pool", "stacks": {"a": {}, "b": {"since": "m"}}}),
@@ -39,3 +42,14 @@ def test_as_many_as_are_allowed_run_at_the_same_time() -> None:
         return Outcome(stack, "succeeded", 0)
 
     assert [each.stack for each in ordered(FLEETS, {"a", "b", "d"}, 3, update)] == ["a", "b", "d"]
+
+
+def test_a_stack_that_is_refused_before_its_update_is_told_with_the_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: mine\nruntime: python\n")
+    (tmp_path / "stacks.yaml").write_text("fleets: {prod: {pool: prod-pool, stacks: {prod: {}}}}\n")
+    monkeypatch.chdir(tmp_path)
+    pool, fleet = up_together((), 1, None).document["stacks"]
+    assert "Pulumi.prod-pool.yaml" in pool["why"]
+    assert fleet["why"] == "prod-pool failed"
