@@ -133,8 +133,9 @@ def outlasting(processes: Sequence[psutil.Process], seconds: float) -> Sequence[
 
 
 def _is_zombie(process: psutil.Process) -> bool:
+    """Whether a process has ended but for being reaped; others of its threads may hold its ports yet."""
     try:
-        return process.status() == psutil.STATUS_ZOMBIE
+        return process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1
     except psutil.NoSuchProcess:
         return True
 

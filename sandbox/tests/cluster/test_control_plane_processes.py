@@ -1,12 +1,14 @@
 """Processes and ports: whose they are, and that none is left or harmed."""
 
 import os
+import platform
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Generator
 from pathlib import Path
+from typing import Final
 
 import psutil
 import pytest
@@ -61,6 +63,35 @@ def test_a_process_that_was_killed_and_nobody_reaps_has_ended():
         alive = processes.outlasting([child], 10)
         parent.kill()
     assert alive == []
+
+
+FIRST_THREAD_ENDS: Final = """
+import ctypes, os, socket, sys, threading
+with socket.create_server(("127.0.0.1", 0)) as server:
+    def keeps_its_port():
+        while not open(f"/proc/{os.getpid()}/stat").read().rpartition(")")[2].startswith(" Z"):
+            pass
+        os.write(1, b"%d\\n" % server.getsockname()[1])
+        os.read(0, 1)
+        os._exit(0)
+    threading.Thread(target=keeps_its_port).start()
+    ctypes.CDLL(None).syscall(60, 0)
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of the call is that of x86-64")
+def test_a_process_whose_first_thread_has_ended_still_holds_its_ports():
+    command = [sys.executable, "-c", FIRST_THREAD_ENDS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as ending:
+        assert ending.stdin is not None
+        assert ending.stdout is not None
+        port, process = int(ending.stdout.readline()), psutil.Process(ending.pid)
+        assert process.status() == psutil.STATUS_ZOMBIE
+        assert processes.outlasting([process], 0) == [process]
+        assert not ports.is_free(port)
+        ending.stdin.close()
+        assert not processes.outlasting([process], 60.0)
+        assert ports.is_free(port)
 
 
 def test_a_started_process_sees_nothing_of_the_callers_environment(
