@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -51,8 +52,15 @@ class Addition:
 def tenant(name: str, namespace: str | None, accounts: Sequence[str]) -> Addition:
     """Return a tenant. accounts: `SLOT=TYPE`, or a type, whose slot is called main.
 
-    Raises CredfleetError `slot-twice`.
+    Raises CredfleetError `slot-twice`, `slot-missing`.
     """
+    if unnamed := next((each for each in accounts if each.startswith("=")), None):
+        raise CredfleetError(
+            code="slot-missing",
+            place="--account",
+            cause=f"{unnamed} names no slot before its =",
+            mend=f"give the type alone, {unnamed[1:] or 'TYPE'}, or SLOT{unnamed}",
+        )
     asked = [(slot or "main", kind) for slot, _, kind in (each.rpartition("=") for each in accounts)]
     slots = {slot: {"type": kind} for slot, kind in asked}
     if len(slots) < len(asked):
@@ -249,7 +257,7 @@ def _encrypt_by_the_cli(at_rest: StackAtRest, place: Place, text: str) -> None:
             place=f"stack {at_rest.stack}",
             cause="the Pulumi CLI encrypts its values, and is not there or failed; nothing was written",
             mend=f"sign in where the key is; a new stack first: pulumi stack init {at_rest.stack}"
-            f" --secrets-provider '{at_rest.stack_file.provider}'",
+            f" --secrets-provider {shlex.quote(at_rest.stack_file.provider)}",
         )
 
 

@@ -32,6 +32,7 @@ _SIGNS_IN_AT: Final = {"awskms": "aws", "azurekeyvault": "azure", "gcpkms": "gcp
 _PROJECT: Final = "Pulumi.yaml"
 _IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME: Final = 90
+_SCHEMA: Final = "stack.schema.json"
 """Of 100 that Pulumi takes for a project and for a policy pack."""
 _IN_TEXT: Final = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -150,7 +151,7 @@ def _new(folder: Path) -> _Ground:
             cause="something is there, and a new project is written to a new folder",
             mend="name another folder; to add to a Pulumi project: change to it, then credfleet init --here",
         )
-    name = _IN_A_NAME.sub("-", folder.resolve().name).strip("-")[:_LONGEST_NAME] or "fleet"
+    name = _IN_A_NAME.sub("-", folder.resolve().name).strip("-.")[:_LONGEST_NAME] or "fleet"
     return _Ground(folder, name, is_new=True)
 
 
@@ -194,6 +195,7 @@ def _files(ground: _Ground, wanted: Wanted, scheme: str) -> Iterator[Mapping[str
             rooms=wanted.rooms,
             salt=crypter.salt,
             secret=crypter.encrypt,
+            schema=schema,
             secrets_provider=wanted.secrets_provider,
             signs_in_at=_SIGNS_IN_AT[scheme],
             requirements=_requirements(),
@@ -201,6 +203,8 @@ def _files(ground: _Ground, wanted: Wanted, scheme: str) -> Iterator[Mapping[str
 
     def stack_file(stack: str) -> str:
         return os.path.normpath(Path(ground.stack_files, f"Pulumi.{stack}.yaml"))
+
+    schema = os.path.relpath(_SCHEMA, os.path.normpath(ground.stack_files))
 
     yield {_PROJECT: made("Pulumi.yaml")}
     yield {ground.program_file: made("main.py")}
@@ -218,7 +222,7 @@ def _files(ground: _Ground, wanted: Wanted, scheme: str) -> Iterator[Mapping[str
     yield {".github/workflows/check.yml": made("github/check.yml")}
     yield {"Makefile": made("Makefile")}
     yield {"requirements.txt": made("requirements.txt")}
-    yield {"stack.schema.json": f"{as_json(stack_file_schema())}\n"}
+    yield {_SCHEMA: f"{as_json(stack_file_schema())}\n"}
     yield {".gitignore": made("gitignore")}
 
 
@@ -309,7 +313,7 @@ def _next(ground: _Ground, wanted: Wanted, kept: Sequence[str]) -> Iterator[tupl
         yield "echo .sandbox/ >> .gitignore", "the sandbox keeps its state there"
     if wanted.cluster is not None and wanted.secrets_provider != PASSPHRASE:
         yield (
-            f"pulumi stack init prod --secrets-provider '{wanted.secrets_provider}'",
+            f"pulumi stack init prod --secrets-provider {shlex.quote(wanted.secrets_provider)}",
             "its key; needs the Pulumi CLI",
         )
     elif not ground.is_new:

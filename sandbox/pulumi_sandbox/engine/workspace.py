@@ -15,7 +15,7 @@ from pulumi_sandbox.engine.project.program_config import (
     program_config,
     read_config,
 )
-from pulumi_sandbox.engine.project.project_file import Project
+from pulumi_sandbox.engine.project.project_file import NAME, Project
 from pulumi_sandbox.engine.project.stack_file import StackFile
 from pulumi_sandbox.engine.state.store import Store, state_path
 from pulumi_sandbox.errors import SandboxError
@@ -33,9 +33,16 @@ class StackAtRest:
     def find(cls, project_dir: Path, stack: str, *, backend_dir: Path, shut_in: bool = False) -> StackAtRest:
         """Read the files. shut_in: nobody trusts them, so that none may be a link to elsewhere, or lie there.
 
-        Raises SandboxError `stack-unknown`, when neither configuration nor state has this name;
-        `file-elsewhere`; and what `Project.load` and `StackFile.load` raise.
+        Raises SandboxError `stack-name-invalid`; `stack-unknown`, when neither configuration nor state has
+        this name; `file-elsewhere`; and what `Project.load` and `StackFile.load` raise.
         """
+        if not NAME.fullmatch(stack):
+            raise SandboxError(
+                code="stack-name-invalid",
+                place=f"stack {stack!r}",
+                cause="a stack's name is 1 to 100 letters, digits, hyphens, underscores and periods",
+                mend="give its name alone, as in Pulumi.NAME.yaml",
+            )
         within = project_dir if shut_in else None
         project = Project.load(_own(project_dir / "Pulumi.yaml", within).parent)
         stack_file = StackFile.load(_own(project.stack_files / f"Pulumi.{stack}.yaml", within), project.name)

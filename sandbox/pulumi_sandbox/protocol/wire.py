@@ -5,11 +5,13 @@ and value side by side, with no copy in between.
 See sandbox/docs/engine-facts.md, values on the wire.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from google.protobuf import struct_pb2
 
+from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import signatures
 from pulumi_sandbox.protocol.tagged import tag, untag
 from pulumi_sandbox.protocol.values import (
@@ -133,6 +135,13 @@ def _read(value: struct_pb2.Value, place: str) -> Value:
         return [_read(item, place) for item in value.list_value.values]
     if kind == "number_value":
         number = value.number_value
+        if not math.isfinite(number):
+            raise SandboxError(
+                code="number-not-finite",
+                place=f"property {place}" if place else "a property",
+                cause=f"it is {number}, which no state can hold",
+                mend="give a number, or a text",
+            )
         return int(number) if number.is_integer() else number
     return value.bool_value if kind == "bool_value" else None
 

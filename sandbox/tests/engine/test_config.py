@@ -91,9 +91,27 @@ def test_the_environment_holds_one_json_object_and_the_list_of_secret_keys(
     assert json.loads(environment["PULUMI_CONFIG_SECRET_KEYS"]) == ["shop:b"]
 
 
+def test_what_is_declared_secret_is_so_in_the_stacks_file_where_it_has_a_type(given: Given):
+    assert given("  untyped: {secret: true}", "  untyped: text").secret_keys == ()
+    for declared, written in (
+        ("{type: string, secret: true, default: d}", ""),
+        ("{type: string, secret: true}", "d"),
+    ):
+        with pytest.raises(SandboxError, match="shop:key must be encrypted"):
+            given(f"  key: {declared}", f"  key: {written}" if written else "")
+
+
+def test_a_key_of_the_old_form_is_the_one_without_its_middle(given: Given):
+    config = given("  aws:config:region: {value: r}", "  shop:config:legacy: v\n  gcp:config:zone: z")
+    assert config.values == {"aws:region": "r", "gcp:zone": "z", "shop:legacy": "v"}
+
+
 def test_all_problems_are_told_at_once(given: Given):
     with pytest.raises(SandboxError) as caught:
-        given("  a: {type: integer}\n  b: {type: object}\n  c: {secret: true}\n  d: {}", "  b: text\n  c: x")
+        given(
+            "  a: {type: integer}\n  b: {type: object}\n  c: {type: string, secret: true}\n  d: {}",
+            "  b: text\n  c: x",
+        )
     assert caught.value.code == "config-invalid"
     assert caught.value.cause.split("; ") == [
         "shop:a is missing",
@@ -114,6 +132,8 @@ _ARRAY = "{type: array, items: {type: integer}}"
         ("{type: string}", "{a: 1}", False),
         ("{type: integer}", "3", True),
         ("{type: integer}", "'-3'", True),
+        ("{type: integer}", "'+3'", True),
+        ("{type: integer}", "'١٢'", False),
         ("{type: integer}", "3.5", False),
         ("{type: integer}", "three", False),
         ("{type: boolean}", "true", True),

@@ -27,6 +27,25 @@ def raising(error: Exception) -> Callable[[], None]:
     return interfere
 
 
+@pytest.mark.parametrize("parallel", [0, -3])
+def test_less_than_one_step_at_a_time_is_one(stack: Stack, parallel: int):
+    assert stack.up(lambda script: script.register("a"), parallel=parallel).code == 0
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_number_that_no_state_can_hold_is_refused_by_its_name(stack: Stack, number: float):
+    def registers(script: Script) -> None:
+        script.register("a", {"deep": {"share": number}})
+
+    def exports(script: Script) -> None:
+        script.outputs(script.stack, {"share": number})
+
+    for program in (registers, exports):
+        (error,) = stack.up(program).errors
+        assert f"property share: it is {number}" in error
+        assert "Traceback" not in error
+
+
 def test_a_failed_create_stops_the_deployment_and_leaves_no_record(stack: Stack, provider: RecordingProvider):
     provider.on["Create", "a"] = raising(ValueError("no more room"))
     up = stack.up(lambda program: program.register("a"))

@@ -226,3 +226,14 @@ def test_what_the_engine_cannot_do_is_refused_by_name_in_a_real_program_too(fail
     assert outcome.code == 1
     (error,) = outcome.errors
     assert "pulumi:pulumi:other" in error
+
+
+@pytest.mark.parametrize("main", ["nope/", "nope.py"])
+def test_a_program_that_is_not_there_is_told_as_what_the_project_names(
+    tmp_path: Path, crypter: PassphraseCrypter, main: str
+):
+    stack = Stack.genuine(tmp_path / "project", crypter, RecordingProvider(), PROGRAMS / "facts")
+    with (stack.directory / "Pulumi.yaml").open("a") as project:
+        project.write(f"main: {main}\n")
+    (error,) = stack.up().errors
+    assert error.rstrip().endswith(f"there is no {stack.directory / main}, which Pulumi.yaml names as main")

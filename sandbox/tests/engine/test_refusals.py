@@ -84,6 +84,14 @@ def test_a_request_that_is_not_supported_is_refused_by_name(
         ("!=99.0.0", True),
         (">=3.0.0 <3.1.0", False),
         ("anything", False),
+        (">=3.x", True),
+        ("3.x", True),
+        ("<3.x", False),
+        (">3.x", False),
+        ("<=3.x", True),
+        ("2.x || 3.x", True),
+        ("^3.0.0", False),
+        (">=3.0", False),
     ],
 )
 def test_a_program_runs_only_under_the_release_it_wants(stack: Stack, wanted: str, runs: bool):

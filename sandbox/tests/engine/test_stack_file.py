@@ -160,6 +160,9 @@ def test_what_only_the_genuine_cli_does_is_refused_by_name_where_a_key_is_wanted
         ("config: hunter2\n", "1:1", "config is no map of keys"),
         ("config: []\n", "1:1", "config is no map of keys"),
         ("config:\n  shop:a: 1\n  a: hunter2\n", "3:3", "a and shop:a are one key"),
+        ("config:\n  shop:config:a: 1\n  a: hunter2\n", "3:3", "a and shop:config:a are one key"),
+        ("config:\n  a:b:c: hunter2\n", "2:3", "a:b:c is no key of configuration"),
+        ("config:\n  a:config:b:c: hunter2\n", "2:3", "a:config:b:c is no key of configuration"),
     ],
 )
 def test_a_mistake_is_told_with_its_place_but_not_its_text(path: Path, text: str, at: str, cause: str):

@@ -78,6 +78,13 @@ def test_a_misspelt_stack_is_refused_and_leaves_no_file(project: Path):
     assert sorted(path.name for path in project.iterdir()) == ["Pulumi.yaml"]
 
 
+@pytest.mark.parametrize("name", ["a b", "ü", "a::b", "..", "x/dev", "n" * 101, ""])
+def test_a_stack_whose_name_the_genuine_cli_would_not_take_is_refused(project: Path, name: str):
+    with pytest.raises(SandboxError) as caught:
+        _open(project, name)
+    assert caught.value.code == "stack-name-invalid"
+
+
 def test_a_stack_that_only_has_a_state_is_known(project: Path):
     path = state_path(project / "state", "shop", "old")
     path.parent.mkdir(parents=True)

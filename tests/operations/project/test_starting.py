@@ -185,7 +185,7 @@ def test_what_cannot_be_begun_is_refused_before_anything_is_written(
     assert files(project.parent) == before
 
 
-@pytest.mark.parametrize("name", ["2026", "Flotte d'é", "x" * 200])
+@pytest.mark.parametrize("name", ["2026", "Flotte d'é", "x" * 200, "..."])
 def test_a_folder_of_any_name_becomes_a_project(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("init", name, "--rooms", EVERY_ROOM).exit_code == 0
     monkeypatch.chdir(name)
@@ -203,7 +203,8 @@ def test_a_program_that_has_another_place_is_kept(tmp_path: Path, monkeypatch: p
     assert "from credfleet import Fleet" in run("init", "--here").output
     assert (tmp_path / "app.py").read_text() == "import pulumi\n"
     assert not (tmp_path / "__main__.py").exists()
-    assert (tmp_path / "stacks" / "Pulumi.dev.yaml").is_file()
+    first, *_ = (tmp_path / "stacks" / "Pulumi.dev.yaml").read_text().splitlines()
+    assert (tmp_path / "stacks" / first.partition("$schema=")[2]).resolve() == tmp_path / "stack.schema.json"
 
 
 def test_a_program_in_another_language_is_refused(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

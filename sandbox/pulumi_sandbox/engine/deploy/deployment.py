@@ -63,7 +63,7 @@ class Deployment:
         Raises what `Workspace.config` raises.
         """
         self._workspace = workspace
-        self._options = options
+        self._options = replace(options, parallel=max(options.parallel, 1))
         self._operation: Final = operation
         is_preview = operation == "preview" or options.preview_only
         self._python = python
@@ -74,7 +74,7 @@ class Deployment:
             goes_on=options.continue_on_error,
             sink=sink,
             secrets=self._config.secrets,
-            parallel=options.parallel,
+            parallel=self._options.parallel,
         )
         self._identity = Identity(
             project=workspace.project.name,

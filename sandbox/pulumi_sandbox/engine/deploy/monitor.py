@@ -44,7 +44,7 @@ from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.engine.plugins.plugin_provider import PluginProvider
 from pulumi_sandbox.engine.plugins.provider import ProviderError
 from pulumi_sandbox.engine.project.identity import ORGANIZATION, Identity
-from pulumi_sandbox.engine.project.version_range import satisfies
+from pulumi_sandbox.engine.project.version_range import is_range, satisfies
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import signatures, urns, wire
 from pulumi_sandbox.protocol.stubs import (
@@ -470,10 +470,11 @@ class EngineLog(engine_pb2_grpc.EngineServicer):
         self, request: engine_pb2.RequirePulumiVersionRequest, context: _Context
     ) -> engine_pb2.RequirePulumiVersionResponse:
         """Hold the program to the version of Pulumi that it wants: this engine acts as the one of the SDK."""
-        if not satisfies(_RELEASE, request.pulumi_version_range):
-            wanted = (
-                f"this engine acts as Pulumi {_RELEASE}, the program wants {request.pulumi_version_range}"
-            )
+        given = request.pulumi_version_range
+        if not satisfies(_RELEASE, given):
+            is_none = f"{given} is no range of releases"
+            wanted = f"this engine acts as Pulumi {_RELEASE}, the program wants {given}"
+            wanted = wanted if is_range(given) else is_none
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, wanted)
         return engine_pb2.RequirePulumiVersionResponse()
 

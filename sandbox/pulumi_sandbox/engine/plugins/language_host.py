@@ -132,6 +132,8 @@ def _contains_unknowns(value: Any) -> bool:
 
 def _run(program: str) -> Awaitable[None]:
     """Run the program's folder as Python does; it then stands first on the import path."""
+    if not Path(program).exists():
+        raise pulumi.RunError(f"there is no {program}, which Pulumi.yaml names as main")
     if Path(program).is_dir() and not Path(program, "__main__.py").exists():
         raise pulumi.RunError(f"there is no __main__.py in {program}")
     runpy.run_path(program, run_name="__main__")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final
 
+from pulumi_sandbox.engine.project.config_types import fits, type_name
 from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 from pulumi_sandbox.engine.project.project_file import Declaration, Project
 from pulumi_sandbox.engine.project.stack_file import StackFile
@@ -93,6 +94,8 @@ def read_config(
             reading.faults += (Fault("config-invalid", (key,), cause) for cause in causes)
         elif declaration.has_default:
             texts[key] = _text(declaration.default)
+            causes = _problems(declaration, declaration.default, texts[key], secret=False)
+            reading.faults += (Fault("config-invalid", (key,), cause) for cause in causes)
         elif key not in plain:
             reading.faults.append(Fault("config-invalid", (key,), "is missing"))
     config = ProgramConfig(
@@ -161,29 +164,11 @@ def _text(value: Json) -> str:
 
 def _problems(declaration: Declaration, value: Json, text: str, *, secret: bool) -> Iterator[str]:
     """Yield what is wrong with a value; the genuine CLI checks a bare one by its text."""
-    if declaration.secret and not secret:
+    if declaration.type and declaration.secret and not secret:
         yield "must be encrypted, as Pulumi.yaml declares it secret"
     checked = value if isinstance(value, dict | list) else text
-    if declaration.type and not _fits(declaration.type, declaration.items, checked):
-        yield f"must be of type {_type_name(declaration.type, declaration.items)}"
-
-
-def _fits(type_: str, items: Mapping[str, Any] | None, value: Json) -> bool:
-    match type_, value:
-        case ("string", str()) | ("object", dict()) | ("boolean", bool() | "true" | "false"):
-            return True
-        case "integer", str():
-            return value.removeprefix("-").isdecimal()
-        case "integer", int():
-            return not isinstance(value, bool)
-        case "array", list() if items:
-            return all(_fits(items["type"], items.get("items"), item) for item in value)
-        case _:
-            return False
-
-
-def _type_name(type_: str, items: Mapping[str, Any] | None) -> str:
-    return f"array<{_type_name(items['type'], items.get('items'))}>" if type_ == "array" and items else type_
+    if declaration.type and not fits(declaration.type, declaration.items, checked):
+        yield f"must be of type {type_name(declaration.type, declaration.items)}"
 
 
 def _refuse_too_long(stack: StackFile, config: ProgramConfig) -> None:

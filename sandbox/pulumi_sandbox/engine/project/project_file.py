@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from pulumi_sandbox.documents import Document, Step, Unreadable
+from pulumi_sandbox.engine.project.config_types import TYPES, fits, full_key, type_name
 from pulumi_sandbox.engine.project.entries import entry, folder
-from pulumi_sandbox.engine.project.version_range import satisfies
+from pulumi_sandbox.engine.project.version_range import is_range, satisfies
 from pulumi_sandbox.engine.project.yaml_file import load_map
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.paths import render
@@ -81,7 +82,11 @@ class Project:
             raise _invalid(str(path), "its name is no part of a path", "use letters, digits, -, _ and . only")
         if "backend" in document:
             raise _unsupported(path, "`backend`")
+        entry(written, "", "description")
         required, release = document.get("requiredPulumiVersion"), version("pulumi")
+        if required is not None and not is_range(str(required)):
+            mend = "write comparisons with releases, such as >=3.100.0 or 3.x"
+            raise _invalid(str(path), f"requiredPulumiVersion {required} is no range of releases", mend)
         if required is not None and not satisfies(release, str(required)):
             cause = f"it wants Pulumi {required}, and the embedded engine acts as {release}"
             raise _invalid(
@@ -121,7 +126,7 @@ class Project:
 
     def key(self, name: str) -> str:
         """Return a configuration key with its namespace, the project's if it has none."""
-        return name if ":" in name else f"{self.name}:{name}"
+        return full_key(self.name, name)
 
 
 def _refreshes(path: Path, options: Mapping[str, Any]) -> bool:
@@ -158,7 +163,12 @@ def _runtime(path: Path, written: Document) -> str:
 
 def _declaration(place: str, project: str, key: str, value: Any) -> Declaration:
     """Read one entry of `config`; a bare value is a default."""
-    own = ":" not in key or key.startswith(f"{project}:")
+    full = full_key(project, key)
+    if full.count(":") > 1:
+        raise _invalid(
+            place, f"config {key} is no key, which is a namespace and a name", "write NAMESPACE:NAME"
+        )
+    own = full.startswith(f"{project}:")
     if isinstance(value, str | int | list):
         value = {"default" if own else "value": value}
     wrong = _wrong(value, own=own)
@@ -166,7 +176,7 @@ def _declaration(place: str, project: str, key: str, value: Any) -> Declaration:
         raise _invalid(place, f"config {key} {wrong}", "correct it as the Pulumi CLI would have it")
     default = value.get("default", value.get("value"))
     return Declaration(
-        key=key if ":" in key else f"{project}:{key}",
+        key=full,
         type=value.get("type") or "",
         items=value.get("items"),
         default=default,
@@ -189,19 +199,29 @@ def _wrong(value: Any, *, own: bool) -> str:
     if not isinstance(value.get("secret"), bool | None):
         return "has a `secret` that is not true or false"
     has_date = _has_date(value.get("default", value.get("value")))
-    return "has a date, which belongs in quotes" if has_date else _wrong_type(value)
+    return "has a date, which belongs in quotes" if has_date else _wrong_type(value) or _wrong_default(value)
 
 
 def _wrong_type(value: Any) -> str:
     """Return what is wrong with a type, or with that of an array's items."""
     if not isinstance(value, dict) or not isinstance(value.get("type"), str | None):
         return "has a type that is no text"
+    if value.get("type") and value["type"] not in TYPES:
+        return f"has a type that there is not; there are {', '.join(TYPES)}"
     if value.get("type") != "array":
         return ""
     items = value.get("items")
     if not items or (isinstance(items, dict) and "type" not in items):
         return "is an array without `items: {type: …}`"
     return _wrong_type(items)
+
+
+def _wrong_default(value: Mapping[str, Any]) -> str:
+    """Return what is wrong with the default of a declaration whose type is sound."""
+    type_, items, default = (value.get(key) for key in ("type", "items", "default"))
+    if not type_ or default is None or fits(type_, items, default):
+        return ""
+    return f"has a default that is not of its type, {type_name(type_, items)}"
 
 
 def _has_date(value: Any) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pulumi_sandbox.documents import Document, Mark, Step, Unreadable
+from pulumi_sandbox.engine.project.config_types import full_key
 from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 from pulumi_sandbox.engine.project.yaml_file import load_editable, load_map, save_yaml
 from pulumi_sandbox.errors import SandboxError
@@ -55,6 +56,12 @@ class StackFile:
             )
         known: dict[str, str] = {}
         for key in entries or {}:
+            if full_key(self._project, key).count(":") > 1:
+                raise Unreadable(
+                    self._written.at(("config", key)),
+                    f"{key} is no key of configuration, which is a namespace and a name",
+                    "write it as NAMESPACE:NAME",
+                )
             first = known.setdefault(self._full(key), key)
             if first != key:
                 raise Unreadable(
@@ -171,7 +178,7 @@ class StackFile:
         return self._document.get("config") or {}
 
     def _full(self, key: str) -> str:
-        return key if ":" in key else f"{self._project}:{key}"
+        return full_key(self._project, key)
 
     def _elements(self, key: str, *, path: bool) -> paths.Path:
         """Return a key as the path from the file's `config` on, spelled as the file spells it."""

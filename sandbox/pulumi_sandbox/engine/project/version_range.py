@@ -3,27 +3,60 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from semver import Version
 
-_COMPARISON: Final = re.compile(r"(>=|<=|!=|==|>|<|=|!)?\s*(\d+\.\d+\.\d+\S*)(?:\s+|$)")
+_COMPARISON: Final = re.compile(r"(>=|<=|!=|==|>|<|=|!)?\s*(\d+\.(?:x|\d+\.x|\d+\.\d+\S*))(?:\s+|$)")
 _SAME: Final = {"": "==", "=": "==", "!": "!="}
 
 
-def satisfies(release: str, versions: str) -> bool:
-    """Whether a release is in a range: comparisons that must all hold, or, after `||`, all others.
+def is_range(versions: str) -> bool:
+    """Whether a text is a range: comparisons that must all hold, or, after `||`, all others.
 
-    A text that is no such range holds for no release.
+    A comparison names a whole release, or ends in `x`: `3.x`, `>=3.1.x`.
     """
-    return any(_all_hold(Version.parse(release), each.strip()) for each in versions.split("||"))
+    return all(map(_is_all_comparisons, _either(versions)))
+
+
+def satisfies(release: str, versions: str) -> bool:
+    """Whether a release is in a range. A text that is none holds for no release."""
+    if not is_range(versions):
+        return False
+    return any(_all_hold(Version.parse(release), each) for each in _either(versions))
+
+
+def _is_all_comparisons(text: str) -> bool:
+    named = [release for _, release in _COMPARISON.findall(text)]
+    sound = (each.endswith("x") or Version.is_valid(each) for each in named)
+    return bool(named) and not _COMPARISON.sub("", text) and all(sound)
+
+
+def _either(versions: str) -> Iterator[str]:
+    return map(str.strip, versions.split("||"))
 
 
 def _all_hold(release: Version, comparisons: str) -> bool:
-    found = _COMPARISON.findall(comparisons)
-    if not found or _COMPARISON.sub("", comparisons):
-        return False
-    try:
-        return all(release.match(f"{_SAME.get(sign, sign)}{version}") for sign, version in found)
-    except ValueError:
-        return False
+    found = (each for sign, named in _COMPARISON.findall(comparisons) for each in _whole(sign, named))
+    return all(map(release.match, found))
+
+
+def _whole(sign: str, named: str) -> Iterator[str]:
+    """Yield a comparison by whole releases: `3.x` is what is not below 3.0.0, and below 4.0.0."""
+    same = _SAME.get(sign, sign)
+    if not named.endswith("x"):
+        yield f"{same}{named}"
+        return
+    *numbers, _ = named.split(".")
+    first = ".".join([*numbers, *"00"][:3])
+    after = ".".join([*numbers[:-1], str(int(numbers[-1]) + 1), *"00"][:3])
+    match same:
+        case ">=" | "<":
+            yield f"{same}{first}"
+        case ">" | "<=":
+            yield f"{'>=' if same == '>' else '<'}{after}"
+        case "==":
+            yield from (f">={first}", f"<{after}")
+        case _:  # both, as the genuine CLI has it, which no release is
+            yield from (f"<{first}", f">={after}")
