@@ -223,17 +223,20 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
         if path.suffix != ".yaml" or (path.stem.startswith("_") and path.stem != DEFAULTS):
             problems += _unread(place, path) if is_mine else ()
             continue
+        told: Problem | None = None
+        document = Document({}, Mark(shown(path), 1, 1))
         try:
             document = read_file(path)
         except Unreadable as error:
             told = Problem(place, error.cause, error.mend, error.at or (shown(path), 1, 1))
-            problems += [told] if is_mine else []
-            continue
-        if isinstance(document.data, dict):
-            files[path.stem] = document
-        elif is_mine:
+        if not isinstance(document.data, dict):
             cause, mend = "the file holds no map, so it says nothing", "write the tenant's keys, or delete it"
-            problems.append(Problem(place, cause, mend, document.mark))
+            told = Problem(place, cause, mend, document.mark)
+            document = Document({}, document.mark)
+        if told is None or not is_mine:  # the name of another stack's tenant counts, whatever its file says
+            files[path.stem] = document
+        else:
+            problems.append(told)
     if not problems and not files.keys() - {DEFAULTS}:
         cause = f"{given} holds no tenant's file, so all that the stack's tenants had would be deleted"
         mend = "restore it from version control; a stack without tenants in files has no tenantsFrom"

@@ -587,6 +587,21 @@ def test_tenants_of_other_stacks_of_the_folder_keep_what_is_theirs(
     assert words.replace("globex", "acme" if stack_ == "prod-2" else "globex") in found[theirs]
 
 
+@pytest.mark.parametrize("theirs", ["namespace: [", "- a list", "namespace: tenant-acme-corp"])
+def test_a_credential_of_a_tenant_with_a_longer_name_is_that_ones_in_another_stack_too(
+    tmp_path: Path, theirs: str
+) -> None:
+    stacks = {"fleets": {"prod": {"stacks": {"prod": {}, "prod-2": {"since": "acme-corp"}}}}}
+    (tmp_path / "stacks.yaml").write_text(yaml.safe_dump(stacks, sort_keys=False))
+    instances = {"x": {"credentialsFrom": "acme-corp-db", "bindings": {"orders": {}}}}
+    acme = {"namespace": "tenant-acme", "services": {"instances": instances}}
+    values = written(tmp_path, acme=acme, **{"acme-corp": theirs})
+    with pytest.raises(ConfigurationError) as refused:
+        Settings.parse(values, SECRET_KEYS, tmp_path, stack="prod")
+    (problem,) = refused.value.problems
+    assert problem.cause.startswith("credentialsFrom acme-corp-db is not tenant acme's")
+
+
 def test_what_is_wrong_in_the_file_of_another_stacks_tenant_is_told_by_that_stack(tmp_path: Path) -> None:
     (tmp_path / "stacks.yaml").write_text(yaml.safe_dump(STACKS, sort_keys=False))
     values = written(tmp_path, acme={"namespace": "tenant-acme"}, globex="namespace: [", initech="- a list")
