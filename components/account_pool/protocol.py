@@ -226,8 +226,9 @@ def _usable(wanted: Wanted, bodies: Iterable[JsonObject]) -> Steps[Sequence[Memb
     for member in members:
         for token in tokens_to_look_behind(wanted, member):
             record, alive = yield from record_of(token)
-            if is_restored(member, token, record):
-                raise Restored(namespace=wanted.namespace, member=member.name)
+            if record is not None and is_restored(member, token, record):
+                yield from _refuse_restored(wanted.namespace, record)
+                return AGAIN
             if not alive:
                 yield from change_member(changes.remove(member, token, record))
             if not alive or token.record == wanted.record:
@@ -342,8 +343,9 @@ def _set_right(record: Record, member: Member | None, namespace: str) -> Steps[S
     if member.tenant not in (None, record.tenant_label):
         return Standing.LEAVE
     other, alive = yield from record_of(member.token)
-    if is_restored(member, member.token, other):
-        raise Restored(namespace=namespace, member=member.name)
+    if other is not None and is_restored(member, member.token, other):
+        yield from _refuse_restored(namespace, other)
+        return Standing.AGAIN
     if not alive:
         yield from change_member(changes.remove(member, member.token, other))
         return Standing.LOOK
@@ -419,8 +421,7 @@ def _join(record: Record, wanted: Wanted) -> Steps[Claimed | None]:
     """C8: one more holder of a Bound record, or a known one again. None: look at the record again."""
     member = yield from get_member(record.member)
     if member is None or not member.carries(record):
-        again = yield from get_record(record.name)
-        if again is None or again.resource_version != record.resource_version:
+        if not (yield from _is_unchanged(record)):
             return None
         if member is not None and member.is_stripped_of(record):
             yield from change_member(changes.heal(member, record))
@@ -439,6 +440,24 @@ def _join(record: Record, wanted: Wanted) -> Steps[Claimed | None]:
         raise _limit_reached(record)
     joined = yield from replace_record(record.with_holder(wanted.holder), wanted.namespace)
     return None if joined is None else Claimed.by(joined, member, wanted.holder, reused=True)
+
+
+def _refuse_restored(namespace: str, record: Record) -> Steps[None]:
+    """Raise Restored, if this Bound record came back: where others claim meanwhile, it may only look so.
+
+    Only a member that was read between two equal readings of its record tells it; the one that gave
+    rise to the question was read before.
+    """
+    member = yield from get_member(record.member)
+    looks_restored = member is not None and any(is_restored(member, token, record) for token in member.tokens)
+    if looks_restored and (yield from _is_unchanged(record)):
+        raise Restored(namespace=namespace, member=record.member)
+
+
+def _is_unchanged(record: Record) -> Steps[bool]:
+    """Read a record again: whether it still is as it was read."""
+    again = yield from get_record(record.name)
+    return again is not None and again.resource_version == record.resource_version
 
 
 def _limit_reached(record: Record) -> LimitReached:

@@ -79,6 +79,31 @@ def test_who_helps_a_claim_that_was_bound_and_came_back_from_a_backup_leaves_its
     assert server.member("m0") == before
 
 
+def test_a_claim_that_is_ended_and_made_anew_between_two_looks_came_back_from_no_backup(
+    server: MemoryServer,
+) -> None:
+    slow = paused(server, A2.wanted).go_on()  # no record
+    claim(server, A.wanted)
+    slow.until(Together).go_on()  # the tenant's own: its account, by the first claim
+    run(Releases(A).start({}), server)
+    claim(server, A.wanted)
+    assert slow.end().secret_name == "m0"
+
+
+def test_an_account_whose_claim_is_made_anew_between_two_looks_came_back_from_no_backup(
+    server: MemoryServer,
+) -> None:
+    server.add_member("m1")
+    slow = paused(server, only(A2, "m0")).until(Patch)
+    other = replace(A, slot="1")
+    claim(server, only(other, "m0"))
+    slow.go_on().go_on()  # it is taken: by the first claim of another slot
+    run(Releases(other).start({}), server)
+    claim(server, only(other, "m0"))
+    with pytest.raises(Exhausted):
+        slow.end()
+
+
 def test_a_claim_whose_account_changes_between_two_looks_is_looked_at_again(server: MemoryServer) -> None:
     server.add_member("m1")
     claim(server, only(A, "m0"))
