@@ -94,7 +94,8 @@ def read_members(
 def _unread(folder: Path) -> Iterator[Problem]:
     """Refuse the files that somebody took for members of a folder, and nobody reads."""
     for each in sorted(folder.rglob("*")):
-        is_meant = each.suffix.lower() == ".csv" and not each.name.startswith(".")
+        is_hidden = any(part.startswith(".") for part in each.relative_to(folder).parts)
+        is_meant = each.suffix.lower() == ".csv" and each.is_file() and not is_hidden
         if is_meant and (each.parent != folder or each.suffix != ".csv"):
             cause = "it is not read, so its accounts would count as absent"
             mend = (

@@ -92,7 +92,7 @@ class Surroundings:
     def review_credential(self, place: str, name: str) -> Problems:
         """Refuse a reference that names no credential, and say which one may have been meant."""
         if name not in self.credentials.names and self.whole(KEY):
-            cause = f"{named_in(name)} is no entry of credentials"
+            cause = f"{named_in(name) or 'what stands there'} is no entry of credentials"
             yield Dangling(place, cause, nearest(name, self.credentials.names))
 
     def review_source(self, place: str, source: CredentialSource, reader: str) -> Problems:
@@ -106,7 +106,8 @@ class Surroundings:
             account = self.accounts.get(source.account)
             if account is None:
                 if self.whole("tenants", "accountPool"):
-                    cause = f"{source.account} is no account that a tenant claims"
+                    named = named_in(source.account) or "what stands there"
+                    cause = f"{named} is no account that a tenant claims"
                     yield Dangling(place, cause, nearest(source.account, self.accounts))
             elif account.namespace != reader:
                 cause = f"account {source.account} is of namespace {account.namespace}, not of {reader}"

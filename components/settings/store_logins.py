@@ -5,14 +5,17 @@ Judged by the shape that the kinds of External Secrets Operator share: `auth`, o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 _NEEDS_NONE: Final = ("Fake", "fake")
 _OF_THE_PROCESS: Final = ("ManagedIdentity", "InstancePrincipal")
 _OF_A_SERVICE_ACCOUNT: Final = ("WorkloadIdentity", "Workload")
-_OF_THE_SERVER: Final = ("caProvider", "tls")
-"""What names certificates, and no login."""
+_NO_LOGIN: Final = (
+    *("caProvider", "tls"),
+    *("identityId", "serviceAccountKeyFilePath", "serviceAccountTokenPath"),
+)
+"""What names certificates, who logs in, or a file of the process: nothing that logs in."""
 
 
 def logs_in(entry: Mapping[str, Any]) -> bool:
@@ -31,27 +34,40 @@ def logs_in(entry: Mapping[str, Any]) -> bool:
 
 def _names_a_login(spec: Mapping[str, Any]) -> bool:
     """Whether each way to log in names a Secret or a ServiceAccount: one without is the process's own."""
-    way = spec.get("authType") or spec.get("principalType")
-    if way in _OF_THE_PROCESS:
+    kind = spec.get("authType") or spec.get("principalType")
+    if kind in _OF_THE_PROCESS:
         return False
-    if way in _OF_A_SERVICE_ACCOUNT:
+    if kind in _OF_A_SERVICE_ACCOUNT:
         return any(_names(spec.get("serviceAccountRef")))
-    direct = [value for key, value in spec.items() if key != "auth" and key.startswith("auth")]
-    ways = [each for each in (*_map(spec.get("auth")).values(), *direct) if isinstance(each, dict)]
-    if ways or "auth" in spec:
-        return bool(ways) and all(any(_names(each)) for each in ways)
-    return any(_names({key: value for key, value in spec.items() if key not in _OF_THE_SERVER}))
+    asked = [value for key, value in spec.items() if key.startswith("auth") and not isinstance(value, str)]
+    if not asked:
+        return any(any(_names(each)) for each in _all(spec, "secretRef"))
+    ways = [way for each in asked for way in _ways(_map(each))]
+    return bool(ways) and all(any(_names(way)) for way in ways)
+
+
+def _ways(asked: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    """Return the ways to log in, of which any may be taken; what is written out is part of another one."""
+    inner = [each for each in asked.values() if isinstance(each, dict)]
+    return [each for each in inner if not isinstance(each.get("value"), str)] if inner else [asked]
+
+
+def _all(value: object, key: str) -> Iterator[object]:
+    """Yield what stands under a key, wherever that is below a value."""
+    for each in value if isinstance(value, list) else ():
+        yield from _all(each, key)
+    for own, inner in _map(value).items():
+        if own == key:
+            yield inner
+        yield from _all(inner, key)
 
 
 def _names(value: object) -> Iterator[str]:
     """Yield what a selector names, wherever it stands below a value."""
-    if isinstance(value, list):
-        for each in value:
-            yield from _names(each)
     for key, inner in _map(value).items():
         if key == "name" and isinstance(inner, str) and inner:
             yield inner
-        elif key not in _OF_THE_SERVER:
+        elif key not in _NO_LOGIN:
             yield from _names(inner)
 
 

@@ -109,6 +109,12 @@ class TenantFile:
             found = _over(found, layer.data)
         return found
 
+    @property
+    def namespace(self) -> str:
+        """The namespace that it says, if it says one."""
+        said = self.data.get("namespace")
+        return said if isinstance(said, str) else ""
+
     @cached_property
     def entries(self) -> Sequence[Entry]:
         """What it makes: the tenant, and whatever else is that tenant's."""
@@ -162,9 +168,9 @@ class TenantFiles:
         yield from self.unreadable
         around = _Around.of(document, (*self.files, *self.others))
         elsewhere = {entry.place: other for other in self.others for entry in other.entries}
-        namespaces = {other.data.get("namespace"): other for other in self.others}
+        namespaces = {other.namespace: other for other in self.others if other.namespace}
         for file in self.files:
-            if (other := namespaces.get(file.data.get("namespace"))) is not None:
+            if (other := namespaces.get(file.namespace)) is not None:
                 cause = f"it is the namespace of tenant {other.name}, which is another stack's"
                 yield file.problem(("namespace",), cause, "give the tenant a namespace of its own")
             for entry in file.entries:
@@ -217,6 +223,7 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
         cause, mend = f"{given} is no folder", "name the folder of the tenants' files, from Pulumi.yaml on"
         return TenantFiles((), (Problem(config_path(KEY), cause, mend),))
     files: dict[str, Document] = {}
+    found: list[TenantFile] = []
     problems: list[Problem] = []
     for path in sorted(folder.iterdir()):
         place, is_mine = config_path(_TENANTS, path.stem), path.stem.startswith("_") or is_ours(path.stem)
@@ -228,15 +235,18 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
         try:
             document = read_file(path)
         except Unreadable as error:
-            told = Problem(place, error.cause, error.mend, error.at or (shown(path), 1, 1))
+            told = Problem(place, error.cause, error.mend, error.at or document.mark)
         if not isinstance(document.data, dict):
             cause, mend = "the file holds no map, so it says nothing", "write the tenant's keys, or delete it"
             told = Problem(place, cause, mend, document.mark)
-            document = Document({}, document.mark)
-        if told is None or not is_mine:  # the name of another stack's tenant counts, whatever its file says
+        if told is None:
             files[path.stem] = document
-        else:
+        elif is_mine:
             problems.append(told)
+        else:  # its name counts, whatever its file says
+            found.append(
+                TenantFile(path.stem, f"{given}/{path.stem}", root, [Layer(Document({}, document.mark))])
+            )
     if not problems and not files.keys() - {DEFAULTS}:
         cause = f"{given} holds no tenant's file, so all that the stack's tenants had would be deleted"
         mend = "restore it from version control; a stack without tenants in files has no tenantsFrom"
@@ -246,7 +256,6 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
     problems += _slips(DEFAULTS, of_all, (CLASSES,))
     for layer in classes.values():
         problems += _slips(DEFAULTS, layer)
-    found: list[TenantFile] = []
     for name, document in files.items():
         own = Layer(document)
         problems += _slips(name, own, (CLASS,), classes) if is_ours(name) else ()
@@ -394,8 +403,8 @@ def _not_its_own(file: TenantFile, entry: Entry, elsewhere: _Around) -> Iterator
         joined = "/".join(map(str, path))
         owned = next((rule for pattern, rule in _REFERENCES if pattern.fullmatch(joined)), None)
         if owned is not None and not owned(_Text(file, elsewhere, around, value)):
-            said = "" if path[-1] == "gcpSecret" else f" {named_in(value)}"
-            yield _strange(file, path, f"{path[-1]}{said}")
+            named = "" if path[-1] == "gcpSecret" else named_in(value)
+            yield _strange(file, path, f"{path[-1]} {named}".rstrip())
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,9 @@ _RESERVED_LABELS: Final = frozenset({HYPERSCALER_TYPE, TENANT_NAME, SHARED.remov
 
 
 def named_in(text: str) -> str:
-    """Return a reference as a message quotes it; what is neither name nor path may be a value."""
+    """Return a reference as a message may quote it: nothing of what is neither name nor path."""
     parts = (part for part in text.split("/") if part not in ("", ".", ".."))
-    return text if all(map(_WORD.fullmatch, parts)) else "that is no name"
+    return text if all(map(_WORD.fullmatch, parts)) else ""
 
 
 def unfit(cause: str, mend: str) -> PydanticCustomError:

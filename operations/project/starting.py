@@ -31,8 +31,8 @@ _TEMPLATES: Final = Path(__file__).with_name("templates")
 _SIGNS_IN_AT: Final = {"awskms": "aws", "azurekeyvault": "azure", "gcpkms": "gcp", PASSPHRASE: ""}
 _PROJECT: Final = "Pulumi.yaml"
 _IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_.-]+")
-_LONGEST_NAME: Final = 90
 _SCHEMA: Final = "stack.schema.json"
+_LONGEST_NAME: Final = 90
 """Of 100 that Pulumi takes for a project and for a policy pack."""
 _IN_TEXT: Final = re.compile(r"[\x00-\x1f\x7f]")
 

@@ -375,7 +375,7 @@ def test_a_name_that_two_files_have_is_told_with_the_row_that_has_it_first(tmp_p
 
 @pytest.mark.parametrize("name", ["c.CSV", "europe/c.csv", "europe/west/c.Csv"])
 def test_a_file_of_members_that_nobody_would_read_is_refused(tmp_path: Path, name: str) -> None:
-    for each in ("b.csv", name, ".hidden.CSV", "notes.txt"):
+    for each in ("b.csv", name, ".hidden.CSV", ".kept/a.csv", "notes.txt"):
         (tmp_path / "members" / each).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "members" / each).write_text("name,type,accountId\n")
 

@@ -526,6 +526,32 @@ _SECRET: Final = {"name": "x", "key": "y"}
             id="a token without a name",
         ),
         pytest.param(
+            {"oracle": {"vault": "v", "serviceAccountRef": {"name": "x"}}}, False, id="no way at all"
+        ),
+        pytest.param(
+            {"infisical": {"auth": {"kubernetesAuthCredentials": {"identityId": _SECRET}}}},
+            False,
+            id="who logs in, with the pod's token",
+        ),
+        pytest.param(
+            {"infisical": {"auth": {"universalAuthCredentials": {"clientId": _SECRET}}}}, True, id="a client"
+        ),
+        pytest.param(
+            {
+                "akeyless": {
+                    "authSecretRef": {"kubernetesAuth": {"accessID": "a"}, "secretRef": {"accessID": _SECRET}}
+                }
+            },
+            False,
+            id="the pod's account beside a Secret",
+        ),
+        pytest.param(
+            {"barbican": {"auth": {"username": {"value": "u"}, "password": {"secretRef": _SECRET}}}},
+            True,
+            id="a user written out, and a password",
+        ),
+        pytest.param({"kubernetes": {"authRef": _SECRET}}, True, id="a kubeconfig"),
+        pytest.param(
             {"gitlab": {"caProvider": {"name": "ca", "key": "k"}, "projectID": "7"}},
             False,
             id="certificates alone",
@@ -548,6 +574,7 @@ def test_a_login_is_named_by_each_way_to_log_in(
         pytest.param("hunter~2.verysecretvalue", id="a client secret"),
         pytest.param({"gcpSecret": "AKIAHUNTER2"}, id="an access key as gcpSecret"),
         pytest.param({"secret": "hunter2 and more"}, id="a password as secret"),
+        pytest.param({"account": "hunter 2/x="}, id="a password as account"),
     ],
 )
 def test_what_was_written_in_place_of_a_reference_is_in_no_message(tmp_path: Path, source: object) -> None:
@@ -600,6 +627,30 @@ def test_a_credential_of_a_tenant_with_a_longer_name_is_that_ones_in_another_sta
         Settings.parse(values, SECRET_KEYS, tmp_path, stack="prod")
     (problem,) = refused.value.problems
     assert problem.cause.startswith("credentialsFrom acme-corp-db is not tenant acme's")
+
+
+@pytest.mark.parametrize("said", [["a"], {"a": "b"}, 5, None])
+@pytest.mark.parametrize("stack_", ["prod", "prod-2"])
+def test_a_namespace_that_is_no_text_is_told_by_the_stack_of_its_tenant_alone(
+    tmp_path: Path, said: object, stack_: str
+) -> None:
+    (tmp_path / "stacks.yaml").write_text(yaml.safe_dump(STACKS, sort_keys=False))
+    values = written(tmp_path, acme={"namespace": "tenant-acme"}, globex={"namespace": said})
+    if stack_ == "prod":
+        assert {*Settings.parse(values, SECRET_KEYS, tmp_path, stack=stack_).tenants} == {"acme"}
+        return
+    with pytest.raises(ConfigurationError) as refused:
+        Settings.parse(values, SECRET_KEYS, tmp_path, stack=stack_)
+    assert {each.place for each in refused.value.problems} == {"credfleet:tenants.globex.namespace"}
+
+
+@pytest.mark.parametrize("theirs", ["namespace: [", "accounts: {}"])
+def test_a_file_without_a_namespace_has_that_of_nobody(tmp_path: Path, theirs: str) -> None:
+    (tmp_path / "stacks.yaml").write_text(yaml.safe_dump(STACKS, sort_keys=False))
+    values = written(tmp_path, acme={"accounts": {}}, globex=theirs)
+    with pytest.raises(ConfigurationError) as refused:
+        Settings.parse(values, SECRET_KEYS, tmp_path, stack="prod")
+    assert "globex" not in str(refused.value.problems)
 
 
 def test_what_is_wrong_in_the_file_of_another_stacks_tenant_is_told_by_that_stack(tmp_path: Path) -> None:

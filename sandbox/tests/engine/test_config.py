@@ -51,6 +51,11 @@ def test_all_values_are_texts_as_the_genuine_cli_writes_them(given: Given, writt
     assert given("", f"  shop:key: {written}").values == {"shop:key": text}
 
 
+def test_a_default_that_is_whole_is_an_integer(given: Given):
+    one, some = "{type: integer, default: 5.0}", "{type: array, items: {type: integer}, default: [1, 2.0]}"
+    assert given(f"  one: {one}\n  some: {some}", "").values == {"shop:one": "5", "shop:some": "[1,2]"}
+
+
 def test_keys_without_namespace_get_the_projects(given: Given):
     config = given("  own: 1\n  gcp:project: p", "  mine: 2\n  gcp:zone: z")
     assert config.values == {"gcp:project": "p", "gcp:zone": "z", "shop:mine": "2", "shop:own": "1"}
@@ -133,6 +138,7 @@ _ARRAY = "{type: array, items: {type: integer}}"
         ("{type: integer}", "3", True),
         ("{type: integer}", "'-3'", True),
         ("{type: integer}", "'+3'", True),
+        ("{type: integer}", "'99999999999999999999'", False),
         ("{type: integer}", "'١٢'", False),
         ("{type: integer}", "3.5", False),
         ("{type: integer}", "three", False),

@@ -58,7 +58,14 @@ def test_what_only_the_genuine_cli_does_is_refused_by_name(tmp_path: Path, addit
 
 @pytest.mark.parametrize(
     ("wanted", "runs"),
-    [(">=3.0.0", True), ("<3.0.0", False), ("3.x", True), ("anything", False), (">=3.0.0.0", False)],
+    [
+        (">=3.0.0", True),
+        ("<3.0.0", False),
+        ("3.x", True),
+        ("", True),
+        ("anything", False),
+        (">=3.0.0.0", False),
+    ],
 )
 def test_a_project_runs_only_under_the_release_it_requires(tmp_path: Path, wanted: str, runs: bool):
     text = f"name: shop\nruntime: python\nrequiredPulumiVersion: '{wanted}'\n"

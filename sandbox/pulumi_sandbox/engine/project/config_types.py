@@ -27,7 +27,7 @@ def fits(type_: str, items: Mapping[str, Any] | None, value: Json) -> bool:
         case ("string", str()) | ("object", dict()) | ("boolean", bool() | "true" | "false"):
             return True
         case "integer", str():
-            return _INTEGER.fullmatch(value) is not None
+            return _INTEGER.fullmatch(value) is not None and -(2**63) <= int(value) < 2**63
         case "integer", int() | float():
             return not isinstance(value, bool) and (isinstance(value, int) or value.is_integer())
         case "array", list() if items:

@@ -93,7 +93,7 @@ def read_config(
             causes = _problems(declaration, plain[key], texts[key], secret=key in reading.secret_keys)
             reading.faults += (Fault("config-invalid", (key,), cause) for cause in causes)
         elif declaration.has_default:
-            texts[key] = _text(declaration.default)
+            texts[key] = _text(_whole(declaration.default))
             causes = _problems(declaration, declaration.default, texts[key], secret=False)
             reading.faults += (Fault("config-invalid", (key,), cause) for cause in causes)
         elif key not in plain:
@@ -154,6 +154,15 @@ def _key_of(path: Path) -> str:
     """Return a key with the path inside of it, as the configuration's commands take it."""
     key, *inside = path
     return f"{key}{'.' if inside and isinstance(inside[0], str) else ''}{render(tuple(inside))}"
+
+
+def _whole(value: Json) -> Json:
+    """Return a default with whole numbers as integers."""
+    if isinstance(value, dict):
+        return {key: _whole(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_whole(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _text(value: Json) -> str:

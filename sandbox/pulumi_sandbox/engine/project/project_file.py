@@ -84,10 +84,10 @@ class Project:
             raise _unsupported(path, "`backend`")
         entry(written, "", "description")
         required, release = document.get("requiredPulumiVersion"), version("pulumi")
-        if required is not None and not is_range(str(required)):
+        if required not in (None, "") and not is_range(str(required)):
             mend = "write comparisons with releases, such as >=3.100.0 or 3.x"
             raise _invalid(str(path), f"requiredPulumiVersion {required} is no range of releases", mend)
-        if required is not None and not satisfies(release, str(required)):
+        if required not in (None, "") and not satisfies(release, str(required)):
             cause = f"it wants Pulumi {required}, and the embedded engine acts as {release}"
             raise _invalid(
                 str(path), cause, "widen requiredPulumiVersion, or install that release of the SDK"

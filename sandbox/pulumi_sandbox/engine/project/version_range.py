@@ -8,7 +8,10 @@ from typing import Final
 
 from semver import Version
 
-_COMPARISON: Final = re.compile(r"(>=|<=|!=|==|>|<|=|!)?\s*(\d+\.(?:x|\d+\.x|\d+\.\d+\S*))(?:\s+|$)")
+_COMPARISON: Final = re.compile(
+    r"(>=|<=|!=|==|>|<|=|!)?\s*(\d+\.(?:x(?:\.x)?|\d+\.x|\d+\.\d+(?:[-+][-+.0-9A-Za-z]+)?))(?:\s+|$)"
+)
+_OR: Final = re.compile(r"(?:^|\s+)\|\|(?:\s+|$)")
 _SAME: Final = {"": "==", "=": "==", "!": "!="}
 
 
@@ -29,12 +32,16 @@ def satisfies(release: str, versions: str) -> bool:
 
 def _is_all_comparisons(text: str) -> bool:
     named = [release for _, release in _COMPARISON.findall(text)]
-    sound = (each.endswith("x") or Version.is_valid(each) for each in named)
+    sound = (_has_wildcard(each) or Version.is_valid(each) for each in named)
     return bool(named) and not _COMPARISON.sub("", text) and all(sound)
 
 
 def _either(versions: str) -> Iterator[str]:
-    return map(str.strip, versions.split("||"))
+    return map(str.strip, _OR.split(versions))
+
+
+def _has_wildcard(named: str) -> bool:
+    return named.endswith(".x") and named.count(".") <= 2 and "-" not in named
 
 
 def _all_hold(release: Version, comparisons: str) -> bool:
@@ -45,10 +52,10 @@ def _all_hold(release: Version, comparisons: str) -> bool:
 def _whole(sign: str, named: str) -> Iterator[str]:
     """Yield a comparison by whole releases: `3.x` is what is not below 3.0.0, and below 4.0.0."""
     same = _SAME.get(sign, sign)
-    if not named.endswith("x"):
+    if not _has_wildcard(named):
         yield f"{same}{named}"
         return
-    *numbers, _ = named.split(".")
+    *numbers, _ = named.replace("x.x", "0.x").split(".")
     first = ".".join([*numbers, *"00"][:3])
     after = ".".join([*numbers[:-1], str(int(numbers[-1]) + 1), *"00"][:3])
     match same:
