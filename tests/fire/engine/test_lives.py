@@ -353,6 +353,21 @@ A, B, E = Spec("a"), Spec("b"), Spec("e")
             ),
             id="a host was looked up in place of what it goes with, which is left",
         ),
+        pytest.param(
+            Life(
+                (
+                    Moment("update", (B, replace(E, deleted_with="b"))),
+                    Moment(
+                        "update",
+                        (B, replace(E, fixed=1)),
+                        {("delete", "e"): "refused"},
+                        replaces="default",
+                    ),
+                ),
+                (replace(E, fixed=2),),
+            ),
+            id="an old half goes with a host, and its provider is another one",
+        ),
     ],
 )
 def test_what_was_begun_is_not_forgotten_when(life: Life, crypter: PassphraseCrypter, tmp_path: Path) -> None:

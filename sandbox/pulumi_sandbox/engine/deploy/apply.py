@@ -118,7 +118,7 @@ class Applier:
         await self._hooks.run("BeforeDelete", old, None)
         host = self._unmade_host(old)
         is_left = self._control.preview or old.external or old.retain_on_delete
-        if provider is None or is_left or (host and not self._can_stand_until_its_host_is_gone(old)):
+        if provider is None or is_left or (host and not self._can_stand_until_its_host_is_gone(old, host)):
             self.gone(old, done)
         elif host:
             self._going[_key(host)].append(partial(self.gone, old, done))
@@ -156,9 +156,11 @@ class Applier:
         host = order.host_of(guest, (*self._unmade.values(), *self._journal.old, *self._journal.new))
         return host and self._unmade.get(_key(host))
 
-    def _can_stand_until_its_host_is_gone(self, guest: Resource) -> bool:
+    def _can_stand_until_its_host_is_gone(self, guest: Resource, host: Resource) -> bool:
         needed = order.with_all_below((guest.deleted_with,), self._journal.old)
-        return order.depends_on(guest) <= needed
+        urn, _, id_ = guest.provider.rpartition("::")
+        is_served = guest.provider == host.provider or (urn, id_) not in self._unmade
+        return is_served and order.depends_on(guest) <= needed
 
     async def _ended(self, record: Resource, error: ProviderError) -> None:
         """Forget a call that the provider refused; one without an answer stays recorded as begun."""
