@@ -152,7 +152,7 @@ def test_a_cluster_of_the_users_is_written_to_once_that_is_confirmed(
     ("arguments", "told"),
     [
         (["up", "--stack", "prod"], "there is no stack prod"),
-        (["up", "--stack", "pr\x9bod"], "there is no stack pr\ufffdod"),
+        (["up", "--stack", "pr\x9bod"], r"stack 'pr\x9bod': a stack's name is"),
         (["up", "--stack", "dev", "--kubeconfig", "absent"], "there is no such kubeconfig file"),
     ],
 )

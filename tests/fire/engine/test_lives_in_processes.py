@@ -2,7 +2,8 @@
 
 The engine, the program, and the genuine host of its dynamic provider, which remembers what it made in files;
 kills are SIGKILL, cancelling is SIGINT. Left out are things made by half, which a dynamic provider cannot
-tell, what goes with another resource, and what is looked up.
+tell, what goes with another resource, what is looked up, and what depends on a component that it is in: the
+SDK takes that for a circle.
 """
 
 from __future__ import annotations
@@ -128,7 +129,18 @@ def _in_processes(life: Life) -> Life:
     """Return a life without what processes do not have."""
 
     def program(of: Program) -> Program:
-        return tuple(replace(each, deleted_with="", is_read=False) for each in of)
+        above: dict[str, tuple[str, ...]] = {}
+        for each in of:
+            above.setdefault(each.name, (each.parent, *above.get(each.parent, ())))
+        return tuple(
+            replace(
+                each,
+                deleted_with="",
+                is_read=False,
+                depends_on=tuple(name for name in each.depends_on if name not in above[each.name]),
+            )
+            for each in of
+        )
 
     moments = (
         replace(
