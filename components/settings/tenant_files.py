@@ -167,7 +167,7 @@ class TenantFiles:
         """Add them to the configuration of the stack's file, and say what may not be added."""
         yield from self.unreadable
         around = _Around.of(document, (*self.files, *self.others))
-        elsewhere = {entry.place: other for other in self.others for entry in other.entries}
+        elsewhere = {entry.place for other in self.others for entry in other.entries}
         namespaces = {other.namespace: other for other in self.others if other.namespace}
         for file in self.files:
             if (other := namespaces.get(file.namespace)) is not None:

@@ -472,10 +472,9 @@ class EngineLog(engine_pb2_grpc.EngineServicer):
         """Hold the program to the version of Pulumi that it wants: this engine acts as the one of the SDK."""
         given = request.pulumi_version_range
         if not satisfies(_RELEASE, given):
-            is_none = f"{given} is no range of releases"
-            wanted = f"this engine acts as Pulumi {_RELEASE}, the program wants {given}"
-            wanted = wanted if is_range(given) else is_none
-            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, wanted)
+            other = f"this engine acts as Pulumi {_RELEASE}, the program wants {given}"
+            why = other if is_range(given) else f"{given} is no range of releases"
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, why)
         return engine_pb2.RequirePulumiVersionResponse()
 
 

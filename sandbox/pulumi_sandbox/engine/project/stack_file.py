@@ -56,13 +56,14 @@ class StackFile:
             )
         known: dict[str, str] = {}
         for key in entries or {}:
-            if full_key(self._project, key).count(":") > 1:
+            full = self._full(key)
+            if full.count(":") > 1:
                 raise Unreadable(
                     self._written.at(("config", key)),
                     f"{key} is no key of configuration, which is a namespace and a name",
                     "write it as NAMESPACE:NAME",
                 )
-            first = known.setdefault(self._full(key), key)
+            first = known.setdefault(full, key)
             if first != key:
                 raise Unreadable(
                     self._written.at(("config", key)),
