@@ -247,7 +247,7 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
             found.append(
                 TenantFile(path.stem, f"{given}/{path.stem}", root, [Layer(Document({}, document.mark))])
             )
-    if not problems and not files.keys() - {DEFAULTS}:
+    if not problems and not found and not files.keys() - {DEFAULTS}:
         cause = f"{given} holds no tenant's file, so all that the stack's tenants had would be deleted"
         mend = "restore it from version control; a stack without tenants in files has no tenantsFrom"
         problems.append(Problem(config_path(KEY), cause, mend))

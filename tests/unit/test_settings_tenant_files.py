@@ -653,6 +653,12 @@ def test_a_file_without_a_namespace_has_that_of_nobody(tmp_path: Path, theirs: s
     assert "globex" not in str(refused.value.problems)
 
 
+def test_a_stack_without_tenants_is_so_whatever_the_files_of_other_stacks_say(tmp_path: Path) -> None:
+    (tmp_path / "stacks.yaml").write_text(yaml.safe_dump(STACKS, sort_keys=False))
+    values = written(tmp_path, globex="namespace: [")
+    assert not Settings.parse(values, SECRET_KEYS, tmp_path, stack="prod").tenants
+
+
 def test_what_is_wrong_in_the_file_of_another_stacks_tenant_is_told_by_that_stack(tmp_path: Path) -> None:
     (tmp_path / "stacks.yaml").write_text(yaml.safe_dump(STACKS, sort_keys=False))
     values = written(tmp_path, acme={"namespace": "tenant-acme"}, globex="namespace: [", initech="- a list")
