@@ -10,7 +10,7 @@ from google.protobuf.struct_pb2 import Struct, Value
 from pulumi.runtime import mocks, rpc
 from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import SETTINGS, set_root_resource
-from pulumi.runtime.stack import run_in_stack
+from pulumi.runtime.stack import run_in_stack, wait_for_rpcs
 
 PROJECT: Final = "credfleet"
 STACK: Final = "dev"
@@ -166,7 +166,7 @@ def record(
             preview=preview,
             monitor=recorder,
         )
-        # The stack that `set_mocks` makes has told its outputs before the program begins.
+        await wait_for_rpcs()  # the stack that `set_mocks` makes tells its outputs under the same name
         set_root_resource(cast(pulumi.Resource, None))
         await run_in_stack(program)
 

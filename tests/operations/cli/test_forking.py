@@ -8,11 +8,14 @@ Not here: that nothing is given away that changed on disk, and what else a zygot
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import signal
 import subprocess
 import sys
+import termios
+from array import array
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -177,6 +180,18 @@ def test_a_forked_command_has_the_variables_that_what_it_imports_sets(project: P
     assert _ran(project, tmp_path / "script.py", text) == "NONE\n"
 
 
+def _waits(command: subprocess.Popen[str], attending: list[psutil.Process]) -> bool:
+    """Whether both hear signals: a Python that is about to wait loses one, as the one forked does
+    between two parts of its input. The one that was called waits once its streams are closed.
+    """
+    assert command.stdin is not None
+    unread = array("i", [0])
+    fcntl.ioctl(command.stdin, termios.FIONREAD, unread)
+    both = [psutil.Process(command.pid), *(each for each in attending if not each.children())]
+    has_closed = not Path(f"/proc/{command.pid}/fd/0").exists()
+    return has_closed and not any(unread) and all(each.status() == psutil.STATUS_SLEEPING for each in both)
+
+
 @contextmanager
 def _waiting(project: Path) -> Generator[tuple[subprocess.Popen[str], list[psutil.Process]]]:
     """A forked command that waits for the rest of its input, and what runs for it besides."""
@@ -195,6 +210,8 @@ def _waiting(project: Path) -> Generator[tuple[subprocess.Popen[str], list[psuti
         command.stdin.flush()
         attending = keeper.children(recursive=True)
         try:
+            while not _waits(command, attending):
+                assert command.poll() is None
             yield command, attending
         finally:
             command.kill()
