@@ -51,6 +51,20 @@ def test_a_pack_remediates_objects_and_judges_the_stack(
     }
 
 
+def test_what_is_remediated_stays_so_in_a_replacement_and_is_told_once(
+    stack: Stack, provider: RecordingProvider, house: Path
+):
+    stack.up(lambda script: script.register("a", {"fixed": "1"}), policy_packs=(house,))
+    up = stack.up(lambda script: script.register("a", {"fixed": "2"}), policy_packs=(house,))
+    assert up.ops("a")[:1] == ["create-replacement"]
+    assert provider.thing("a").inputs["tidied"] == "by dev"
+    assert [each.policy for each in up.result.policy if each.level == "remediate"] == ["tidy"]
+
+
+def test_an_empty_configuration_says_nothing(stack: Stack, house: Path):
+    assert levels(configured(stack, house, "\n")) == levels(configured(stack, house, {}))
+
+
 def test_a_mandatory_objection_stops_an_update_before_the_step_and_fails_a_preview_at_its_end(
     stack: Stack, provider: RecordingProvider, house: Path
 ):
@@ -170,6 +184,8 @@ def test_a_level_for_all_is_that_of_every_policy_not_named(stack: Stack, house: 
         ({"no-red": {"enforcementLevel": []}}, "no-red: the level is none of"),
         ([1], "it is no object"),
         ({"no-red": 1}, "it is no object"),
+        ({"few": {"most": "2"}}, "few: most: '2' is not of type 'integer'"),
+        ({"few": {"of": "kinds"}}, "few: of: 'kinds' is not one of ['things']"),
     ],
 )
 def test_what_the_pack_does_not_understand_is_refused(stack: Stack, house: Path, said: object, cause: str):

@@ -99,7 +99,8 @@ class Planner:
             if goal.import_id:
                 self._refuse_reimport(urn, plan.diff)
                 old = replace(old, pending_replacement=True) if imported else old
-            new = new if is_made_anew else await self._check(new, goal, provider, None)
+            if not is_made_anew:
+                new = await self._remedied(await self._check(new, goal, provider, None), goal)
         return Planned(new, old, plan)
 
     def _hosts_about_to_go(self, guest: Resource, deleted_with: str) -> set[str]:
@@ -140,6 +141,13 @@ class Planner:
             about = f"its property {failure.property} " if failure.property else ""
             self.control.flaw(f"{about}{'is invalid: ' if about else ''}{failure.reason}", new.urn)
         raise self.control.stop()
+
+    async def _remedied(self, new: Resource, goal: Goal) -> Resource:
+        """Let the policy packs change inputs that were checked anew; what they say of it they have said."""
+        provider = self.resources.done.get(new.provider_urn)
+        for pack in await self.packs:
+            new = replace(new, inputs=(await pack.remedied(new, goal, provider)).inputs)
+        return new
 
     async def _judge(self, new: Resource, goal: Goal) -> Resource:
         """Let the policy packs change and then judge a resource.

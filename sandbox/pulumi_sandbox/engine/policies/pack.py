@@ -98,8 +98,8 @@ class PolicyPack:
             raise
         return cls(child, channel, info, levels, manifest.version or info.version)
 
-    async def judge(self, resource: Resource, goal: Goal, provider: Resource | None) -> Judged:
-        """Let the pack change a resource's inputs, then object to them.
+    async def remedied(self, resource: Resource, goal: Goal, provider: Resource | None) -> Judged:
+        """Let the pack change a resource's inputs.
 
         Raises SandboxError `policy-pack-failed`, for an exception in a policy.
         """
@@ -121,9 +121,18 @@ class PolicyPack:
                         urn=resource.urn,
                     )
                 )
-        request.properties.CopyFrom(wire.encode(_shown(inputs)))
+        return Judged(inputs, tuple(violations))
+
+    async def judge(self, resource: Resource, goal: Goal, provider: Resource | None) -> Judged:
+        """Let the pack change a resource's inputs, then object to them.
+
+        Raises SandboxError `policy-pack-failed`, for an exception in a policy.
+        """
+        remedied, request = await self.remedied(resource, goal, provider), _request(resource, goal, provider)
+        request.properties.CopyFrom(wire.encode(_shown(remedied.inputs)))
         answer = await self._call(self._stub.Analyze(request))
-        return Judged(inputs, (*violations, *_violations(answer.diagnostics, resource.urn, self.version)))
+        objections = _violations(answer.diagnostics, resource.urn, self.version)
+        return Judged(remedied.inputs, (*remedied.violations, *objections))
 
     async def judge_stack(
         self, resources: Iterable[tuple[Resource, Goal | None, Resource | None]], stack_urn: str

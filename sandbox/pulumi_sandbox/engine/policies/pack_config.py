@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from google.protobuf import json_format
+
 from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.stubs import analyzer_pb2
@@ -33,12 +35,16 @@ class PackConfig:
     ) -> dict[str, analyzer_pb2.PolicyConfig]:
         """Lay the entries over the pack's defaults.
 
-        Raises SandboxError `policy-config-invalid`, with every policy, property and level that is unknown.
+        Raises SandboxError `policy-config-invalid`, with every policy, property and level that is unknown,
+        and every property that is not as its policy's schema says.
         """
-        known = {policy.name: set(policy.configSchema.properties.keys()) for policy in info.policies}
-        if problems := list(self._problems(known)):
+        schemas = {policy.name: policy.configSchema for policy in info.policies}
+        if problems := list(self._problems({name: {*each.properties} for name, each in schemas.items()})):
             raise _invalid(self.place, "; ".join(problems))
-        return {name: self._merged(name, default) for name, default in defaults.items()}
+        merged = {name: self._merged(name, default) for name, default in defaults.items()}
+        if problems := [one for name in merged for one in _unfit(name, merged[name], schemas[name])]:
+            raise _invalid(self.place, "; ".join(problems))
+        return merged
 
     def _problems(self, known: Mapping[str, set[str]]) -> Iterator[str]:
         for name, entry in self.entries.items():
@@ -66,6 +72,20 @@ class PackConfig:
         return merged
 
 
+def _unfit(
+    name: str, config: analyzer_pb2.PolicyConfig, schema: analyzer_pb2.PolicyConfigSchema
+) -> Iterator[str]:
+    from jsonschema import Draft7Validator
+
+    rules = {
+        "properties": json_format.MessageToDict(schema.properties),
+        "required": [*schema.required],
+    }
+    given = json_format.MessageToDict(config.properties)
+    for error in Draft7Validator(rules).iter_errors(given):
+        yield ": ".join([name, *map(str, error.path), error.message])
+
+
 NOTHING: Final = PackConfig("", {})
 
 
@@ -75,7 +95,7 @@ def load(path: Path) -> PackConfig:
     Raises SandboxError `policy-config-invalid`, for what is no JSON object of levels and objects.
     """
     try:
-        document = read_json(path.read_bytes())
+        document = read_json(path.read_bytes().strip() or b"{}")
     except (OSError, ValueError) as error:
         raise _invalid(str(path), f"it cannot be read as JSON ({error})") from error
     if not isinstance(document, dict) or not all(isinstance(one, str | dict) for one in document.values()):

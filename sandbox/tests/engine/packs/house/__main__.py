@@ -6,6 +6,7 @@ import pulumi
 from pulumi_policy import (
     EnforcementLevel,
     Policy,
+    PolicyConfigSchema,
     PolicyPack,
     ReportViolation,
     ResourceValidationArgs,
@@ -52,7 +53,13 @@ POLICIES: list[Policy] = [
         "tidy", "all is tidied", enforcement_level=EnforcementLevel.REMEDIATE, remediate=tidy
     ),
     ResourceValidationPolicy("broken", "has a mistake", broken),
-    StackValidationPolicy("few", "few things", few, EnforcementLevel.ADVISORY),
+    StackValidationPolicy(
+        "few",
+        "few things",
+        few,
+        EnforcementLevel.ADVISORY,
+        PolicyConfigSchema({"most": {"type": "integer"}, "of": {"enum": ["things"]}}),
+    ),
 ]
 
 PolicyPack(
