@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from components.connection import in_pod
 from components.errors import Problem
 from components.naming import config_path
 from components.projection.settings import CredentialSource
@@ -12,8 +13,8 @@ from components.settings.section import Problems
 
 
 def review_cluster(cluster: Cluster, *, writes: bool) -> Problems:
-    """Ask for a context as soon as anything is written."""
-    if cluster.context is None and writes:
+    """Ask for a context as soon as anything is written, but in a pod, which means its own cluster."""
+    if cluster.context is None and writes and not in_pod():
         yield Problem(
             config_path("cluster", "context"),
             "it is missing, so who runs this would decide by accident which cluster is written to",

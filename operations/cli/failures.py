@@ -37,7 +37,6 @@ EXIT_CODES: Mapping[str, int] = MappingProxyType(
     {
         "bad-configuration": CONFIGURATION,
         "ciphertext-unreadable": CONFIGURATION,
-        "config-invalid": CONFIGURATION,
         "config-path": CONFIGURATION,
         "config-too-long": CONFIGURATION,
         "no-cluster": CONFIGURATION,

@@ -67,6 +67,8 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 ClusterOption = Annotated[
     Path | None,
     typer.Option(
-        "--kubeconfig", metavar="FILE", help="The cluster; else KUBECONFIG, else the sandbox's own."
+        "--kubeconfig",
+        metavar="FILE",
+        help="The cluster; else the sandbox of this folder while it runs, else KUBECONFIG.",
     ),
 ]

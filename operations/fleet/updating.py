@@ -47,7 +47,8 @@ def up_together(names: Sequence[str], at_once: int, kubeconfig: Path | None) -> 
     known = [stack for fleet in fleets.values() for stack in (fleet.pool, *fleet.stacks) if stack]
     if strange := [*({*names} - {*known})] or (not known and [STACKS]):
         cause = "it is not there, or names no stack" if not known else "stacks.yaml has no such stack"
-        raise Misused(place=strange[0], cause=cause, mend="write it with `credfleet fleet split`")
+        mend = "write it with `credfleet fleet split --stack STACK --by N --write`"
+        raise Misused(place=strange[0], cause=cause, mend=mend)
     options = ["--kubeconfig", str(kubeconfig)] if kubeconfig else []
     done = [
         *ordered(

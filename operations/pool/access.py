@@ -38,6 +38,15 @@ NamespaceOption = Annotated[
         show_default=False,
     ),
 ]
+NamedNamespaceOption = Annotated[
+    str,
+    typer.Option(
+        "--namespace",
+        "-n",
+        help="Namespace of the pool, unless --stack tells it; one of them is needed.",
+        show_default=False,
+    ),
+]
 ContextOption = Annotated[
     str | None,
     typer.Option(
@@ -202,6 +211,8 @@ class Written(Meant):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named(Written):
     """A pool that has to be named, by its namespace or a stack, since something is taken from it by hand."""
+
+    namespace: NamedNamespaceOption = ""
 
     def __post_init__(self) -> None:
         """Fill in what a stack says. Raises Misused where nothing names it, and as `Meant`."""

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -85,6 +86,17 @@ def test_an_unknown_key_like_no_other_names_those_that_are_known() -> None:
     (problem,) = problems(stack(cluster__xyzzy="x"))
 
     assert problem.mend == "known here: context, existingNamespaces, kubeconfig, uid"
+
+
+def test_a_context_is_not_asked_for_in_a_pod_which_means_its_own_cluster(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    given = stack(cluster__context=None)
+    assert [each.place for each in problems(given)] == ["credfleet:cluster.context"]
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    assert problems(given) == ()
 
 
 def test_a_kubernetes_key_that_no_provider_would_read_is_refused() -> None:

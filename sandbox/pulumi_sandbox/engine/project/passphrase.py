@@ -103,7 +103,7 @@ class PassphraseCrypter:
                 code="ciphertext-unreadable",
                 place=place or "an encrypted value",
                 cause="it was damaged, or encrypted under another passphrase or salt",
-                mend="restore the value, or set it again with `config set --secret`",
+                mend="restore the value, or set it again with `pulumi config set --secret`",
             )
         self._sealed[place, plaintext] = ciphertext
         return plaintext
