@@ -128,7 +128,7 @@ class Record:
         known = {
             each.type: each.inputs[_PROVIDER] for each in self.snapshot.resources if _PROVIDER in each.inputs
         }
-        return Options(direct=recorded_providers(recorded), trusted=Trusted(project, known))
+        return Options(providers=recorded_providers(recorded), trusted=Trusted(project, known))
 
 
 def deployment_in(content: bytes, place: str) -> dict[str, Any]:

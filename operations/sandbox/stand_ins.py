@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 from pulumi_sandbox import files
 from pulumi_sandbox.documents import read_json
-from pulumi_sandbox.providers import STAND_INS
+from pulumi_sandbox.providers import MODULES
 from pulumi_sandbox.services import is_process_of
 
 from components.errors import CredfleetError
@@ -63,7 +63,7 @@ async def _serve(folders: Folders) -> None:
             env=cloud_services.stand_ins(folders).trust(),
             log=folders.logs / f"standing-{package}.log",
         )
-        for package, module in STAND_INS.items()
+        for package, module in MODULES.items()
     }
     try:
         ports = ",".join(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pulumi_sandbox.providers
 import pytest
-from pulumi_sandbox.providers import STAND_INS
+from pulumi_sandbox.providers import MODULES
 from pulumi_sandbox.services.parts import Layout
 from pulumi_sandbox.stack_cluster import StackCluster
 from typer.testing import CliRunner, Result
@@ -150,4 +150,4 @@ def test_a_record_of_providers_that_is_none_counts_for_nothing(project: Path, re
 
 def test_every_provider_of_the_sandbox_can_be_kept_up() -> None:
     folders = (path.parent for path in Path(pulumi_sandbox.providers.__path__[0]).glob("*/__main__.py"))
-    assert set(STAND_INS.values()) == {f"pulumi_sandbox.providers.{folder.name}" for folder in folders}
+    assert set(MODULES.values()) == {f"pulumi_sandbox.providers.{folder.name}" for folder in folders}

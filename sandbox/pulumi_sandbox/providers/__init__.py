@@ -7,20 +7,50 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pulumi_sandbox.protocol.calls import Calls
     from pulumi_sandbox.providers.offline import Recorded
 
-STAND_INS: Final[Mapping[str, str]] = MappingProxyType(
+MODULES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "azure-native": "pulumi_sandbox.providers.azure_native",
         "gcp": "pulumi_sandbox.providers.gcp",
         "kubernetes": "pulumi_sandbox.providers.kubernetes",
     }
 )
-"""The module that serves a package, started with `python -m`."""
+"""The module that serves a package in a process of its own, started with `python -m`."""
 
 
-def recorded_providers(recorded: Recorded) -> Mapping[str, Callable[[], object]]:
-    """Return what serves each package within a process, and asks nobody."""
+def _azure_native(_program: Path) -> Calls:
+    from pulumi_sandbox.providers.azure_native.package import package
+    from pulumi_sandbox.providers.server import calls
+
+    return calls(package())
+
+
+def _gcp(_program: Path) -> Calls:
+    from pulumi_sandbox.providers.gcp.package import package
+    from pulumi_sandbox.providers.server import calls
+
+    return calls(package())
+
+
+def _kubernetes(program: Path) -> Calls:
+    from pulumi_sandbox.providers.kubernetes.package import package
+    from pulumi_sandbox.providers.server import calls
+
+    return calls(package(program))
+
+
+STAND_INS: Final[Mapping[str, Callable[[Path], Calls]]] = MappingProxyType(
+    {"azure-native": _azure_native, "gcp": _gcp, "kubernetes": _kubernetes}
+)
+"""What serves a package within the engine's process, given the program's folder, for each provider."""
+
+
+def recorded_providers(recorded: Recorded) -> Mapping[str, Callable[[Path], Calls]]:
+    """Return what serves each package, and asks nobody."""
     from pulumi_sandbox.providers.offline import offline
 
     return offline(recorded)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Final, NoReturn, cast
 
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.calls import Calls
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
 from pulumi_sandbox.providers.azure_native.package import package as azure_native
@@ -20,9 +21,9 @@ from pulumi_sandbox.providers.gcp.package import package as gcp
 from pulumi_sandbox.providers.kubernetes import checkpoint, kinds, options
 from pulumi_sandbox.providers.kubernetes.connection import Connection
 from pulumi_sandbox.providers.kubernetes.kinds import Kind
-from pulumi_sandbox.providers.kubernetes.package import KUBERNETES
+from pulumi_sandbox.providers.kubernetes.package import package as kubernetes
 from pulumi_sandbox.providers.kubernetes.provider import Provider as KubernetesProvider
-from pulumi_sandbox.providers.server import ProviderService
+from pulumi_sandbox.providers.server import calls
 
 _GET_SECRETS: Final = "gcp:secretmanager/getSecrets:getSecrets"
 _GCP_SECRET: Final = "gcp:secretmanager/secret:Secret"  # noqa: S105 - the name of a type
@@ -49,15 +50,18 @@ Recorded = Mapping[str, tuple[str, str, Properties]]
 """URN → type, id and outputs of what a state has."""
 
 
-def offline(recorded: Recorded) -> Mapping[str, Callable[[], object]]:
-    """Return what serves each package within this process, by what is recorded."""
-    return {
-        "kubernetes": partial(
-            ProviderService, replace(KUBERNETES, configure=partial(_kubernetes, recorded), problems=_anything)
-        ),
-        "gcp": partial(ProviderService, _Silent.over(gcp(), recorded)),
-        "azure-native": partial(ProviderService, _Silent.over(azure_native(), recorded)),
+def offline(recorded: Recorded) -> Mapping[str, Callable[[object], Calls]]:
+    """Return what serves each package within this process, by what is recorded, wherever the program is."""
+    packages = {
+        "kubernetes": replace(kubernetes(), configure=partial(_kubernetes, recorded), problems=_anything),
+        "gcp": _Silent.over(gcp(), recorded),
+        "azure-native": _Silent.over(azure_native(), recorded),
     }
+    return {name: partial(_calls, package) for name, package in packages.items()}
+
+
+def _calls(package: Package, _program: object) -> Calls:
+    return calls(package)
 
 
 def _anything(_options: Properties) -> list[Problem]:

@@ -1,17 +1,20 @@
-"""The provider protocol on gRPC: which method answers which call, and how a failure reaches the engine."""
+"""The provider protocol: which method answers which call, how a failure reaches the engine; on gRPC, too."""
 
 import signal
 import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, TypeAlias
+from functools import partial
+from typing import Final
 
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
 from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import paths, wire
+from pulumi_sandbox.protocol.calls import Call, CallRefusedError, Calls
 from pulumi_sandbox.protocol.redaction import Redactor, texts_of
 from pulumi_sandbox.protocol.stubs import CHANNEL_OPTIONS, plugin_pb2, provider_pb2, status_pb2
 from pulumi_sandbox.protocol.values import Properties, equal
@@ -190,8 +193,6 @@ def _autonaming(request: provider_pb2.CheckRequest) -> Autonaming | None:
     )
 
 
-_Method: TypeAlias = Callable[[Any], Message]
-
 _THREADS: Final = 64
 """Calls served at once: each holds a thread for its whole request or wait."""
 
@@ -217,33 +218,39 @@ def serve(package: Package, meanwhile: Callable[[], None] | None = None) -> None
 
 def handler(package: Package) -> grpc.GenericRpcHandler:
     """Return the routes of a package; calls without one are answered with UNIMPLEMENTED."""
-    service = ProviderService(package)
-    routes: dict[str, tuple[_Method, type[Message]]] = {
-        "CheckConfig": (service.check_config, provider_pb2.CheckRequest),
-        "DiffConfig": (service.diff_config, provider_pb2.DiffRequest),
-        "Configure": (service.configure, provider_pb2.ConfigureRequest),
-        "Check": (service.check, provider_pb2.CheckRequest),
-        "Diff": (service.diff, provider_pb2.DiffRequest),
-        "Create": (service.create, provider_pb2.CreateRequest),
-        "Update": (service.update, provider_pb2.UpdateRequest),
-        "Read": (service.read, provider_pb2.ReadRequest),
-        "Delete": (service.delete, provider_pb2.DeleteRequest),
-        "Invoke": (service.invoke, provider_pb2.InvokeRequest),
-        "GetPluginInfo": (service.get_plugin_info, empty_pb2.Empty),
-        "Attach": (service.attach, plugin_pb2.PluginAttach),
-        "Cancel": (service.cancel, empty_pb2.Empty),
-    }
+    methods = provider_pb2.DESCRIPTOR.services_by_name["ResourceProvider"].methods_by_name
     return grpc.method_handlers_generic_handler(
         "pulumirpc.ResourceProvider",
         {
-            call: grpc.unary_unary_rpc_method_handler(
-                _reporting(method),
-                request_deserializer=request.FromString,
+            name: grpc.unary_unary_rpc_method_handler(
+                _aborting(call),
+                request_deserializer=GetMessageClass(methods[name].input_type).FromString,
                 response_serializer=_serialized,
             )
-            for call, (method, request) in routes.items()
+            for name, call in calls(package).items()
         },
     )
+
+
+def calls(package: Package) -> Calls:
+    """Return what answers each call of the protocol, once for each provider that is configured."""
+    service = ProviderService(package)
+    methods: dict[str, Call] = {
+        "CheckConfig": service.check_config,
+        "DiffConfig": service.diff_config,
+        "Configure": service.configure,
+        "Check": service.check,
+        "Diff": service.diff,
+        "Create": service.create,
+        "Update": service.update,
+        "Read": service.read,
+        "Delete": service.delete,
+        "Invoke": service.invoke,
+        "GetPluginInfo": service.get_plugin_info,
+        "Attach": service.attach,
+        "Cancel": service.cancel,
+    }
+    return {name: partial(_answer, method) for name, method in methods.items()}
 
 
 def without_secrets(text: str, properties: Properties) -> str:
@@ -251,29 +258,35 @@ def without_secrets(text: str, properties: Properties) -> str:
     return Redactor(*texts_of(properties))(text)
 
 
-def _reporting(method: _Method) -> Callable[[Message, grpc.ServicerContext], Message]:
-    """Turn foreseeable failures into gRPC errors without secrets; what was written goes along."""
+def _answer(method: Call, request: Message) -> Message:
+    """Turn failures into refusals without secrets; what was written goes along."""
+    try:
+        return method(request)
+    except InitFailedError as failed:
+        reason = without_secrets(failed.reason, _properties(request))
+        outputs = _encode(failed.state.outputs)
+        made = provider_pb2.ErrorResourceInitFailed(id=failed.state.id, properties=outputs, reasons=[reason])
+        raise CallRefusedError(reason, made) from failed
+    except (SandboxError, RefusedError) as error:
+        raise CallRefusedError(without_secrets(str(error), _properties(request))) from error
+    except Exception as defect:
+        text = f"a defect of the stand-in: {type(defect).__name__}: {defect}"
+        raise CallRefusedError(without_secrets(text, _properties(request))) from defect
 
+
+def _aborting(call: Call) -> Callable[[Message, grpc.ServicerContext], Message]:
     def answer(request: Message, context: grpc.ServicerContext) -> Message:
         try:
-            return method(request)
-        except InitFailedError as failed:
-            _abort_with_state(context, failed, without_secrets(failed.reason, _properties(request)))
-        except (SandboxError, RefusedError) as error:
-            text = without_secrets(str(error), _properties(request))
-            context.abort(grpc.StatusCode.UNKNOWN, text)
+            return call(request)
+        except CallRefusedError as refused:
+            status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=str(refused))
+            if refused.partial is not None:
+                status.details.add().Pack(refused.partial)
+                context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+            context.abort(grpc.StatusCode.UNKNOWN, str(refused))
         raise AssertionError("abort raises")
 
     return answer
-
-
-def _abort_with_state(context: grpc.ServicerContext, failed: InitFailedError, reason: str) -> None:
-    outputs = _encode(failed.state.outputs)
-    detail = provider_pb2.ErrorResourceInitFailed(id=failed.state.id, properties=outputs, reasons=[reason])
-    status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=reason)
-    status.details.add().Pack(detail)
-    context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
-    context.abort(grpc.StatusCode.UNKNOWN, reason)
 
 
 def _properties(request: Message) -> Properties:

@@ -17,7 +17,7 @@ from google.protobuf import empty_pb2
 from pulumi_sandbox.protocol import wire
 from pulumi_sandbox.protocol.stubs import provider_pb2, provider_pb2_grpc, status_pb2
 from pulumi_sandbox.protocol.values import Properties, Value, reveal
-from pulumi_sandbox.providers.kubernetes.package import KUBERNETES
+from pulumi_sandbox.providers.kubernetes.package import package
 from pulumi_sandbox.services.control_plane import ControlPlane
 
 from sandbox.tests.support.kubernetes_provider import provider_at
@@ -276,7 +276,7 @@ def test_a_context_that_is_not_there_is_told_with_the_kubeconfig(control_plane: 
 
 
 def test_a_resource_before_the_configuration_is_an_error_not_a_crash():
-    with served(KUBERNETES) as engine:
+    with served(package()) as engine:
         assert "before it was configured" in failure(lambda: engine.check(urn(CONFIG_MAP, "m"), config_map()))
 
 

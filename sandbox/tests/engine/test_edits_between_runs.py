@@ -20,9 +20,14 @@ from sandbox.tests.support.zygotes import zygote_in
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
 
 PROGRAM = Path(__file__).parent / "programs" / "edited"
-FILES = {"program": "__main__.py", "pack": "pack/__main__.py", "limits": "pack/limits.py"}
-FORKED = {"program", "acting", "shop", "pack"}
-"""What is told by a process of its own."""
+FILES = {
+    "program": "__main__.py",
+    "shop": "shop/__main__.py",
+    "pack": "pack/__main__.py",
+    "limits": "pack/limits.py",
+}
+FORKED = {"program", "acting", "pack"}
+"""What is told by a process of its own, but for the package's, which is a folder and imports for itself."""
 
 
 class Edited:
@@ -50,7 +55,7 @@ class Edited:
 
     def told(self) -> tuple[dict[str, str], set[str]]:
         """Update; return the word of each part, and which of them a forked process told."""
-        up = self._stack.up(providers={"shop": "shop"}, policy_packs=(self._stack.directory / "pack",))
+        up = self._stack.up(policy_packs=(self._stack.directory / "pack",))
         assert up.code == 0, up.messages
         judged = dict(each.message.splitlines()[-1].split("=", 1) for each in up.result.policy)
         told = {part: str(word).partition(" by ") for part, word in (up.result.outputs | judged).items()}
@@ -65,6 +70,8 @@ def edited(tmp_path_factory: pytest.TempPathFactory, crypter: PassphraseCrypter)
     """The stack after its first update."""
     folder = tmp_path_factory.mktemp("edited")
     stack = Stack.genuine(folder / "project", crypter, RecordingProvider(), PROGRAM)
+    with (folder / "project" / "Pulumi.yaml").open("a") as description:
+        description.write("packages:\n  shop: ./shop\n")
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("WORD", "first")
         with zygote_in(folder / "zygotes"):

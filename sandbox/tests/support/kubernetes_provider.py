@@ -4,7 +4,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pulumi_sandbox.providers.kubernetes.package import KUBERNETES
+from pulumi_sandbox.providers.kubernetes.package import package
 
 from sandbox.tests.support.provider_engine import Engine, served
 
@@ -12,6 +12,6 @@ from sandbox.tests.support.provider_engine import Engine, served
 @contextmanager
 def provider_at(kubeconfig: Path, **options: str) -> Generator[Engine]:
     """Serve a provider of this cluster, configured with the options."""
-    with served(KUBERNETES) as engine:
+    with served(package()) as engine:
         engine.configure(kubeconfig=str(kubeconfig), **options)
         yield engine

@@ -49,6 +49,7 @@ from pulumi_sandbox.protocol.values import Properties
 
 _UNCHANGED: Final = frozenset({"same", "read", "discard"})
 _FAILED, _EXPECTED_NO_CHANGES, _CANCELLED = 1, 7, 8
+_ATTACHED: Final = "PULUMI_DEBUG_PROVIDERS"
 _PROGRAM_GRACE_SECONDS: Final = 5.0
 
 
@@ -162,7 +163,7 @@ class Deployment:
             address=self._address,
         )
         await serve(server, self._monitor, self._log)
-        refreshes = self._options.refresh or (workspace.project.refreshes and not self._options.direct)
+        refreshes = self._options.refresh or (workspace.project.refreshes and not self._options.trusted)
         if refreshes and self._operation not in ("refresh", "import"):
             await self._refresh()
             control.count_anew()
@@ -197,11 +198,12 @@ class Deployment:
             program=_folder(project.program),
             python=self._python,
             logs=logs,
-            attached=attached_providers(os.environ.get("PULUMI_DEBUG_PROVIDERS", "")),
+            attached={}
+            if self._options.trusted
+            else attached_providers(os.environ.get("PULUMI_DEBUG_PROVIDERS", "")),
             folders={} if self._options.confinement else project.providers,
             packages={} if self._options.confinement else project.packages,
-            modules=self._options.providers,
-            direct=self._options.direct,
+            within=self._options.providers,
             trusted=self._options.trusted,
         )
 

@@ -13,6 +13,7 @@ from pulumi_sandbox.engine.plugins.process import Confinement
 from pulumi_sandbox.engine.plugins.provider_processes import Trusted
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.protocol.calls import Calls
 from pulumi_sandbox.protocol.values import Properties
 
 _TYPE: Final = re.compile(r"[^:\s]+:[^:\s]*:[^:\s]+")
@@ -90,13 +91,10 @@ class Options:
 
     clear_pending_creates: let a refresh forget creates that an earlier run began and nobody saw end.
 
-    providers: package → Python module that serves it, run by this interpreter; for packages that nothing
-    else serves.
+    providers: package → what serves it within this process, for packages that nothing else serves.
 
     policy_configs: folder of a pack → JSON file with levels and properties of its policies, in the form of
     the CLI's `--policy-pack-config`.
-
-    direct: package → what serves it within this process: it asks nobody.
 
     selection: which resources are meant, where it is not all.
 
@@ -108,7 +106,9 @@ class Options:
     """
 
     parallel: int = 16
-    providers: Mapping[str, str] = field(default_factory=dict[str, str])
+    providers: Mapping[str, Callable[[Path], Calls]] = field(
+        default_factory=dict[str, "Callable[[Path], Calls]"]
+    )
     policy_packs: tuple[Path, ...] = ()
     policy_configs: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
     expect_no_changes: bool = False
@@ -117,7 +117,6 @@ class Options:
     run_program: bool = False
     continue_on_error: bool = False
     clear_pending_creates: bool = False
-    direct: Mapping[str, Callable[[], object]] = field(default_factory=dict[str, "Callable[[], object]"])
     selection: Selection = field(default_factory=Selection)
     imported: Import | None = None
     confinement: Confinement | None = None

@@ -1,11 +1,14 @@
-"""How a provider in a process of its own is asked, over gRPC (sandbox/docs/engine-facts.md)."""
+"""How a provider is asked, over gRPC or within this process; see sandbox/docs/engine-facts.md."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
-import re
+import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, TypedDict, TypeVar, cast
 
 import grpc
@@ -25,8 +28,8 @@ from pulumi_sandbox.engine.plugins.provider import (
     Live,
     ProviderError,
 )
-from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns, wire
+from pulumi_sandbox.protocol.calls import Call, CallRefusedError, Calls
 from pulumi_sandbox.protocol.stubs import (
     CHANNEL_OPTIONS,
     errors_pb2,
@@ -284,43 +287,58 @@ class PluginProvider:
     async def _call(self, call: Awaitable[_T], sent: Properties | None = None) -> _T:
         try:
             return await call
-        except grpc.aio.AioRpcError as error:
-            partial = _init_failure(error)
-            if partial is None:
-                refused = AnswerLostError if error.code() in _LOST else ProviderError
-                raise refused(_text(error)) from error
+        except CallRefusedError as refused:
+            error, made = refused, refused.partial
+        except grpc.aio.AioRpcError as refused:
+            error, made = refused, _init_failure(refused)
+        if made is not None:
             live = Live(
-                partial.id,
-                self._mark(wire.decode(partial.properties), sent or {}),
-                wire.decode(partial.inputs) if partial.HasField("inputs") else None,
+                made.id,
+                self._mark(wire.decode(made.properties), sent or {}),
+                wire.decode(made.inputs) if made.HasField("inputs") else None,
             )
-            raise InitializationError(tuple(partial.reasons), live) from error
+            raise InitializationError(tuple(made.reasons), live) from error
+        is_lost = isinstance(error, grpc.aio.AioRpcError) and error.code() in _LOST
+        raise (AnswerLostError if is_lost else ProviderError)(_text(error)) from error
 
 
 class DirectProvider(PluginProvider):
-    """A provider in this very process, of the same calls; see `Provider`."""
+    """A provider within this process, of the same calls; see `Provider`."""
 
-    def __init__(self, service: object) -> None:
-        """Take what answers each call, a method of its name in snake case, with the protocol's messages."""
-        self._service = service
+    def __init__(self, calls: Calls) -> None:
+        """Take what answers each call."""
+        self._calls = calls
         self._stub = cast("provider_pb2_grpc.ResourceProviderAsyncStub", self)
         self._abilities = None
         self._config_known = True
 
     def __getattr__(self, call: str) -> Callable[[Any], Awaitable[Any]]:
-        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", call).lower()
-        method = getattr(self._service, name)
-
-        async def answer(request: Any) -> Any:
-            try:
-                return method(request)
-            except SandboxError as error:
-                raise ProviderError(str(error)) from error
-
-        return answer
+        return partial(_answered, self._calls[call])
 
     async def close(self) -> None:
         """Nothing is held open."""
+
+
+async def _answered(call: Call, request: Message) -> Message:
+    """Have a call answered in a thread of its own, whose end nothing waits for when this process ends."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[Message] = loop.create_future()
+
+    def tell(settle: Callable[[Any], None], what: Any) -> None:
+        if not answer.done():
+            settle(what)
+
+    def ask() -> None:
+        told: tuple[Callable[[Any], None], Any]
+        try:
+            told = answer.set_result, call(request)
+        except CallRefusedError as refused:
+            told = answer.set_exception, refused
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(tell, *told)
+
+    threading.Thread(target=ask, daemon=True).start()
+    return await answer
 
 
 class TrustedDynamic(PluginProvider):
@@ -364,6 +382,8 @@ def _named(urn: str) -> _Named:
 async def _if_implemented(call: Awaitable[_T]) -> _T | None:
     try:
         return await call
+    except CallRefusedError as error:
+        raise ProviderError(_text(error)) from error
     except grpc.aio.AioRpcError as error:
         if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
             raise ProviderError(_text(error)) from error
@@ -401,7 +421,9 @@ def _failures(failures: Iterable[provider_pb2.CheckFailure]) -> tuple[CheckFailu
     return tuple(CheckFailure(each.property, each.reason) for each in failures)
 
 
-def _text(error: grpc.aio.AioRpcError) -> str:
+def _text(error: grpc.aio.AioRpcError | CallRefusedError) -> str:
+    if isinstance(error, CallRefusedError):
+        return str(error)
     if error.code() is grpc.StatusCode.UNAVAILABLE:
         return f"the provider's process is gone ({error.details()})"
     if reasons := _wrong_inputs(error):

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from pulumi_sandbox.engine.plugins.plugin_provider import DirectProvider, Plugin
 from pulumi_sandbox.engine.plugins.process import Child, start_plugin
 from pulumi_sandbox.engine.plugins.provider import ProviderError
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.calls import Calls
 from pulumi_sandbox.protocol.values import Value
 
 DYNAMIC: Final = "pulumi-python"
@@ -35,9 +35,8 @@ class Sources:
 
     `attached` maps packages to loopback ports of providers that run already (PULUMI_DEBUG_PROVIDERS),
     `folders` maps packages to folders with an executable (`plugins.providers` of Pulumi.yaml), `packages` to
-    those with their source (`packages`), `modules` to the modules that serve them in this interpreter,
-    `direct` to what serves them in this process; `python` is that of the project's environment. `trusted`:
-    the only dynamic providers that are loaded.
+    those with their source (`packages`), `within` to what else serves them in this process; `python` is that
+    of the project's environment. `trusted`: the only dynamic providers that are loaded.
     """
 
     project: str
@@ -47,8 +46,9 @@ class Sources:
     attached: Mapping[str, int] = field(default_factory=dict[str, int])
     folders: Mapping[str, Path] = field(default_factory=dict[str, Path])
     packages: Mapping[str, Path] = field(default_factory=dict[str, Path])
-    modules: Mapping[str, str] = field(default_factory=dict[str, str])
-    direct: Mapping[str, Callable[[], object]] = field(default_factory=dict[str, "Callable[[], object]"])
+    within: Mapping[str, Callable[[Path], Calls]] = field(
+        default_factory=dict[str, "Callable[[Path], Calls]"]
+    )
     trusted: Trusted | None = None
 
 
@@ -85,10 +85,9 @@ class Plugins:
 
     def warm_up(self, package: str) -> None:
         """Start a provider that will surely be asked for, while other things happen."""
-        if package in self._sources.direct:
-            return
         with contextlib.suppress(SandboxError):
-            self._resolve(package)
+            if not self.stands_in(package):
+                self._resolve(package)
             self._warm[package] = asyncio.create_task(self._start(package))
 
     async def start(self, package: str) -> PluginProvider:
@@ -102,8 +101,8 @@ class Plugins:
     def stands_in(self, package: str) -> bool:
         """Whether a package is served by what stands in for its provider."""
         sources = self._sources
-        own = (sources.direct, sources.attached, sources.folders, sources.packages)
-        return package in sources.modules and not any(package in each for each in own)
+        own = (sources.attached, sources.folders, sources.packages)
+        return package in sources.within and not any(package in each for each in own)
 
     async def cancel(self) -> None:
         """Ask all providers to give up what they wait for."""
@@ -125,8 +124,12 @@ class Plugins:
         await asyncio.gather(*(child.stop() for child in self._children))
 
     async def _start(self, package: str) -> PluginProvider:
-        if package in self._sources.direct:
-            return DirectProvider(self._sources.direct[package]())
+        if self.stands_in(package):
+            provider = DirectProvider(
+                await asyncio.to_thread(self._sources.within[package], self._sources.program)
+            )
+            self._providers.append(provider)
+            return provider
         command = self._resolve(package)
         trusted = self._sources.trusted if package == DYNAMIC else None
         if isinstance(command, int):
@@ -170,8 +173,6 @@ class Plugins:
         if package in self._sources.packages:
             source = package_command(self._sources.packages[package], self._sources.python)
             return [*source, self._engine_address]
-        if package in self._sources.modules:
-            return [sys.executable, "-u", "-m", self._sources.modules[package], self._engine_address]
         raise SandboxError(
             code="provider-unknown",
             place=f"package {package}",

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 import threading
 from contextlib import suppress
+from logging.handlers import BufferingHandler
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlencode
 
@@ -156,7 +158,7 @@ def _connect(options: Options) -> tuple[ApiClient, str]:
     from kubernetes.config import ConfigException, load_kube_config_from_dict
     from urllib3 import Retry
 
-    loaded = kubeconfig.load(options.kubeconfig)
+    loaded = kubeconfig.load(options.kubeconfig, options.folder)
     context = loaded.context_name(options.context)
     if loaded.cluster(context, options.cluster) is None:
         raise SandboxError(
@@ -165,14 +167,23 @@ def _connect(options: Options) -> tuple[ApiClient, str]:
             cause=f"it leads from context {context!r} to no cluster",
             mend="choose one of its contexts with the provider's option `context`",
         )
-    content = loaded.with_cluster(context, options.cluster) if options.cluster else loaded.content
+    if options.cluster:
+        loaded = loaded.with_cluster(context, options.cluster)
     configuration = Configuration()
     configuration.connection_pool_maxsize = _CONNECTIONS
     configuration.retries = Retry(
         total=6, connect=1, read=1, status=5, redirect=0, other=0, allowed_methods=None, raise_on_status=False
     )
+    complaints = BufferingHandler(_CONNECTIONS)
+    complaints.setLevel(logging.ERROR)
+    logging.root.addHandler(complaints)  # the client logs what a plugin for credentials says, and goes on
     try:
-        load_kube_config_from_dict(content, context, client_configuration=configuration, persist_config=False)
+        load_kube_config_from_dict(
+            loaded.without_passphrase().content,
+            context,
+            client_configuration=configuration,
+            persist_config=False,
+        )
     except ConfigException as error:
         raise SandboxError(
             code="kubeconfig-invalid",
@@ -180,6 +191,15 @@ def _connect(options: Options) -> tuple[ApiClient, str]:
             cause=f"the official client does not take it ({error})",
             mend="mend the kubeconfig; `kubectl get namespaces` with it tells more",
         ) from error
+    finally:
+        logging.root.removeHandler(complaints)
+    if complaints.buffer:
+        raise SandboxError(
+            code="kubeconfig-invalid",
+            place=loaded.place,
+            cause="its plugin for credentials failed, so nobody would be signed in",
+            mend="sign in again, or run the command under users.exec of the file to see why it fails",
+        )
     return ApiClient(configuration), options.namespace or loaded.namespace(context)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, cast
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties, Value
 
+_PASSPHRASES: Final = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 _PATHS: Final = frozenset({"certificate-authority", "client-certificate", "client-key", "tokenFile"})
 
 
@@ -35,8 +37,8 @@ class Kubeconfig:
         named = self._context(context).get("namespace")
         return named if isinstance(named, str) and named else "default"
 
-    def with_cluster(self, context: str, cluster: str) -> Properties:
-        """Return the content with the context leading to this cluster."""
+    def with_cluster(self, context: str, cluster: str) -> Kubeconfig:
+        """Return one whose context leads to this cluster."""
         name = self.context_name(context)
         contexts: list[Value] = [
             {**entry, "context": {**cast(Properties, entry.get("context") or {}), "cluster": cluster}}
@@ -44,7 +46,20 @@ class Kubeconfig:
             else entry
             for entry in self._list("contexts")
         ]
-        return {**self.content, "contexts": contexts}
+        return replace(self, content={**self.content, "contexts": contexts})
+
+    def without_passphrase(self) -> Kubeconfig:
+        """Return one whose plugins for credentials, which inherit all else, see no passphrase of a state."""
+        copy = replace(self, content=deepcopy(self.content))
+        for entry in copy._list("users"):
+            match entry:
+                case {"user": {"exec": dict(plugin)}}:
+                    given = plugin.get("env")
+                    blank: list[Value] = [{"name": name, "value": ""} for name in _PASSPHRASES]
+                    plugin["env"] = [*given, *blank] if isinstance(given, list) else blank
+                case _:
+                    pass
+        return copy
 
     def _context(self, chosen: str) -> Properties:
         return self._named("contexts", "context", self.context_name(chosen)) or {}
@@ -61,10 +76,11 @@ class Kubeconfig:
         return entries if isinstance(entries, list) else []
 
 
-def load(path_or_content: str) -> Kubeconfig:
+def load(path_or_content: str, folder: Path = Path()) -> Kubeconfig:
     """Read a kubeconfig: text, a path (or several, joined as in KUBECONFIG), or the user's own when empty.
 
-    Of several files the first to name a cluster, user or context counts, as with kubectl.
+    folder: whence relative paths are meant. Of several files the first to name a cluster, user or context
+    counts, as with kubectl.
 
     Raises SandboxError `kubeconfig-invalid`, when nothing is there or it is no kubeconfig; its content is not
     quoted.
@@ -81,7 +97,7 @@ def load(path_or_content: str) -> Kubeconfig:
             files = [
                 path
                 for part in given.split(os.pathsep)
-                if part and (path := Path(part).expanduser()).exists()
+                if part and (path := folder / Path(part).expanduser()).exists()
             ]
             contents = [_absolute(yaml.safe_load(path.read_text()), path.absolute().parent) for path in files]
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -92,10 +108,10 @@ def load(path_or_content: str) -> Kubeconfig:
     return Kubeconfig(place, _merged(mappings))
 
 
-def load_if_readable(path_or_content: str) -> Kubeconfig | None:
+def load_if_readable(path_or_content: str, folder: Path = Path()) -> Kubeconfig | None:
     """Read a kubeconfig as `load` does; None when that fails."""
     try:
-        return load(path_or_content)
+        return load(path_or_content, folder)
     except SandboxError:
         return None
 

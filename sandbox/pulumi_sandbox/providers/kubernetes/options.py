@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from pulumi_sandbox.protocol.values import Properties, Unknown, Value, equal
@@ -41,7 +42,10 @@ _CHOICES: Final[dict[str, tuple[tuple[Value, ...], str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of one provider; empty texts mean what the kubeconfig says."""
+    """The options of one provider; empty texts mean what the kubeconfig says.
+
+    folder: whence a relative path of the kubeconfig is meant.
+    """
 
     kubeconfig: str = ""
     context: str = ""
@@ -49,6 +53,7 @@ class Options:
     namespace: str = ""
     secrets_mutable: bool = False
     config_maps_mutable: bool = False
+    folder: Path = Path()
 
 
 def problems(config: Properties) -> list[Problem]:
@@ -60,7 +65,7 @@ def problems(config: Properties) -> list[Problem]:
     return option_problems(config, _reason, {})
 
 
-def read(given: Mapping[str, str]) -> Options:
+def read(given: Mapping[str, str], folder: Path = Path()) -> Options:
     """Read the options from what Configure is given: texts by the options' names."""
     return Options(
         kubeconfig=given.get("kubeconfig", ""),
@@ -69,6 +74,7 @@ def read(given: Mapping[str, str]) -> Options:
         namespace=given.get("namespace", ""),
         secrets_mutable=given.get("enableSecretMutable") == "true",
         config_maps_mutable=given.get("enableConfigMapMutable") == "true",
+        folder=folder,
     )
 
 

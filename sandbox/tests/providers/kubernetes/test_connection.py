@@ -16,6 +16,8 @@ from pulumi_sandbox.providers.kubernetes.options import Options
 
 Answer: TypeAlias = tuple[int, object]
 
+V1 = "client.authentication.k8s.io/v1"
+
 
 class Server(ThreadingHTTPServer):
     """Answers each path from a list, the last answer for good, and remembers what it was asked."""
@@ -29,7 +31,13 @@ class Server(ThreadingHTTPServer):
         self.asked: list[tuple[str, str, str, str]] = []
 
     def connection(
-        self, *, context: str = "", cluster: str = "", namespace: str = "", token: str = "my-token"
+        self,
+        *,
+        context: str = "",
+        cluster: str = "",
+        namespace: str = "",
+        token: str = "my-token",
+        plugin: str = "",
     ) -> Connection:
         place = f"http://127.0.0.1:{self.server_address[1]}"
         content: Properties = {
@@ -39,9 +47,13 @@ class Server(ThreadingHTTPServer):
                 {"name": "away", "cluster": {"server": "http://127.0.0.1:1"}},
             ],
             "contexts": [{"name": "dev", "context": {"cluster": "here", "user": "me", "namespace": "mine"}}],
-            "users": [{"name": "me", "user": {"token": token}}],
+            "users": [{"name": "me", "user": _signing_in(plugin) if plugin else {"token": token}}],
         }
         return Connection(Options(json.dumps(content), context, cluster, namespace))
+
+
+def _signing_in(script: str) -> Properties:
+    return {"exec": {"apiVersion": V1, "command": "sh", "args": ["-c", script]}}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -105,6 +117,28 @@ def test_a_token_that_no_header_bears_is_told_without_its_text(server: Server, t
         server.connection(token=token).send("GET", "/api/v1")
     assert refused.value.code == "kubeconfig-invalid"
     assert "my-token" not in str(refused.value)
+
+
+def test_a_plugin_for_credentials_is_not_told_the_passphrase_of_the_state(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "hunter2")
+    credential = {"apiVersion": V1, "kind": "ExecCredential", "status": {"token": "told-@"}}
+    script = f"""printf '%s' '{json.dumps(credential)}' | sed "s/@/$PULUMI_CONFIG_PASSPHRASE./" """
+    server.answers["/api"] = [(200, {})]
+    server.connection(plugin=script).send("GET", "/api")
+    assert server.asked == [("GET", "/api", "Bearer told-.", "")]
+
+
+def test_a_plugin_for_credentials_that_fails_is_told_and_prints_nothing(
+    server: Server, capfd: pytest.CaptureFixture[str]
+):
+    with pytest.raises(SandboxError) as refused:
+        server.connection(plugin="echo sentinel >&2; exit 1").send("GET", "/api")
+    assert refused.value.code == "kubeconfig-invalid"
+    assert "its plugin for credentials failed" in str(refused.value)
+    assert "sentinel" not in "".join([str(refused.value), *capfd.readouterr()])
+    assert server.asked == []
 
 
 def test_a_busy_server_is_asked_again_also_for_writes(server: Server):

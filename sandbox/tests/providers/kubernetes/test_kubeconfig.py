@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol.values import Properties
+from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.kubernetes import kubeconfig
 
 
@@ -29,6 +29,27 @@ def test_paths_in_a_file_are_meant_from_its_folder(tmp_path: Path):
     file.write_text(json.dumps(content("dev", **{"certificate-authority": "ca.crt"})))
     cluster = kubeconfig.load(str(file)).cluster("", "")
     assert cluster == {"server": "https://dev", "certificate-authority": str(tmp_path / "ca.crt")}
+
+
+def test_a_relative_path_is_meant_from_the_folder_of_the_program(tmp_path: Path):
+    (tmp_path / "mine").write_text(json.dumps(content("mine")))
+    assert kubeconfig.load("mine", tmp_path).context_name("") == "mine"
+
+
+def test_plugins_for_credentials_see_no_passphrase_and_all_else_that_they_are_given():
+    plugins: list[Value] = [{"command": "a", "env": [{"name": "A", "value": "1"}]}, {"command": "b"}]
+    users: list[Value] = [{"name": "u", "user": {"exec": plugin}} for plugin in plugins]
+    odd: list[Value] = [7, {"name": "x", "user": None}, {"name": "y", "user": {"token": "t"}}]
+    shown = kubeconfig.Kubeconfig("", {"users": [*users, *odd]}).without_passphrase().content["users"]
+    hidden = [
+        {"name": name, "value": ""} for name in ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
+    ]
+    assert shown == [
+        {"name": "u", "user": {"exec": {"command": "a", "env": [{"name": "A", "value": "1"}, *hidden]}}},
+        {"name": "u", "user": {"exec": {"command": "b", "env": hidden}}},
+        *odd,
+    ]
+    assert plugins[1] == {"command": "b"}
 
 
 def test_of_several_files_the_first_to_name_something_counts(tmp_path: Path):

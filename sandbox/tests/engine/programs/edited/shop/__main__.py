@@ -1,7 +1,5 @@
 """The provider of the package `shop`, which has one function."""
 
-import os
-from pathlib import Path
 from typing import Any, cast
 
 from pulumi_sandbox.protocol.values import Properties
@@ -15,7 +13,7 @@ class Shop:
     """It tells its word."""
 
     def invoke(self, _token: str, _args: Properties) -> Properties:
-        return {"word": f"{WORD} by {Path(f'/proc/{os.getppid()}/cmdline').read_text()}"}
+        return {"word": f"{WORD} by itself"}
 
     def cancel(self) -> None:
         """It never waits."""

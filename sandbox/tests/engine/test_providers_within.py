@@ -1,0 +1,109 @@
+"""How a provider is asked that is served within the engine's process.
+
+Not here: what the stand-ins answer (sandbox/tests/providers, sandbox/tests/cluster, sandbox/tests/clouds).
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.calls import Calls
+from pulumi_sandbox.protocol.values import Properties, Secret
+from pulumi_sandbox.providers.contract import InitFailedError, Package, Provider, State
+from pulumi_sandbox.providers.server import calls
+
+from sandbox.tests.support.engine_stack import Outcome, Stack
+from sandbox.tests.support.scripted_program import Script
+
+BOX = "boxes:index:Box"
+PASSWORD = "hunter2-hunter2"
+
+
+class Boxes:
+    """Makes boxes, which it keeps, and fails as their inputs say."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, Properties] = {}
+        self.together = threading.Barrier(2, timeout=30)
+
+    def check(self, _urn: str, _old: Properties, new: Properties, **_options: Any) -> Any:
+        return new, []
+
+    def preview_create(self, _urn: str, new: Properties) -> State:
+        return State("", new, {})
+
+    def create(self, _urn: str, new: Properties, _seconds: float) -> State:
+        fails = new.get("fails")
+        if fails == "refused":
+            raise SandboxError(code="full", place="boxes", cause=f"not {PASSWORD}", mend="wait")
+        if fails == "broken":
+            raise KeyError(PASSWORD)
+        if new.get("together"):
+            self.together.wait()
+        state = State(f"box-{len(self.made)}", new, {})
+        self.made[state.id] = new
+        if fails == "half-way":
+            raise InitFailedError(state, f"{PASSWORD} does not open it")
+        return state
+
+    def delete(self, _urn: str, old: State, _seconds: float) -> None:
+        del self.made[old.id]
+
+    def cancel(self) -> None:
+        """It never waits for long."""
+
+
+@pytest.fixture
+def boxes() -> Boxes:
+    return Boxes()
+
+
+def up(stack: Stack, boxes: Boxes, *given: Properties) -> Outcome:
+    """Declare a box for each of the inputs, all at once."""
+    package = Package("Boxes", "1.0.0", lambda _options: [], lambda _options: cast("Provider", boxes))
+
+    def program(script: Script) -> None:
+        script.together(
+            *(
+                partial(script.register, f"box-{number}", inputs, type_=BOX)
+                for number, inputs in enumerate(given)
+            )
+        )
+
+    def served(_program: Path) -> Calls:
+        return calls(package)
+
+    return stack.up(program, providers={"boxes": served})
+
+
+def test_calls_are_answered_side_by_side(stack: Stack, boxes: Boxes):
+    assert up(stack, boxes, {"together": True}, {"together": True}).code == 0
+    assert len(boxes.made) == 2
+
+
+@pytest.mark.parametrize(
+    ("fails", "told"),
+    [
+        ("refused", "not [secret]"),
+        ("broken", "a defect of the stand-in: KeyError: '[secret]'"),
+    ],
+)
+def test_a_call_that_is_refused_made_nothing_and_is_told_without_secrets(
+    stack: Stack, boxes: Boxes, fails: str, told: str
+):
+    outcome = up(stack, boxes, {"fails": fails, "password": Secret(PASSWORD)})
+    assert outcome.failed_with(told)
+    assert PASSWORD not in outcome.text
+    assert stack.records("box-0") == []
+
+
+def test_what_was_made_by_half_is_recorded_with_its_reason_without_secrets(stack: Stack, boxes: Boxes):
+    outcome = up(stack, boxes, {"fails": "half-way", "password": Secret(PASSWORD)})
+    assert outcome.failed_with("[secret] does not open it")
+    assert stack.resource("box-0").id == "box-0"
+    assert PASSWORD not in outcome.text + stack.state_text
