@@ -63,8 +63,7 @@ class SlotNames:
             yield self._claim(tenant, self.slot, place)
 
     def _claim(self, tenant: str, slot: str, place: Partition) -> ClaimRequest:
-        values = {key: value for key, value in place.values if value is not None}
-        return ClaimRequest(tenant, place.type, slot, values, holder=self.holder)
+        return ClaimRequest(tenant, place.type, slot, place.given, holder=self.holder)
 
 
 @dataclass(frozen=True, slots=True)

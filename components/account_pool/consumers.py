@@ -99,12 +99,11 @@ def refusal(consumers: Sequence[Consumer], wanted: Wanted) -> NotAllowed | None:
             cause=f"the pool gives it accounts of {', '.join(consumer.types)}, and none of {partition.type}",
             mend=f"ask for one of these, or add the type under {said}.types {_ITS_STACK}",
         )
-    asked = {key: value for key, value in partition.values if value is not None}
-    if consumer.partitions and asked not in [dict(one) for one in consumer.partitions]:
+    if consumer.partitions and partition.given not in [dict(one) for one in consumer.partitions]:
         return NotAllowed(
             place=place,
             cause=f"the pool gives it accounts {' or '.join(map(_in_words, consumer.partitions))},"
-            f" and none {_in_words(asked)}",
+            f" and none {_in_words(partition.given)}",
             mend=f"ask for one of these, or add the partition under {said}.partitions {_ITS_STACK}",
         )
     return None

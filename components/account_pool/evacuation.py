@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from components.account_pool.census import Census
 from components.account_pool.model import ClaimRequest, Member, Record
 from components.account_pool.outlook import Expectation, Prospect, outlook
 
 _SEPARATOR: Final = "~"
+
+_Place: TypeAlias = tuple[str, str, frozenset[tuple[str, str]], str]
+"""A slot with its tenant, and the part of the pool it is in: the same name in two parts is two slots."""
 
 
 def slot_of(slot: str, generation: int) -> str:
@@ -46,19 +49,20 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Generations:
-    """The generations of all slots, by tenant, type and slot. leaving: the accounts that are to be left."""
+    """The generations of all slots. leaving: the accounts that are to be left."""
 
-    records: Mapping[tuple[str, str, str], Sequence[tuple[int, Record]]]
+    records: Mapping[_Place, Sequence[tuple[int, Record]]]
     leaving: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, records: Sequence[Record], members: Sequence[Member] = ()) -> Generations:
         """Find them among what a look at the pool shows."""
-        found: dict[tuple[str, str, str], list[tuple[int, Record]]] = defaultdict(list)
+        found: dict[_Place, list[tuple[int, Record]]] = defaultdict(list)
         for record in records:
             slot, generation = slot_and_generation(record.slot)
-            if not record.partition.shared:
-                found[record.tenant, record.partition.type, slot].append((generation, record))
+            if not (part := record.partition).shared:
+                place = record.tenant, part.type, frozenset(part.given.items()), slot
+                found[place].append((generation, record))
         return cls(found, frozenset(member.name for member in members if member.is_to_be_left))
 
     def standing(self, claim: ClaimRequest) -> Standing:
@@ -67,7 +71,8 @@ class Generations:
         One that shares its account or spills has no generations.
         """
         is_whole = claim.shared or claim.spill
-        found = () if is_whole else self.records.get((claim.tenant, claim.type, claim.slot), ())
+        place = claim.tenant, claim.type, frozenset(claim.partition.items()), claim.slot
+        found = () if is_whole else self.records.get(place, ())
         if not found:
             return Standing()
         held = [each for each in found if claim.holder in each[1].holders]

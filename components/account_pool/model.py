@@ -141,6 +141,11 @@ class Partition:
             terms[SHARED] = "true"
         return ",".join(f"!{key}" if terms[key] is None else f"{key}={terms[key]}" for key in sorted(terms))
 
+    @property
+    def given(self) -> dict[str, str]:
+        """The values of those keys that are not absent."""
+        return {key: value for key, value in self.values if value is not None}
+
     @classmethod
     def of(
         cls, account_type: str, values: Mapping[str, str], keys: Iterable[str], *, shared: bool = False

@@ -442,7 +442,7 @@ def _accounts(partition: Partition, count: int) -> str:
 
 
 def _described(partition: Partition, noun: str = "") -> str:
-    with_ = ", ".join(f"{key}={value}" for key, value in partition.values if value is not None)
+    with_ = ", ".join(f"{key}={value}" for key, value in partition.given.items())
     kind = f"shared {partition.type}" if partition.shared else partition.type
     return f"{kind}{noun}" + (f" with {with_}" if with_ else "")
 

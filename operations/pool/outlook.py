@@ -112,7 +112,7 @@ def _claim_behind(record: Record, holder: str) -> ClaimRequest:
         tenant=record.tenant,
         type=partition.type,
         slot=record.slot,
-        partition={key: value for key, value in partition.values if value is not None},
+        partition=partition.given,
         shared=partition.shared,
         holder=holder,
     )

@@ -12,6 +12,7 @@ from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.evacuation import (
     Generations,
     Standing,
+    among,
     expected,
     here,
     slot_and_generation,
@@ -21,6 +22,7 @@ from components.account_pool.model import ClaimRequest
 from components.account_pool.outlook import Prospect
 from components.account_pool.pool import Pool
 from components.errors import NotAllowed
+from components.labels import EU_ACCESS
 from tests.support.memory_pool import POOL, MemoryServer
 
 ACME = ClaimRequest("acme", "aws", "main", holder="one")
@@ -99,3 +101,26 @@ def test_an_account_marked_to_be_left_is_no_other_for_who_quarantines_it_again()
     pool.claim(ACME)
     pool.evacuate("a", "closed")
     assert pool.quarantine("a", "another reason").is_to_be_left
+
+
+def test_slots_of_one_name_in_two_parts_of_a_pool_have_their_own_generations() -> None:
+    server = MemoryServer()
+    for name in ("a", "b"):
+        server.add_member(name)
+    for name in ("eu1", "eu2"):
+        server.add_member(name, {EU_ACCESS: "true"})
+    pool = Pool(server, POOL, PoolConfigMap((EU_ACCESS,)))
+    europe = replace(ACME, partition={EU_ACCESS: "true"}, holder="europe")
+    first, other = pool.claim(ACME), pool.claim(europe)
+
+    def told(claim: ClaimRequest) -> tuple[Prospect, int | None, str | None]:
+        (move,) = expected(pool.look(), [claim], (EU_ACCESS,))
+        return move.expectation.prospect, move.generation, move.expectation.member
+
+    pool.evacuate(other.secret_name, "leaked")
+    assert told(ACME) == (Prospect.HELD, 0, first.secret_name)
+    assert told(europe) == (Prospect.FREE, 1, None)
+    pool.claim(here(europe, 1))
+    pool.release(other.record, "europe", fence=other.fence)
+    assert among(replace(ACME, holder="cli"), pool.records()).slot == "main"
+    assert among(replace(europe, holder="cli"), pool.records()).slot == "main~1"
