@@ -16,7 +16,7 @@ from components.account_pool.declared import DeclaredMember
 from components.account_pool.judgement import judge
 from components.account_pool.member_data import data_fault
 from components.account_pool.members_file import ExistingMember
-from components.account_pool.model import Partition, tenant_label
+from components.account_pool.model import GUID, Partition, account_key, tenant_label
 from components.account_pool.rules import Fault, Pool, Ruleset
 from components.account_pool.settings import AccountPool, Member, Slot
 from components.credentials import Credentials
@@ -28,7 +28,7 @@ from components.settings.section import Dangling, Problems, Surroundings
 
 _ID_FORMS: Final = {
     "aws": re.compile(r"[0-9]{12}"),
-    "azure": re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
+    "azure": GUID,
 }
 """Cloud → what the ids of its accounts look like, and those of no other cloud do."""
 
@@ -300,7 +300,7 @@ def review_identities(
 def _claim_account(accounts: dict[str, str], place: str, member: Member | ExistingMember) -> Problems:
     at = member.at if isinstance(member, ExistingMember) else None
     own = f"{place} accountId" if at else f"{place}.accountId"
-    first = accounts.setdefault(member.account_id, place)
+    first = accounts.setdefault(account_key(member.account_id), place)
     if first != place:
         yield Problem(
             own,

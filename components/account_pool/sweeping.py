@@ -21,7 +21,7 @@ from components.account_pool.census import Census
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap, with_pool_uid
 from components.account_pool.discrepancies import discrepancies, is_of
 from components.account_pool.judgement import is_restored, may_take, misconfiguration
-from components.account_pool.model import Member, Phase, Record, State, Token
+from components.account_pool.model import Member, Phase, Record, State, Token, account_key
 from components.account_pool.protocol import finish
 from components.account_pool.selection import MEMBERS, RECORDS
 from components.account_pool.steps import (
@@ -135,7 +135,7 @@ def _findings(namespace: str, census: Census, settings: PoolConfigMap) -> Iterat
     accounts: dict[str, list[str]] = defaultdict(list)
     for member in census.members:
         if member.account_id:
-            accounts[member.account_id].append(member.name)
+            accounts[account_key(member.account_id)].append(member.name)
     for account, names in accounts.items():
         if len(names) > 1:
             yield Problem(

@@ -15,6 +15,7 @@ from pulumi_sandbox.documents import read_json
 
 from components.account_pool.declared import DeclaredMember
 from components.account_pool.members_file import ExistingMember, differences, read_members_file
+from components.account_pool.model import account_key
 from components.account_pool.pool import OPERATOR
 from components.account_pool.settings_review import credential_fault, review_identities
 from components.connection import Answer as Meaning
@@ -48,12 +49,11 @@ def imported(where: Written, file: Path, values: str, *, dry_run: bool) -> Answe
     rows, problems = read_members_file(file, keys)
     present = {member.name: member for member in pool.members()}
     new = [row for row in rows if row.name not in present]
-    taken = {member.account_id: member.name for member in present.values() if member.account_id}
-    for row in (row for row in new if row.account_id in taken):
-        cause = (
-            f"account {taken[row.account_id]} of the pool has it, so two tenants would be given one account"
-        )
-        problems += (Problem(f"{row.place} accountId", cause, "remove the row", row.at),)
+    taken = {account_key(member.account_id): member.name for member in present.values() if member.account_id}
+    for row in new:
+        if name := taken.get(account_key(row.account_id)):
+            cause = f"account {name} of the pool has it, so two tenants would be given one account"
+            problems += (Problem(f"{row.place} accountId", cause, "remove the row", row.at),)
     if problems := [*problems, *review_identities({}, rows)]:
         raise ConfigurationError(problems)
     data = _data(new, values) if new else {}

@@ -8,6 +8,8 @@ import pytest
 from components.settings.stack import Settings
 from tests.support.stacks import SMALL, problems, settings, stack
 
+AZURE_ID = "0000000a-0000-4000-8000-000000000001"
+
 
 @pytest.mark.parametrize(
     ("change", "place", "words"),
@@ -301,6 +303,11 @@ def test_members_that_exist_already_serve_tenants_too(tmp_path: Path) -> None:
         (["name,type,accountId", "aws-1,aws,222"], "members.csv:2 name", "remove one of the two"),
         (["name,type,accountId", "aws-2,aws,111"], "members.csv:2 accountId", "keep one"),
         (["name,type,accountId", "a,aws,5", "b,aws,5"], "members.csv:3 accountId", "keep one"),
+        (
+            ["name,type,accountId", f"a,azure,{AZURE_ID}", f"b,azure,{AZURE_ID.upper()}"],
+            "members.csv:3 accountId",
+            "keep one",
+        ),
     ],
 )
 def test_a_row_that_cannot_stand_is_told_with_its_line(

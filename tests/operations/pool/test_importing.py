@@ -20,6 +20,7 @@ from tests.support.memory_pool import MemoryServer
 
 SENTINEL = "s3ntinel"
 HEADER = "name,type,accountId"
+AZURE_ID = "0000000a-0000-4000-8000-000000000001"
 
 
 @dataclass
@@ -111,6 +112,7 @@ def test_nothing_is_written_when_a_value_is_wrong(
         (("aws-7,aws,7", "aws-8,aws,7"), "has the same account"),
         (("aws-7,aws,7", "aws-7,aws,8"), "is named by"),
         (("aws-7,aws,111",), "account aws-1 of the pool has it"),
+        ((f"azure-7,azure,{AZURE_ID.upper()}",), "account azure-1 of the pool has it"),
     ],
 )
 def test_nothing_is_written_when_a_row_names_no_account_or_one_that_is_another_rows(
@@ -121,6 +123,7 @@ def test_nothing_is_written_when_a_row_names_no_account_or_one_that_is_another_r
     said: str,
 ) -> None:
     server.add_member("aws-1", {}, {"credfleet.io/account-id": "111"})
+    server.add_member("azure-1", {}, {"credfleet.io/account-id": AZURE_ID})
     on_standard_input(monkeypatch, {name: {"key": "x"} for name in ("aws-7", "aws-8")})
     refused = run(*rows)
     assert refused.exit_code == 2

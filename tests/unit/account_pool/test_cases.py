@@ -832,10 +832,15 @@ def test_a_record_nobody_can_read_is_reported_and_its_account_is_not_judged() ->
     assert any(claimed.record in finding.place for finding in report.findings)
 
 
-def test_two_accounts_with_one_id_and_a_lost_account_are_reported() -> None:
+@pytest.mark.parametrize(
+    "ids",
+    [("111", "111"), ("0000000a-0000-4000-8000-000000000001", "0000000A-0000-4000-8000-000000000001")],
+    ids=["as-written", "in-another-case"],
+)
+def test_two_accounts_with_one_id_and_a_lost_account_are_reported(ids: tuple[str, str]) -> None:
     server = MemoryServer()
-    for name in ("m0", "m1"):
-        server.add_member(name, annotations={ACCOUNT_ID: "111"})
+    for name, account_id in zip(("m0", "m1"), ids, strict=True):
+        server.add_member(name, annotations={ACCOUNT_ID: account_id})
     claimed = claim(server)
     server.by_hand(claimed.secret_name, {TENANT_NAME: "b"})
     findings = sweep(server).findings
