@@ -17,7 +17,7 @@ from components.account_pool.model import Member, Partition, Phase, Record, Stat
 from components.errors import Misconfigured
 from components.labels import SHARED, TENANT_NAME
 
-_KYMA_LABELS: Final = ("dirty", "shared", "cleaning", "quarantined", "tenantName")
+_KYMA_LABELS: Final = ("dirty", "shared", "cleaning", "quarantined", "tenantName", "euAccess", "internal")
 """What Kyma's own pools say of an account. In a pool that does not call its labels so, one that has it is of
 another pool or half-way from there, so it is nobody's."""
 

@@ -79,7 +79,7 @@ def sweep(
     orphans = [
         (member, token)
         for member in census.members
-        for token in (() if misconfiguration(member, ()) else member.tokens)
+        for token in (() if misconfiguration(member, settings.partition_keys) else member.tokens)
         if _is_dead(member, token, census, records)
     ]
     found = tuple(Orphan(member.name, token) for member, token in orphans)

@@ -58,7 +58,7 @@ LABELS = st.fixed_dictionaries(
         INTERNAL: st.just("true"),
         SHARED: st.sampled_from(["true", "true", "yes"]),
         **{key: st.sampled_from(["true", "false"]) for key in ("dirty", "shared")},
-        **{key: st.just("true") for key in ("cleaning", "quarantined", "tenantName", "internal")},
+        **{key: st.just("true") for key in ("cleaning", "quarantined", "tenantName", "euAccess", "internal")},
     },
 )
 NOTES = st.fixed_dictionaries(

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.account_pool import protocol
-from components.account_pool.calls import Both, Pause, PoolApi, Steps, Together, perform
+from components.account_pool.calls import Both, Kind, Pause, PoolApi, Steps, Together, perform
 from components.account_pool.census import Census
+from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.judgement import judge
 from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE
 from components.account_pool.model import Claimed, ClaimRequest, Record, Wanted
@@ -113,10 +114,19 @@ def test_the_api_server_is_asked_for_every_member_that_would_be_taken(
     [
         {"dirty": "true"},
         {"shared": "true"},
+        {"euAccess": "true"},
+        {"internal": "true"},
         {TENANT_NAME: "acme", "quarantined": "true"},
         {TENANT_NAME: "acme", "eu-access": "false"},
     ],
-    ids=["free but dirty in Kyma's words", "shared in Kyma's words", "own but quarantined", "own but false"],
+    ids=[
+        "free but dirty in Kyma's words",
+        "shared in Kyma's words",
+        "under EU access in Kyma's words",
+        "internal in Kyma's words",
+        "own but quarantined",
+        "own but false",
+    ],
 )
 def test_an_account_that_the_status_calls_misconfigured_is_never_claimed(labels: dict[str, str]) -> None:
     server = MemoryServer()
@@ -127,6 +137,16 @@ def test_an_account_that_the_status_calls_misconfigured_is_never_claimed(labels:
         pool.claim(ClaimRequest("acme", "aws"))
     server.add_member("m1")
     assert pool.claim(ClaimRequest("acme", "aws")).secret_name == "m1"
+
+
+def test_a_label_of_kyma_by_which_the_pool_is_divided_says_what_the_pool_says() -> None:
+    server = MemoryServer()
+    server.add_member("m0", {"euAccess": "true"})
+    pool = Pool(server, POOL, PoolConfigMap(("euAccess",)))
+    claimed = pool.claim(ClaimRequest("acme", "aws", partition={"euAccess": "true"}))
+    assert claimed.secret_name == "m0"
+    server.remove(Kind.RECORD, claimed.record)
+    assert [each.member for each in pool.sweep(settle_seconds=0).freed] == ["m0"]
 
 
 def test_an_own_account_with_a_claim_that_is_gone_is_taken_and_everything_says_so_before() -> None:
