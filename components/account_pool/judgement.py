@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from components.account_pool.keys import POOL_STATE, STATE_REASON, TENANT_ID
+from components.account_pool.keys import INTERNAL, POOL_STATE, STATE_REASON, TENANT_ID
 from components.account_pool.model import Member, Partition, Phase, Record, State, Token
 from components.errors import Misconfigured
 from components.labels import SHARED, TENANT_NAME
@@ -192,6 +192,8 @@ def _faults(member: Member, keys: Iterable[str]) -> Iterator[str]:
         yield f"{SHARED} is {member.labels[SHARED]!r}; it is `true` or absent"
     if member.shared and member.tenant is not None:
         yield f"a shared account has no owner, but {TENANT_NAME} is {member.tenant!r}"
+    if member.shared and member.internal:
+        yield f"a shared account is everybody's, but {INTERNAL} keeps it for one tenant"
     if unreadable := _unreadable(member):
         yield unreadable
     keys = (*keys,)

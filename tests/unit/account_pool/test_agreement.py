@@ -17,8 +17,9 @@ from components.account_pool import protocol
 from components.account_pool.calls import Both, Kind, Pause, PoolApi, Steps, Together, perform
 from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.dialect import Dialect
 from components.account_pool.judgement import judge
-from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE
+from components.account_pool.keys import CLAIM_TOKEN, INTERNAL, POOL_STATE, SHARED_CAPACITY
 from components.account_pool.model import Claimed, ClaimRequest, Record, Wanted
 from components.account_pool.outlook import Prospect, explain, outlook
 from components.account_pool.pool import Pool
@@ -26,9 +27,9 @@ from components.account_pool.selection import members_free, members_owned, membe
 from components.account_pool.status import Standing, status_of
 from components.account_pool.steps import get_record
 from components.errors import Misconfigured, NotAllowed, PoolError
-from components.labels import TENANT_NAME
+from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from tests.support.drawn_pools import KEYS, REQUESTS, SETTINGS, Spoken, disagreements, pools
-from tests.support.memory_pool import POOL, MemoryServer, matches
+from tests.support.memory_pool import KEB, POOL, MemoryServer, matches
 from tests.support.proving import counted, tried
 
 MOST_CALLS = 300
@@ -137,6 +138,18 @@ def test_an_account_that_the_status_calls_misconfigured_is_never_claimed(labels:
         pool.claim(ClaimRequest("acme", "aws"))
     server.add_member("m1")
     assert pool.claim(ClaimRequest("acme", "aws")).secret_name == "m1"
+
+
+@pytest.mark.parametrize("dialect", [Dialect(), KEB], ids=["credfleet", "Kyma"])
+def test_a_shared_account_that_is_kept_back_is_given_to_nobody(dialect: Dialect) -> None:
+    server = MemoryServer()
+    labels = dialect.labels({HYPERSCALER_TYPE: "aws", SHARED: "true", INTERNAL: "true"})
+    metadata = {"name": "m0", "labels": labels, "annotations": {SHARED_CAPACITY: "2"}}
+    server.create(Kind.MEMBER, {"metadata": metadata})
+    pool = Pool(server, POOL, replace(SETTINGS, dialect=dialect))
+    assert [each.standing for each in pool.status().accounts] == [Standing.MISCONFIGURED]
+    with pytest.raises(Misconfigured, match="m0"):
+        pool.claim(ClaimRequest("acme", "aws", shared=True))
 
 
 def test_a_label_of_kyma_by_which_the_pool_is_divided_says_what_the_pool_says() -> None:
