@@ -35,13 +35,14 @@ class KeyPlan:
 
     keys: target key → source key; empty means every key as it is. optional: target keys that may be missing
     in the source. fixed: target key → text that is the same everywhere. guids: target keys whose value is a
-    GUID.
+    GUID. exact: target keys whose value is used with every blank around it.
     """
 
     keys: Mapping[str, str] = field(default_factory=dict[str, str])
     optional: frozenset[str] = frozenset()
     fixed: Mapping[str, str] = field(default_factory=dict[str, str])
     guids: frozenset[str] = frozenset()
+    exact: frozenset[str] = frozenset()
 
     def apply(self, source: Mapping[str, str], place: str) -> dict[str, str]:
         """Make the target's data from the source's, both base64.
@@ -72,6 +73,9 @@ class KeyPlan:
             raise _unfit(place, "it is empty, and an empty credential opens nothing")
         if target in self.guids and not _GUID.fullmatch(content):
             raise _unfit(place, f"{target} is a GUID and nothing else, not even a line end behind it")
+        text = content.decode(errors="replace")
+        if target in self.exact and text != text.strip():
+            raise _unfit(place, "it begins or ends with a blank or a line end, and ASO keeps it")
 
 
 def _unfit(place: str, cause: str) -> ProjectionError:
@@ -86,7 +90,9 @@ _IDENTITY: Final = {
     "AZURE_CLIENT_ID": "clientID",
 }
 _ASO: Final[Mapping[AsoMethod, KeyPlan]] = {
-    AsoMethod.SERVICE_PRINCIPAL_SECRET: KeyPlan({**_IDENTITY, "AZURE_CLIENT_SECRET": "clientSecret"}),
+    AsoMethod.SERVICE_PRINCIPAL_SECRET: KeyPlan(
+        {**_IDENTITY, "AZURE_CLIENT_SECRET": "clientSecret"}, exact=frozenset({"AZURE_CLIENT_SECRET"})
+    ),
     AsoMethod.SERVICE_PRINCIPAL_CERTIFICATE: KeyPlan(
         {
             **_IDENTITY,

@@ -96,6 +96,17 @@ def test_an_empty_secret_is_refused() -> None:
         projected({**ACCOUNT, "clientSecret": ""}, AsoMethod.SERVICE_PRINCIPAL_SECRET)
 
 
+@pytest.mark.parametrize("unfit", ["s3cret\n", " s3cret", "s3cret\u00a0"])
+@pytest.mark.parametrize("keys", [{}, {"AZURE_CLIENT_SECRET": "password"}], ids=["as-usual", "renamed"])
+def test_a_client_secret_with_blanks_around_it_is_refused_without_showing_it(
+    unfit: str, keys: dict[str, str]
+) -> None:
+    account = {**ACCOUNT, keys.get("AZURE_CLIENT_SECRET", "clientSecret"): unfit}
+    with pytest.raises(ProjectionError, match="blank or a line end") as refused:
+        projected(account, AsoMethod.SERVICE_PRINCIPAL_SECRET, keys)
+    assert "s3cret" not in str(refused.value)
+
+
 @given(secret=st.text(min_size=12, alphabet="QXZ"), keys=st.sampled_from(["clientID", "tenantID"]))
 def test_no_value_is_ever_told(secret: str, keys: str) -> None:
     with pytest.raises(ProjectionError) as refused:
