@@ -70,7 +70,7 @@ class Credentials:
         if isinstance(content, bytes):
             return Shape(fields=None)
         names = tuple(field for field, _ in content)
-        unfit = [field for field, value in content if names.count(field) > 1 or not _is_text(value)]
+        unfit = [field for field, value in content if names.count(field) > 1 or not is_text(value)]
         return Shape(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(unfit)))
 
     def secret_data(self, name: str) -> pulumi.Output[Mapping[str, str]]:
@@ -193,6 +193,6 @@ def _bytes(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _is_text(value: object) -> bool:
-    """Whether a field's value can be written as UTF-8."""
+def is_text(value: object) -> bool:
+    """Whether a field's value can be written as UTF-8, which half of a surrogate pair cannot."""
     return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)

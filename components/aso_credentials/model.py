@@ -15,6 +15,7 @@ from pulumi_sandbox.documents import read_json
 from components.aso_credentials import keys
 from components.aso_credentials.arm_id import is_guid
 from components.aso_credentials.certificate import certificate_fault
+from components.credentials import is_text
 from components.naming import is_object_name
 from components.projection.keys import AsoMethod
 
@@ -46,7 +47,7 @@ def client_secret_of(content: bytes) -> str:
         secret: Any = read_json(text).get("clientSecret")
     except ValueError:
         return text
-    if not isinstance(secret, str):
+    if not is_text(secret):
         raise Unfit(f"{keys.CLIENT_SECRET}: a JSON object without a text in its field clientSecret")
     return secret
 

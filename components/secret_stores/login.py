@@ -7,6 +7,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from components.credentials import is_text
 from components.errors import Problem
 from components.secret_stores.registry import Kind
 
@@ -50,7 +51,7 @@ def login_problem(keys: Collection[str], content: bytes) -> Problem | None:
         return Problem(
             "credential", f"it is no JSON object with exactly {names}", f"give it as JSON text with {names}"
         )
-    unfit = [name for name, value in fields.items() if not isinstance(value, str) or not value]
+    unfit = [name for name, value in fields.items() if not value or not is_text(value)]
     return (
         Problem("credential", f"{', '.join(unfit)} is empty or no text", "give each as text")
         if unfit

@@ -4,10 +4,10 @@ import re
 from typing import Final
 
 _STEERING: Final = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""Control characters but the end of a line and the tab, other ends of lines, a blank without width, and what
-turns the direction of writing."""
+"""Control characters but the end of a line and the tab, other ends of lines, a blank without width, what
+turns the direction of writing, and half of a surrogate pair, which cannot be written at all."""
 
 
 def steers(text: str) -> bool:

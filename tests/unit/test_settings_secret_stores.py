@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from components.errors import Problem
+from components.secret_stores.login import login_problem
 from tests.support.cases import cases
 from tests.support.certificates import certificate_pem, curve_key
 from tests.support.stacks import SMALL, as_passed, problems, settings
@@ -433,6 +434,12 @@ def test_a_credential_that_is_no_fit_is_told_without_its_value() -> None:
     problem = told(providers__vault=vault)
     assert problem.place == f"{PLACE}.providers.vault.credentialsFrom (gitlab)"
     assert "exactly clientId, clientSecret" in problem.cause
+
+
+def test_a_login_of_which_a_part_is_half_a_character_is_refused() -> None:
+    problem = login_problem(("clientId", "clientSecret"), rb'{"clientId": "i", "clientSecret": "\ud800"}')
+    assert problem is not None
+    assert problem.cause == "clientSecret is empty or no text"
 
 
 def test_a_caller_that_the_conditions_exclude_is_told_before_anything_is_written() -> None:

@@ -13,9 +13,9 @@ from operations.cli.failures import ReportingGroup
 from operations.cli.options import Form
 from operations.cli.tables import Column, Commands, Table
 
-STEERING = "re\x1b[31md\x9b2J\x07\u202e\u061c\u200b\u2028\u2029ok"
-SHOWN = "re\ufffd[31md\ufffd2J\ufffd\ufffd\ufffd\ufffd\ufffd\ufffdok"
-SIGNS = {*"\x1b\x9b\x07\u202e\u061c\u200b\u2028\u2029"}
+STEERING = "re\x1b[31md\x9b2J\x07\u202e\u061c\u200b\u2028\u2029\ud800ok"
+SHOWN = "re\ufffd[31md\ufffd2J\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffdok"
+SIGNS = {*"\x1b\x9b\x07\u202e\u061c\u200b\u2028\u2029\ud800"}
 
 
 def run(answer: Answer | CredfleetError, *arguments: str) -> Result:

@@ -164,7 +164,7 @@ def test_a_client_secret_is_text_or_a_field_of_an_object(content: bytes, secret:
     assert client_secret_of(content) == secret
 
 
-@pytest.mark.parametrize("content", [b'{"clientSecret": 7}', b"{}", b"\xff"])
+@pytest.mark.parametrize("content", [b'{"clientSecret": 7}', b"{}", b'{"clientSecret": "\\ud800"}', b"\xff"])
 def test_a_credential_without_a_client_secret_is_refused_without_its_text(content: bytes) -> None:
     with pytest.raises(Unfit, match=r"^AZURE_CLIENT_SECRET(:| is no text)"):
         client_secret_of(content)
