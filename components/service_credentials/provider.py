@@ -428,7 +428,8 @@ class WorkloadBindingProvider(Shell):
         if path is None or found is None or found.answer is not Answer.DONE:
             cause, mend = "it is not there", "create it first, or correct apiVersion, kind and name"
             raise ProjectionError(code="workload-missing", place=place, cause=cause, mend=mend)
-        if (problem := unfit(found.body, props["containers"])) is not None:
+        takes_files = bool(props["directories"])
+        if (problem := unfit(found.body, props["containers"], takes_files=takes_files)) is not None:
             raise ProjectionError(code="workload-unfit", place=place, cause=problem.cause, mend=problem.mend)
         return path, found.body
 

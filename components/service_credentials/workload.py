@@ -43,8 +43,11 @@ class Given:
     restarted_for: str | None = None
 
 
-def unfit(live: Mapping[str, Any], containers: Sequence[str]) -> Problem | None:
-    """Return why a live object can be given nothing, None when it can."""
+def unfit(live: Mapping[str, Any], containers: Sequence[str], *, takes_files: bool) -> Problem | None:
+    """Return why a live object can be given nothing, None when it can.
+
+    takes_files: whether it is given files of bindings, so that its own root counts.
+    """
     kind = str(live.get("kind"))
     names = _containers(live)
     if not names:
@@ -53,6 +56,11 @@ def unfit(live: Mapping[str, Any], containers: Sequence[str]) -> Problem | None:
     if missing:
         cause = f"it has no container {', '.join(missing)}"
         return Problem(kind, cause, f"name some of {', '.join(names)}, or none for all of them")
+    for name in (containers or names) if takes_files else ():
+        root = _own_root(names[name])
+        if root is not None and (not root.startswith("/") or "$(" in root):
+            cause = f"container {name} sets {_ROOT} to no path that its entry spells out, and it is kept"
+            return Problem(kind, cause, "write an absolute path as its value, or leave the variable out")
     return None
 
 
@@ -100,8 +108,7 @@ def _volumes(given: Given) -> Iterator[dict[str, Any]]:
 
 
 def _container(name: str, live: Mapping[str, Any], given: Given) -> dict[str, Any]:
-    own = {str(one.get("name")): one.get("value") for one in live.get("env") or ()}
-    root = own.get(_ROOT) or BINDINGS_ROOT
+    root = _own_root(live) or BINDINGS_ROOT
     env: list[dict[str, Any]] = []
     if given.directories and root == BINDINGS_ROOT:
         env.append({"name": _ROOT, "value": BINDINGS_ROOT})
@@ -117,6 +124,12 @@ def _container(name: str, live: Mapping[str, Any], given: Given) -> dict[str, An
         source = {"secretKeyRef": {"name": given.vcap_secret, "key": VCAP_KEY}}
         env.append({"name": VCAP_KEY, "valueFrom": source})
     return {"name": name, "env": env, "volumeMounts": mounts}
+
+
+def _own_root(container: Mapping[str, Any]) -> str | None:
+    """Return the root that a container has, empty where its entry says none in plain; None without one."""
+    own = {str(one.get("name")): str(one.get("value") or "") for one in container.get("env") or ()}
+    return own.get(_ROOT)
 
 
 def _volume(secret: str) -> str:

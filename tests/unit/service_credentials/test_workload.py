@@ -1,0 +1,69 @@
+"""Where a container's bindings are mounted, and which root of its own is none to mount them below.
+
+It does not prove that the API server takes what is applied: `tests/dynamic/test_workload_binding.py` does.
+"""
+
+from typing import Any
+
+from components.service_credentials.workload import Given, applied, unfit
+from tests.support.cases import cases
+
+ROOT = "SERVICE_BINDING_ROOT"
+GIVEN = Given(vcap_secret="shop-env", takes_file=False, directories={"db": "orders"}, containers=["app"])
+OTHER: dict[str, Any] = {"name": "other", "env": [{"name": ROOT, "value": "none"}]}
+
+
+def deployment(*env: dict[str, Any]) -> dict[str, Any]:
+    template = {"spec": {"containers": [{"name": "app", "env": [*env]}, OTHER]}}
+    metadata = {"name": "shop", "namespace": "acme", "uid": "u"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": metadata,
+        "spec": {"template": template},
+    }
+
+
+@cases(
+    "env, mounted, variables",
+    {
+        "none": ((), "/bindings/db", [ROOT, "VCAP_SERVICES"]),
+        "another variable": (({"name": "OWN"},), "/bindings/db", [ROOT, "VCAP_SERVICES"]),
+        "the usual one": (({"name": ROOT, "value": "/bindings"},), "/bindings/db", [ROOT, "VCAP_SERVICES"]),
+        "its own": (({"name": ROOT, "value": "/own/"},), "/own/db", ["VCAP_SERVICES"]),
+    },
+)
+def test_bindings_are_mounted_below_the_root_of_the_container(
+    env: tuple[dict[str, Any], ...], mounted: str, variables: list[str]
+) -> None:
+    live = deployment(*env)
+    assert unfit(live, ["app"], takes_files=True) is None
+    found = applied(live, GIVEN)
+    (container,) = found["spec"]["template"]["spec"]["containers"]
+    assert [each["mountPath"] for each in container["volumeMounts"]] == [mounted]
+    assert [each["name"] for each in container["env"]] == variables
+
+
+@cases(
+    "own",
+    {
+        "from elsewhere": {"valueFrom": {"configMapKeyRef": {"name": "paths", "key": "root"}}},
+        "empty": {"value": ""},
+        "empty as the API server shows it": {},
+        "of another variable": {"value": "$(BASE)/b"},
+        "below a variable": {"value": "/var/$(BASE)"},
+        "relative": {"value": "bindings"},
+    },
+)
+def test_a_root_that_nobody_could_mount_below_is_refused_and_never_reset(own: dict[str, Any]) -> None:
+    live = deployment({"name": ROOT, **own})
+    problem = unfit(live, ["app"], takes_files=True)
+    assert problem is not None
+    assert f"container app sets {ROOT}" in problem.cause
+    assert unfit(live, ["app"], takes_files=False) is None
+
+
+def test_only_containers_that_are_given_something_count() -> None:
+    problem = unfit(deployment(), [], takes_files=True)
+    assert problem is not None
+    assert "container other sets" in problem.cause
