@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import codecs
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -95,7 +96,13 @@ def _parse(payload: bytes) -> Any:
         cause = f"it is not UTF-8 from byte {error.start} on, and JSON is"
         raise _NoPullSecretError("payload", cause, "save it as UTF-8") from None
     try:
-        return read_json(text, object_pairs_hook=tuple, parse_int=float, parse_constant=_refuse_constant)
+        return read_json(
+            text,
+            object_pairs_hook=tuple,
+            parse_int=_number,
+            parse_float=_number,
+            parse_constant=_refuse_constant,
+        )
     except TooDeep:
         cause = "it is nested more deeply than readers of JSON follow"
         raise _NoPullSecretError("payload", cause, "give a pull secret: auths, by registry") from None
@@ -107,6 +114,15 @@ def _parse(payload: bytes) -> Any:
             f"{cause}: it is encoded in base64" if encoded else cause,
             "decode it once: base64 -d" if encoded else "correct it, and leave nothing behind its last brace",
         ) from None
+
+
+def _number(text: str) -> float:
+    """Read a number as HyperFleet's job does, in Go, where one beyond its floats spoils the whole."""
+    number = float(text)
+    if not math.isfinite(number):
+        cause = "it holds a number that is too large for a 64-bit float"
+        raise _NoPullSecretError("payload", cause, "remove it: HyperFleet's job refuses the whole")
+    return number
 
 
 def _refuse_constant(constant: str) -> NoReturn:
