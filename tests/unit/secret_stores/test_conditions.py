@@ -100,6 +100,12 @@ def test_what_is_no_regular_expression_is_told_so(pattern: str) -> None:
         "(?#a)",
         r"a\Z",
         "a{,5}",
+        "(?P<é>x)",
+        r"[\b]",
+        r"[^]a\\\b]",
+        r"[\1]",
+        r"\é",
+        r"[\é]",
     ],
 )
 def test_what_go_does_not_know_is_told_so(pattern: str) -> None:
@@ -142,6 +148,9 @@ def test_go_repeats_a_part_a_thousand_times_at_most(pattern: str, *, taken: bool
         r"\++",
         "[*+]+",
         r"[\]]+",
+        r"[\\b]",
+        "[a&&b]",
+        "[[a]",
         "a{2,}",
         r"\d",
         "{}",
