@@ -111,6 +111,12 @@ class Ruleset:
                 f"plan {request.plan!r} runs on any cloud, and none is chosen",
                 "add hyperscaler: aws, or another cloud",
             )
+        if request.hyperscaler not in (None, cloud):
+            return Fault(
+                None,
+                f"plan {request.plan!r} runs on {cloud}, and {request.hyperscaler} is asked for",
+                "leave hyperscaler out, or name a plan of that cloud",
+            )
         suffixes: list[str] = []
         for key, region, name in (
             ("PR", request.platform_region, "region"),

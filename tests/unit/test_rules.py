@@ -141,6 +141,7 @@ def test_one_bad_rule_invalidates_the_set_and_every_bad_one_is_listed() -> None:
     [
         pytest.param(Request("alicloud"), "accountPool.rules", id="uncovered-plan"),
         pytest.param(Request("free"), "hyperscaler", id="cloud-not-chosen"),
+        pytest.param(Request("aws", hyperscaler="gcp"), "leave hyperscaler out", id="cloud-of-another-plan"),
         pytest.param(Request("gcp", "cf-sa30"), "hyperscalerRegion", id="region-of-the-pool-not-given"),
     ],
 )
@@ -181,8 +182,9 @@ def test_every_plan_can_be_asked_for() -> None:
     rules, faults = read_rules(tuple(PLANS))
 
     assert faults == ()
-    for plan in PLANS:
-        assert isinstance(rules.choose(Request(plan, hyperscaler="aws")), Pool)
+    for plan, cloud in PLANS.items():
+        asked = Request(plan, hyperscaler="aws" if cloud == ANY else cloud)
+        assert isinstance(rules.choose(asked), Pool)
 
 
 BROKER: dict[str, list[dict[str, Any]]] = yaml.safe_load(

@@ -108,6 +108,12 @@ AZURE_ID = "0000000a-0000-4000-8000-000000000001"
             id="plan-without-rule",
         ),
         pytest.param(
+            {"tenants__acme__accounts__aws": {"plan": "aws", "hyperscaler": "gcp"}},
+            "credfleet:tenants.acme.accounts.aws",
+            "leave hyperscaler out",
+            id="cloud-of-another-plan",
+        ),
+        pytest.param(
             {"tenants__acme__accounts__aws": {"plan": "trial", "hyperscaler": "aws"}},
             "credfleet:tenants.acme.accounts.aws",
             "add a member",
