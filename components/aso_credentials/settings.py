@@ -437,8 +437,8 @@ class AsoCredentials(Section):
                 f"resource group {group} is not declared here, so its location is not known",
                 f"{near} Else add the location, or {group} to resourceGroups",
             )
-        declared = self.resource_groups.get(group)
-        if declared and identity.subscription_id not in (None, declared.subscription_id):
+        declared, own = self.resource_groups.get(group), identity.subscription_id
+        if declared and own and own.lower() != str(declared.subscription_id).lower():
             yield Problem(
                 f"{place}.subscriptionId",
                 f"resource group {group} is declared in another subscription, where the identity would be",

@@ -203,6 +203,14 @@ def test_a_mistake_is_told_where_it_is_with_its_mend(
     assert words in problem.mend
 
 
+def test_a_subscription_is_the_same_one_in_either_case(root: Path) -> None:
+    changes = {
+        "identities__team-b__subscriptionId": SUB.upper(),
+        "resourceGroups__rg-identities__subscriptionId": SUB,
+    }
+    assert settings(aso_stack(**changes), root).aso_credentials is not None
+
+
 @pytest.mark.parametrize(
     "within",
     [
