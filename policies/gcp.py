@@ -16,6 +16,7 @@ _VERSIONS: Final = (
     "gcp:secretmanager/secretVersion:SecretVersion",
     "gcp:secretmanager/regionalSecretVersion:RegionalSecretVersion",
 )
+_PAYLOADS: Final = ("secretData", "secretDataWo")
 _GRANTS: Final = (
     "gcp:*I[Aa][Mm]Member",
     "gcp:*I[Aa][Mm]Binding",
@@ -109,14 +110,16 @@ def gcp_secret_deletion_protection(secret: Resource) -> Iterator[str]:
 @remedy_rule(
     types=_VERSIONS,
     description="The payload of a version is marked as secret, so that the state holds it encrypted.",
-    mend="wrap secretData in Output.secret; until then it is done for you",
+    mend="wrap secretData or secretDataWo in Output.secret; until then it is done for you",
 )
 def gcp_secret_version_marked(version: Resource) -> Mapping[str, Any] | None:
     """Mark the payload; one that travels marked is left as it is."""
-    payload = version.inputs.get("secretData")
-    if payload is None or payload == UNKNOWN_STRING_VALUE or isinstance(payload, Secret):
-        return None
-    return {**version.inputs, "secretData": Secret(payload)}
+    marked = {
+        key: Secret(text)
+        for key in _PAYLOADS
+        if isinstance(text := version.inputs.get(key), str) and text != UNKNOWN_STRING_VALUE
+    }
+    return {**version.inputs, **marked} if marked else None
 
 
 @resource_rule(

@@ -7,6 +7,7 @@ import azure
 import environments
 import gcp
 import pool_members
+import pytest
 import secret_objects
 
 from tests.policies.cases import (
@@ -131,10 +132,11 @@ def test_string_data_that_only_the_update_knows_is_left_to_it() -> None:
     )
 
 
-def test_the_payload_of_a_version_is_marked_unless_it_is_already() -> None:
-    assert remedied(gcp.gcp_secret_version_marked, VERSION, {"secret": "s", "secretData": "canary"}) == {
+@pytest.mark.parametrize("key", ["secretData", "secretDataWo"])
+def test_the_payload_of_a_version_is_marked_unless_it_is_already(key: str) -> None:
+    assert remedied(gcp.gcp_secret_version_marked, VERSION, {"secret": "s", key: "canary"}) == {
         "secret": "s",
-        "secretData": secret("canary"),
+        key: secret("canary"),
     }
-    for already in ({"secretData": secret("canary")}, {"secretData": UNKNOWN}, {}):
+    for already in ({key: secret("canary")}, {key: UNKNOWN}, {}):
         assert remedied(gcp.gcp_secret_version_marked, VERSION, already) is None
