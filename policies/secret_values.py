@@ -9,12 +9,9 @@ registered. Nothing is kept but digests under a key that dies with the process.
 from __future__ import annotations
 
 import base64
-import binascii
-import hashlib
 import json
 import re
-import secrets
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from threading import Lock
 from typing import Any, Final
 
@@ -30,6 +27,7 @@ from pulumi_policy.proxy import (
     UNKNOWN_STRING_VALUE,
 )
 from rule import Resource, resource_rule, stack_rule
+from secret_texts import Digests, Trace, Traces, decoded, is_ordinary, is_public
 
 from components.seals import COULD_NOT, SEALED
 
@@ -44,7 +42,6 @@ _SHORTEST_MARKED: Final = 16
 
 _MEND: Final = "pass on the Output itself or a reference to its Secret, and rotate what was ever deployed"
 
-_BETWEEN: Final = re.compile(r"[\s\"'=,;:@&?/]+")
 _UNKNOWN: Final = frozenset(
     {
         UNKNOWN_ARCHIVE_VALUE,
@@ -59,48 +56,53 @@ _UNKNOWN: Final = frozenset(
 
 
 class Sightings:
-    """Seen so far, by digest: the secrets, and the plain values of each resource by their paths."""
+    """Seen so far, by digest: the secrets, and the plain values of each resource with their paths."""
 
-    def __init__(self, declared: Iterator[str]) -> None:
+    def __init__(self, declared: Iterable[str]) -> None:
         """Start from the secrets of the configuration."""
-        self._key = secrets.token_bytes(32)
+        self._digests = Digests()
         self._lock = Lock()
-        self._declared = {self._digest(form) for text in declared for form in _forms_of_secret(text)}
-        self._marked: dict[str, set[bytes]] = {}
-        self._plain: dict[str, dict[bytes, str]] = {}
-        self._marked_anywhere: set[bytes] | None = None
+        forms = {form for text in declared for form in _forms(text) if len(form) >= _SHORTEST_DECLARED}
+        self._declared = self._traces(forms, is_public)
+        self._marked: dict[str, frozenset[Trace]] = {}
+        self._plain: dict[str, list[tuple[str, bytes]]] = {}
+        self._marked_anywhere: Traces | None = None
 
     def see(self, urn: str, inputs: Mapping[str, Any]) -> None:
         """Take down a resource's values, marked and plain."""
-        marked: set[bytes] = set()
-        plain: dict[bytes, str] = {}
+        marked: list[str] = []
+        plain: list[tuple[str, bytes]] = []
         for path, text, is_secret in _leaves("", inputs, is_secret=False):
             if not is_secret:
-                plain.update((self._digest(form), path) for form in _forms_in_plain(text))
+                plain += ((path, row) for row in self._digests.rows(text))
             elif len(text) >= _SHORTEST_MARKED and not _GUID.fullmatch(text):
-                marked.add(self._digest(text))
+                marked.append(text)
         with self._lock:
-            self._marked[urn], self._plain[urn] = marked, plain
+            self._marked[urn], self._plain[urn] = self._traces(marked, is_ordinary), plain
             self._marked_anywhere = None
 
     def hits(self, urn: str) -> list[str]:
         """Return the paths at which a secret of the configuration or of the resource itself is in plain."""
         with self._lock:
-            return self._paths(urn, self._declared | self._marked.get(urn, set()))
+            return self._paths(urn, Traces(self._declared | self._marked.get(urn, frozenset())))
 
     def hits_of_others(self, urn: str) -> list[str]:
         """Return the paths at which what is marked by other resources seen so far is in plain."""
         with self._lock:
             if self._marked_anywhere is None:
-                self._marked_anywhere = set[bytes]().union(*self._marked.values()) - self._declared
-            own = self._marked.get(urn, set())
-            return self._paths(urn, self._marked_anywhere & self._plain.get(urn, {}).keys() - own)
+                self._marked_anywhere = Traces(
+                    frozenset[Trace]().union(*self._marked.values()) - self._declared
+                )
+            return self._paths(urn, self._marked_anywhere, self._marked.get(urn, frozenset()))
 
-    def _paths(self, urn: str, known: Set[bytes]) -> list[str]:
-        return sorted({path for digest, path in self._plain.get(urn, {}).items() if digest in known})
+    def _paths(self, urn: str, known: Traces, but: Set[Trace] = frozenset()) -> list[str]:
+        seen = self._plain.get(urn, ())
+        return sorted({path for path, row in seen if any(trace not in but for trace in known.found_in(row))})
 
-    def _digest(self, text: str) -> bytes:
-        return hashlib.blake2b(text.encode(), key=self._key, digest_size=16).digest()
+    def _traces(self, texts: Iterable[str], is_found_whole: Callable[[str], bool]) -> frozenset[Trace]:
+        return frozenset(
+            filter(None, (self._digests.trace(text, whole=is_found_whole(text)) for text in texts))
+        )
 
 
 def declared_secrets(config: Mapping[str, str], secret_keys: Sequence[str]) -> Iterator[str]:
@@ -116,7 +118,7 @@ def _secret_texts(text: str, *, are_entries: bool = False) -> Iterator[str]:
     for key, text_, _ in _leaves("", document, is_secret=True) if document is not None else ():
         if are_entries or _document(text_) is not None:
             yield from _secret_texts(text_)
-        elif _TELLING_KEY.search(key.rpartition(".")[2]):
+        elif _TELLING_KEY.search(key.rpartition(".")[2]) and not is_public(text_):
             yield text_
 
 
@@ -143,26 +145,11 @@ def _leaves(path: str, value: Any, *, is_secret: bool) -> Iterator[tuple[str, st
         yield path, value, is_secret
 
 
-def _forms_of_secret(text: str) -> Iterator[str]:
-    if len(text) >= _SHORTEST_DECLARED:
-        yield text
-        yield base64.b64encode(text.encode()).decode()
-
-
-def _forms_in_plain(text: str) -> Iterator[str]:
-    """Yield a text, what it encodes, and the words in either: a secret may stand inside a URL."""
-    decoded = _decoded(text)
-    for form in (text, decoded) if decoded else (text,):
-        yield form
-        yield form.strip()
-        yield from _BETWEEN.split(form)
-
-
-def _decoded(text: str) -> str | None:
-    try:
-        return base64.b64decode(text, validate=True).decode()
-    except (binascii.Error, ValueError):
-        return None
+def _forms(secret: str) -> Iterator[str]:
+    yield secret
+    yield base64.b64encode(secret.encode(errors="surrogatepass")).decode().rstrip("=")
+    if (inner := decoded(secret)) is not None:
+        yield inner
 
 
 _SIGHTINGS: Final = Sightings(declared_secrets(get_config_env(), get_config_secret_keys_env()))

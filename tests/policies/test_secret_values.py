@@ -11,13 +11,37 @@ from secret_values import Sightings, declared_secrets
 
 from tests.support.policies import UNKNOWN, judge, judge_stack, remedied, secret
 
+CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 PASSWORD = "canary-of-the-stack-7f3a"
+SLASHED = "canary/K7MDENG/bPxRfi+CYEXAMPLEKEY"
+QUOTED = 'canary"of\\quotes&more'
+PADDED = base64.b64encode(b"canary of an account: 0123456789").decode()
+BEGIN, END = (f"-----{word} {'RSA '}PRIVATE KEY-----" for word in ("BEGIN", "END"))
+PEM = f"{BEGIN}\nMIIEcanary/0123456789+abcdef\nZm9v/canary=\n{END}\n"
+SERVICE_ACCOUNT = {
+    "type": "service_account",
+    "project_id": "example-project",
+    "private_key": PEM,
+    "client_email": "fleet@example-project.iam.gserviceaccount.com",
+    "token_uri": "https://oauth2.googleapis.com/token",
+}
+SHAPES = {
+    "word": PASSWORD,
+    "with-slashes": SLASHED,
+    "with-quotes": QUOTED,
+    "in-base64": PADDED,
+    "of-lines": PEM,
+}
 CREDENTIALS = {
     "orders": json.dumps({"user": "orders-application", "password": PASSWORD}),
     "registry": json.dumps({"auths": {"quay.io": {"auth": "b3JkZXJzOmNhbmFyeQ=="}}}),
     "token": "glpat-canary",
     "short": "abc",
     "nested": json.dumps({"serviceaccount.json": json.dumps({"private_key": "canary-key-of-gcp"})}),
+    "aws": json.dumps({"accessKeyID": "AKIAEXAMPLE", "secretAccessKey": SLASHED}),
+    "quoted": QUOTED,
+    "storage": PADDED,
+    "gcp": json.dumps(SERVICE_ACCOUNT),
 }
 CONFIG = {
     "credfleet:credentials": json.dumps(CREDENTIALS),
@@ -61,16 +85,122 @@ def test_a_declared_secret_in_plain_is_told_by_its_path_and_never_its_value(text
     assert text not in repr(said)
 
 
-@pytest.mark.parametrize("text", ["orders-application", "abc", "example-project", "quay.io", UNKNOWN, ""])
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize("value", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{}",
+        "AWS_SECRET_ACCESS_KEY={}",
+        "AccountName=a;AccountKey={};EndpointSuffix=core.windows.net",
+        "{{password: {}}}",
+        "<p>{}</p>",
+        "({}), [{}]",
+        "a|{}|b",
+        "${}",
+        "`{}`",
+        "https://example.com/?sig={}#top",
+        "say {}.",
+    ],
+)
+def test_a_secret_is_found_between_whatever_signs_and_with_signs_of_its_own(written: str, value: str) -> None:
+    text = written.format(value, value)
+
+    for each in (text, encoded(text), json.dumps(text), json.dumps({"in": json.dumps({"it": text})})):
+        assert found(data={"note": each}) == ["data.note is a secret in plain"]
+
+
+@pytest.mark.parametrize("value", SHAPES.values(), ids=SHAPES)
+def test_a_secret_is_found_in_base64_inside_a_longer_text(value: str) -> None:
+    for each in (encoded(value), encoded(f"orders:{value}"), encoded(value).rstrip("=")):
+        assert found(data={"note": f"Authorization: Basic {each}"}) == ["data.note is a secret in plain"]
+        assert found(data={"note": encoded(f'{{"auth": "{each}"}}')}) == ["data.note is a secret in plain"]
+
+
+def test_a_key_of_several_lines_is_found_in_a_block_of_yaml() -> None:
+    block = "key: |\n" + "".join(f"    {line}\n" for line in PEM.splitlines())
+
+    assert found(data={"note": block}) == ["data.note is a secret in plain"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "orders-application",
+        "abc",
+        "example-project",
+        "quay.io",
+        "client_email",
+        "service_account",
+        "projects/example-project/secrets",
+        "fleet@example-project.iam.gserviceaccount.com",
+        '{"token_url": "https://oauth2.googleapis.com/token", "type": "service_account"}',
+        BEGIN,
+        f"the-{PASSWORD}-of-another",
+        "canary",
+        "K7MDENG",
+        "glpat-canary.example.com",
+        encoded("example-project: orders-application"),
+        UNKNOWN,
+        "",
+    ],
+)
 def test_what_merely_stands_beside_a_secret_is_let_through(text: str) -> None:
     assert found(data={"note": text}) == []
+
+
+KEY = f"Canary{'0123456789'}/of+a+cloud=="
+CERTIFICATE = "-----BEGIN CERTIFICATE-----\nTUlJLWNhbmFyeQ==\n-----END CERTIFICATE-----\n"
+
+
+def others(marked: object, plain: str) -> list[tuple[str, str]]:
+    """Return what is found of a value that one resource marks, in a text of another."""
+    stack: Sequence[Mapping[str, object]] = ({"data": secret(marked)}, {"note": plain})
+    for urn, inputs in enumerate(stack):
+        remedied(secret_values.secrets_stay_marked, CONFIG_MAP, inputs, str(urn))
+    return judge_stack(
+        secret_values.secrets_stay_marked_everywhere, [(CONFIG_MAP, inputs) for inputs in stack]
+    )
+
+
+@pytest.mark.parametrize(
+    ("marked", "plain"),
+    [
+        (KEY, f"AccountKey={KEY};EndpointSuffix=a"),
+        (KEY, json.dumps({"key": KEY})),
+        ("canary-of-a-cloud", "Bearer canary-of-a-cloud"),
+        ("https://db.example.com/a", "https://db.example.com/a"),
+        ("https://a:b@db.example.com", "see https://a:b@db.example.com/orders"),
+        ("/subscriptions/aa/resourceGroups/rg", "/subscriptions/aa/resourceGroups/rg"),
+    ],
+)
+def test_what_another_marks_is_found_inside_a_longer_text(marked: str, plain: str) -> None:
+    assert others({"a": marked}, plain) == [("1", "note is a secret in plain")]
+
+
+@pytest.mark.parametrize(
+    ("marked", "plain"),
+    [
+        ("https://db.example.com/a", "https://db.example.com/a/orders"),
+        ("/subscriptions/aa/resourceGroups/rg", "/subscriptions/aa/resourceGroups/rg/providers/x"),
+        ("system:serviceaccount:team-a:work", "subject: system:serviceaccount:team-a:work"),
+        ("orders and their application", "of orders and their application"),
+        (CERTIFICATE, f"# all that are trusted\n{CERTIFICATE}{CERTIFICATE}"),
+    ],
+)
+def test_names_and_addresses_that_another_marks_are_no_secret_inside_a_longer_text(
+    marked: str, plain: str
+) -> None:
+    assert others({"a": marked}, plain) == []
 
 
 def test_a_secret_that_is_marked_is_let_through_wherever_the_mark_stands() -> None:
     assert found(data=secret({"note": PASSWORD}), items=[secret(PASSWORD)], __provider=PASSWORD) == []
 
 
-CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 STACK: Sequence[Mapping[str, object]] = (
     {"a": secret("generated-by-a-cloud")},
     {"note": "generated-by-a-cloud", "same": PASSWORD},
