@@ -26,7 +26,7 @@ _SHOWN: Final = re.compile(
     r"|(?P<address>(?:[a-z][a-z0-9+.-]*://|urn:)[\w./:~+,-]*)",
     re.IGNORECASE,
 )
-_NAMES: Final = re.compile(r"[\w\s./@,+~-]+(?::\d+)?|\w[\w.-]*(?::[\w./-]+){2,}")
+_NAMES: Final = re.compile(r"\w[\w.-]*(?::[\w./-]+){2,}|[\w\s./@,+~-]+(?::\d+)?|\[[\w\s./@,+~\"-]*\]")
 _RANDOM: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:(?=[A-Z0-9]*[a-z])(?=[a-z0-9]*[A-Z])(?=[A-Za-z]*\d)[A-Za-z0-9]{10,}"
     r"|(?=[0-9]*[a-z])(?=[a-z]*\d)[a-z0-9]{25,})(?![A-Za-z0-9])"

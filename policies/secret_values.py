@@ -62,7 +62,7 @@ class Sightings:
         """Start from the secrets of the configuration."""
         self._digests = Digests()
         self._lock = Lock()
-        forms = {form for text in declared for form in _forms(text) if len(form) >= _SHORTEST_DECLARED}
+        forms = {form for text in declared for form in _forms_of_declared(text)}
         self._declared = self._traces(forms, is_public)
         self._marked: dict[str, frozenset[Trace]] = {}
         self._plain: dict[str, list[tuple[str, bytes]]] = {}
@@ -73,10 +73,10 @@ class Sightings:
         marked: list[str] = []
         plain: list[tuple[str, bytes]] = []
         for path, text, is_secret in _leaves("", inputs, is_secret=False):
-            if not is_secret:
+            if is_secret:
+                marked += _forms_of_marked(path, text)
+            else:
                 plain += ((path, row) for row in self._digests.rows(text))
-            elif len(text) >= _SHORTEST_MARKED and not _GUID.fullmatch(text):
-                marked.append(text)
         with self._lock:
             self._marked[urn], self._plain[urn] = self._traces(marked, is_ordinary), plain
             self._marked_anywhere = None
@@ -115,10 +115,10 @@ def declared_secrets(config: Mapping[str, str], secret_keys: Sequence[str]) -> I
 def _secret_texts(text: str, *, are_entries: bool = False) -> Iterator[str]:
     yield text
     document = _document(text)
-    for key, text_, _ in _leaves("", document, is_secret=True) if document is not None else ():
+    for path, text_, _ in _leaves("", document, is_secret=True) if document is not None else ():
         if are_entries or _document(text_) is not None:
             yield from _secret_texts(text_)
-        elif _TELLING_KEY.search(key.rpartition(".")[2]) and not is_public(text_):
+        elif _tells(path) and not is_public(text_):
             yield text_
 
 
@@ -145,11 +145,24 @@ def _leaves(path: str, value: Any, *, is_secret: bool) -> Iterator[tuple[str, st
         yield path, value, is_secret
 
 
-def _forms(secret: str) -> Iterator[str]:
-    yield secret
-    yield base64.b64encode(secret.encode(errors="surrogatepass")).decode().rstrip("=")
-    if (inner := decoded(secret)) is not None:
-        yield inner
+def _forms_of_declared(secret: str) -> Iterator[str]:
+    encoded = base64.b64encode(secret.encode(errors="surrogatepass")).decode().rstrip("=")
+    for form in (secret, encoded, decoded(secret) or ""):
+        if len(form) >= _SHORTEST_DECLARED:
+            yield form
+
+
+def _forms_of_marked(path: str, text: str) -> Iterator[str]:
+    """Yield a text and what it encodes, but no name and no address, as a Secret has beside what is secret."""
+    inner = decoded(text) or ""
+    is_meant = not is_ordinary(inner) or (_tells(path) and not is_public(inner))
+    for form in (text, inner) if is_meant else (text,):
+        if len(form) >= _SHORTEST_MARKED and not _GUID.fullmatch(form):
+            yield form
+
+
+def _tells(path: str) -> bool:
+    return _TELLING_KEY.search(path.rpartition(".")[2]) is not None
 
 
 _SIGHTINGS: Final = Sightings(declared_secrets(get_config_env(), get_config_secret_keys_env()))

@@ -197,6 +197,46 @@ def test_names_and_addresses_that_another_marks_are_no_secret_inside_a_longer_te
     assert others({"a": marked}, plain) == []
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("t", KEY),
+        ("t", "https://a:b@db.example.com"),
+        ("t", json.dumps({"user": "orders", "password": "canary"})),
+        pytest.param("t", PEM.replace("canary", "cloud"), id="t-of-lines"),
+        ("password", "canary-of-a-cloud"),
+    ],
+)
+def test_what_another_marks_in_base64_is_found_as_it_is(key: str, value: str) -> None:
+    for plain in (value, f"it is {value}, no more", encoded(value)):
+        assert others({key: encoded(value)}, plain) == [("1", "note is a secret in plain")]
+
+
+def test_what_a_resource_marks_in_base64_is_found_in_its_own_annotations() -> None:
+    assert found(data=secret({"t": encoded(KEY)}), metadata={"annotations": {"note": KEY}}) == [
+        "metadata.annotations.note is a secret in plain"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("host", "orders-db.tenant-acme.svc:5432"),
+        ("uri", "https://search.tenant-globex.svc:9200/"),
+        ("token_url", "https://login.example.com/oauth2/token"),
+        ("replicas", '["search-0.example", "search-1.example"]'),
+        ("user", "orders-application"),
+        ("client_email", "fleet@example-project.iam.gserviceaccount.com"),
+        ("tenant", "00000000-0000-4000-8000-000000000001"),
+        ("ca.crt", CERTIFICATE),
+        ("certificate", CERTIFICATE),
+        ("password", "too short"),
+    ],
+)
+def test_what_stands_in_base64_beside_a_secret_is_let_through(key: str, value: str) -> None:
+    assert others({key: encoded(value), "password": encoded(PASSWORD)}, value) == []
+
+
 def test_a_secret_that_is_marked_is_let_through_wherever_the_mark_stands() -> None:
     assert found(data=secret({"note": PASSWORD}), items=[secret(PASSWORD)], __provider=PASSWORD) == []
 
