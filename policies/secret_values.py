@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from threading import Lock
 from typing import Any, Final
 
+from pulumi import Archive, Asset
 from pulumi.runtime.config import get_config_env, get_config_secret_keys_env
 from pulumi_policy import EnforcementLevel, Secret
 from pulumi_policy.proxy import (
@@ -64,15 +65,17 @@ class Sightings:
         self._lock = Lock()
         forms = {form for text in declared for form in _forms_of_declared(text)}
         self._declared = self._traces(forms, is_public)
+        self._known = Traces(self._declared)
         self._marked: dict[str, frozenset[Trace]] = {}
         self._plain: dict[str, list[tuple[str, bytes]]] = {}
         self._marked_anywhere: Traces | None = None
 
     def see(self, urn: str, inputs: Mapping[str, Any]) -> None:
-        """Take down a resource's values, marked and plain."""
+        """Take down a resource's values, marked and plain, but for what Pulumi notes beside them."""
         marked: list[str] = []
         plain: list[tuple[str, bytes]] = []
-        for path, text, is_secret in _leaves("", inputs, is_secret=False):
+        declared = {key: value for key, value in inputs.items() if not key.startswith("__")}
+        for path, text, is_secret in _leaves("", declared, is_secret=False, named=self._named):
             if is_secret:
                 marked += _forms_of_marked(path, text)
             else:
@@ -84,7 +87,8 @@ class Sightings:
     def hits(self, urn: str) -> list[str]:
         """Return the paths at which a secret of the configuration or of the resource itself is in plain."""
         with self._lock:
-            return self._paths(urn, Traces(self._declared | self._marked.get(urn, frozenset())))
+            own = Traces(self._marked.get(urn, frozenset()))
+            return sorted({*self._paths(urn, self._known), *self._paths(urn, own)})
 
     def hits_of_others(self, urn: str) -> list[str]:
         """Return the paths at which what is marked by other resources seen so far is in plain."""
@@ -93,11 +97,16 @@ class Sightings:
                 self._marked_anywhere = Traces(
                     frozenset[Trace]().union(*self._marked.values()) - self._declared
                 )
-            return self._paths(urn, self._marked_anywhere, self._marked.get(urn, frozenset()))
+            return sorted(self._paths(urn, self._marked_anywhere, self._marked.get(urn, frozenset())))
 
-    def _paths(self, urn: str, known: Traces, but: Set[Trace] = frozenset()) -> list[str]:
+    def _paths(self, urn: str, known: Traces, but: Set[Trace] = frozenset()) -> set[str]:
         seen = self._plain.get(urn, ())
-        return sorted({path for path, row in seen if any(trace not in but for trace in known.found_in(row))})
+        return {path for path, row in seen if any(trace not in but for trace in known.found_in(row))}
+
+    def _named(self, key: str) -> str:
+        """Return what a path has for a key: one that is a secret of the configuration is not shown."""
+        rows = self._digests.rows(key) if len(key) >= _SHORTEST_DECLARED else ()
+        return "*" if any(True for row in rows for _ in self._known.found_in(row)) else key
 
     def _traces(self, texts: Iterable[str], is_found_whole: Callable[[str], bool]) -> frozenset[Trace]:
         return frozenset(
@@ -130,17 +139,27 @@ def _document(text: str) -> Any:
     return document if isinstance(document, dict | list) else None
 
 
-def _leaves(path: str, value: Any, *, is_secret: bool) -> Iterator[tuple[str, str, bool]]:
-    """Yield path, text and mark of every text, the engine's own keys left out."""
+def _leaves(
+    path: str, value: Any, *, is_secret: bool, named: Callable[[str], str] = str
+) -> Iterator[tuple[str, str, bool]]:
+    """Yield path, text and mark of every text, and of every key that a path may not show.
+
+    named: what a path has for a key.
+    """
     if isinstance(value, Secret):
-        yield from _leaves(path, value.value, is_secret=True)
+        yield from _leaves(path, value.value, is_secret=True, named=named)
+    elif isinstance(value, Asset | Archive):
+        yield from _leaves(path, vars(value), is_secret=is_secret, named=named)
     elif isinstance(value, dict):
         for key, item in value.items():
-            if not key.startswith("__"):
-                yield from _leaves(f"{path}.{key}" if path else key, item, is_secret=is_secret)
+            name = named(key)
+            inner = f"{path}.{name}" if path else name
+            if name != key:
+                yield inner, key, is_secret
+            yield from _leaves(inner, item, is_secret=is_secret, named=named)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _leaves(f"{path}[{index}]", item, is_secret=is_secret)
+            yield from _leaves(f"{path}[{index}]", item, is_secret=is_secret, named=named)
     elif isinstance(value, str) and value not in _UNKNOWN:
         yield path, value, is_secret
 

@@ -237,6 +237,42 @@ def test_what_stands_in_base64_beside_a_secret_is_let_through(key: str, value: s
     assert others({key: encoded(value), "password": encoded(PASSWORD)}, value) == []
 
 
+def asset(text: str) -> dict[str, str]:
+    """A text as Pulumi sends one that stands in for a file."""
+    return {"4dabf18193072939515e22adb298388d": "c44067f5952c0a294b673a41bacd8c17", "text": text}
+
+
+def archive(**assets: object) -> dict[str, object]:
+    """Files as Pulumi sends them in one."""
+    return {"4dabf18193072939515e22adb298388d": "0def7320c3a5731c473e5ecbe6d01bc7", "assets": assets}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "path"),
+    [
+        ({"data": {"__token": PASSWORD}}, "data.__token"),
+        ({"items": [{"__defaults": [PASSWORD]}]}, "items[0].__defaults[0]"),
+        ({"source": asset(f"password: {PASSWORD}")}, "source.text"),
+        ({"source": archive(a=asset("x"), b=archive(c=asset(PASSWORD)))}, "source.assets.b.assets.c.text"),
+    ],
+)
+def test_a_secret_in_plain_is_found_wherever_it_stands(inputs: Mapping[str, object], path: str) -> None:
+    assert found(**inputs) == [f"{path} is a secret in plain"]
+
+
+@pytest.mark.parametrize("key", [PASSWORD, f"a.txt/{PASSWORD}", encoded(PASSWORD)])
+def test_a_secret_that_is_a_key_is_told_without_it(key: str) -> None:
+    said = found(data={key: {"a": PASSWORD, "b": "c"}, "other": "c"})
+
+    assert said == ["data.* is a secret in plain", "data.*.a is a secret in plain"]
+
+
+def test_a_file_that_only_the_machine_has_is_not_read() -> None:
+    file = {"4dabf18193072939515e22adb298388d": "c44067f5952c0a294b673a41bacd8c17", "path": "./notes.txt"}
+
+    assert found(source=file) == []
+
+
 def test_a_secret_that_is_marked_is_let_through_wherever_the_mark_stands() -> None:
     assert found(data=secret({"note": PASSWORD}), items=[secret(PASSWORD)], __provider=PASSWORD) == []
 
