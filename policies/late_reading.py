@@ -2,7 +2,8 @@
 
 A pack of 50 policies has the properties of a resource, and the whole configuration of its provider, turned
 into dicts 50 times, most of them for policies of other types. Both the CLI's host and the embedded engine's
-are this one, so both are spared it. A remedy may change what it is given, so it is given its own.
+are this one, so both are spared it. A remedy may change what it is given, so it is given its own. The host
+tells checks nothing of marks, which are in the same message; who looks for them finds them there.
 """
 
 from __future__ import annotations
@@ -32,6 +33,11 @@ class Late(Mapping[str, Any]):
     @cached_property
     def _read(self) -> Mapping[str, Any]:
         return unknown_checking_proxy(deserialize_properties(MessageToDict(self.message)))
+
+    @property
+    def marked(self) -> Mapping[str, Any]:
+        """The properties as the host hands them to a remedy, what is secret inside `Secret`."""
+        return deserialize_properties(MessageToDict(self.message), proxy_secrets=True)
 
     def __getitem__(self, key: str) -> Any:
         return self._read[key]

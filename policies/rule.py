@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
+from late_reading import Late
 from pulumi_policy import (
     EnforcementLevel,
     PolicyConfigSchema,
@@ -101,6 +103,7 @@ def resource_rule(
     level: EnforcementLevel = EnforcementLevel.MANDATORY,
     config: Mapping[str, Mapping[str, Any]] | None = None,
     remedy: Remedy | None = None,
+    marks: bool = False,
 ) -> Callable[[Check], ResourceValidationPolicy]:
     """Make a policy of a check.
 
@@ -108,12 +111,14 @@ def resource_rule(
     mend: what to do about a violation, said with each.
     config: JSON schema of what an environment may say to the rule, by property.
     remedy: mends before the check judges; it runs at level REMEDIATE alone.
+    marks: the check gets inputs as a remedy does, with secrets inside `Secret`.
     """
 
     def make(check: Check) -> ResourceValidationPolicy:
         def validate(args: ResourceValidationArgs, report_violation: ReportViolation) -> None:
             touched = Touched()
-            for violation in check(_applicable(args, types, lambda props: plain(props, touched))):
+            read = with_marks if marks else partial(plain, touched=touched)
+            for violation in check(_applicable(args, types, read)):
                 report_violation(f"{violation}\n→ {mend}", None)
             if touched:
                 report_violation(UNDECIDED, None)
@@ -126,23 +131,6 @@ def resource_rule(
             enforcement_level=level,
             remediation_steps=mend,
             config_schema=_schema(config),
-        )
-
-    return make
-
-
-def remedy_rule(
-    *, types: Sequence[str], description: str, mend: str
-) -> Callable[[Remedy], ResourceValidationPolicy]:
-    """Make a policy of a remedy that always succeeds, so that nothing is left to judge."""
-
-    def make(remedy: Remedy) -> ResourceValidationPolicy:
-        return ResourceValidationPolicy(
-            _name(remedy),
-            description,
-            remediate=_remediation(remedy, types),
-            enforcement_level=EnforcementLevel.REMEDIATE,
-            remediation_steps=mend,
         )
 
     return make
@@ -290,6 +278,16 @@ def with_secrets(value: Any) -> Any:
     if isinstance(value, list):
         return [with_secrets(item) for item in value]
     return value
+
+
+def with_marks(props: Any) -> Mapping[str, Any]:
+    """Turn what the host passes to a check into what a remedy gets.
+
+    Raises TypeError where the host was not made to read late: then it shows no marks.
+    """
+    if not isinstance(props, Late):
+        raise TypeError("the host shows no marks: `read_late` comes before `PolicyPack`")
+    return with_secrets(props.marked)
 
 
 def revealed(value: Any) -> Any:

@@ -1,9 +1,8 @@
 """Declared secrets: wherever one goes, it goes marked as secret.
 
-The host hands rules every value in plain and unmarked; only remedies see the marks. So this rule has a remedy
-that changes nothing and takes down, for each resource, which values are marked. Secrets of the configuration
-are known from the start; what another resource marks is known at the end, in whatever order they are
-registered. Nothing is kept but digests under a key that dies with the process.
+What each resource marks is taken down when it is judged. Secrets of the configuration are known from the
+start; what another resource marks is known at the end, in whatever order they are registered. Nothing is kept
+but digests under a key that dies with the process.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any, Final
 
 from pulumi import Archive, Asset
 from pulumi.runtime.config import get_config_env, get_config_secret_keys_env
-from pulumi_policy import EnforcementLevel, Secret
+from pulumi_policy import Secret
 from pulumi_policy.proxy import (
     UNKNOWN_ARCHIVE_VALUE,
     UNKNOWN_ARRAY_VALUE,
@@ -187,19 +186,15 @@ def _tells(path: str) -> bool:
 _SIGHTINGS: Final = Sightings(declared_secrets(get_config_env(), get_config_secret_keys_env()))
 
 
-def _take_down(resource: Resource) -> None:
-    _SIGHTINGS.see(resource.urn, resource.inputs)
-
-
 @resource_rule(
     types=["*"],
-    level=EnforcementLevel.REMEDIATE,
     description="A declared secret reaches no property that is not marked as secret.",
     mend=_MEND,
-    remedy=_take_down,
+    marks=True,
 )
 def secrets_stay_marked(resource: Resource) -> Iterator[str]:
     """Refuse a secret in plain: the state, the diff and the log would show it."""
+    _SIGHTINGS.see(resource.urn, resource.inputs)
     yield from (f"{path} is a secret in plain" for path in _SIGHTINGS.hits(resource.urn))
 
 

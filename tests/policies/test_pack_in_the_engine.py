@@ -18,7 +18,7 @@ from tests.support.stacks import ROOT
 
 OWN = ROOT / "policies"
 POOL = {"metadata": {"namespace": "pool"}}
-OF_THE_STACK: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
+MORE: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
     "aso-annotation-target": [
         ("kubernetes:resources.azure.com/v1:ResourceGroup", annotated(**{FROM: "nowhere"}))
     ],
@@ -35,6 +35,9 @@ OF_THE_STACK: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
         ),
         ("kubernetes:apps/v1:Deployment", POOL),
     ],
+    "secrets-stay-marked": [
+        ("a:b:C", {"a": secret("marked-beside-itself"), "b": "marked-beside-itself"}),
+    ],
     "secrets-stay-marked-everywhere": [
         ("a:b:C", {"a": "marked-by-the-next-one"}),
         ("a:b:C", {"b": secret("marked-by-the-next-one")}),
@@ -46,7 +49,7 @@ def test_a_program_with_one_violation_per_mandatory_rule_fails_with_each_named_o
     stack: Stack, provider: RecordingProvider
 ) -> None:
     mandatory = {one.name for one in POLICIES if one.enforcement_level is EnforcementLevel.MANDATORY}
-    wrong: dict[str, Sequence[tuple[str, Mapping[str, Any]]]] = dict(OF_THE_STACK)
+    wrong: dict[str, Sequence[tuple[str, Mapping[str, Any]]]] = dict(MORE)
     for policy, type_, inputs, _ in VIOLATIONS:
         wrong.setdefault(policy.name, [(type_, inputs)])
     assert mandatory <= set(wrong)

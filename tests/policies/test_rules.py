@@ -387,7 +387,6 @@ EXPECTED = {
     "estate-required-claims-served": EnforcementLevel.ADVISORY,
     "gcp-secret-version-marked": EnforcementLevel.REMEDIATE,
     "kubernetes-secret-data-only": EnforcementLevel.REMEDIATE,
-    "secrets-stay-marked": EnforcementLevel.REMEDIATE,
     "stores-cluster-store-conditions": EnforcementLevel.ADVISORY,
     "stores-regex-anchored": EnforcementLevel.ADVISORY,
 }

@@ -7,9 +7,10 @@ from random import Random
 
 import pytest
 import secret_values
+from pulumi_policy import ResourceValidationArgs
 from secret_values import Sightings, declared_secrets
 
-from tests.support.policies import UNKNOWN, judge, judge_stack, remedied, secret
+from tests.support.policies import OPTIONS, UNKNOWN, judge, judge_stack, secret
 
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 PASSWORD = "canary-of-the-stack-7f3a"
@@ -59,7 +60,6 @@ def sightings(monkeypatch: pytest.MonkeyPatch) -> Sightings:
 
 
 def found(**inputs: object) -> list[str]:
-    assert remedied(secret_values.secrets_stay_marked, CONFIG_MAP, inputs) is None
     return judge(secret_values.secrets_stay_marked, CONFIG_MAP, inputs)
 
 
@@ -160,7 +160,7 @@ def others(marked: object, plain: str) -> list[tuple[str, str]]:
     """Return what is found of a value that one resource marks, in a text of another."""
     stack: Sequence[Mapping[str, object]] = ({"data": secret(marked)}, {"note": plain})
     for urn, inputs in enumerate(stack):
-        remedied(secret_values.secrets_stay_marked, CONFIG_MAP, inputs, str(urn))
+        assert judge(secret_values.secrets_stay_marked, CONFIG_MAP, inputs, urn=str(urn)) == []
     return judge_stack(
         secret_values.secrets_stay_marked_everywhere, [(CONFIG_MAP, inputs) for inputs in stack]
     )
@@ -292,7 +292,6 @@ def test_the_same_resources_are_named_in_whatever_order_they_are_registered(seed
     alone: dict[str, list[str]] = {}
     for place in Random(seed).sample(range(len(STACK)), len(STACK)):
         urn, inputs = str(place), STACK[place]
-        assert remedied(secret_values.secrets_stay_marked, CONFIG_MAP, inputs, urn) is None
         alone[urn] = judge(secret_values.secrets_stay_marked, CONFIG_MAP, inputs, urn=urn)
 
     assert {urn: said for urn, said in alone.items() if said} == {
@@ -305,13 +304,11 @@ def test_the_same_resources_are_named_in_whatever_order_they_are_registered(seed
     assert everywhere == [("1", "note is a secret in plain"), ("3", "c is a secret in plain")]
 
 
-def test_without_a_look_at_the_marks_the_rule_finds_nothing() -> None:
-    """At another level than remediate the host shows no marks."""
-    rule, inputs = secret_values.secrets_stay_marked, {"data": {"note": PASSWORD}}
+def test_a_host_that_shows_no_marks_is_no_host_for_the_rule() -> None:
+    args = ResourceValidationArgs(CONFIG_MAP, {"data": {"note": "x"}}, "urn:x", "x", OPTIONS, None)
 
-    assert judge(rule, "kubernetes:core/v1:Secret", inputs) == []
-    assert remedied(rule, "kubernetes:core/v1:Secret", inputs) is None
-    assert judge(rule, "kubernetes:core/v1:Secret", inputs) == ["data.note is a secret in plain"]
+    with pytest.raises(TypeError, match="read_late"):
+        secret_values.secrets_stay_marked.validate(args, lambda _message, _urn: None)
 
 
 def test_no_value_is_kept(sightings: Sightings) -> None:

@@ -17,6 +17,7 @@ from tests.policies.cases import (
     FEDERATION,
     FROM,
     SECRET,
+    VERSION,
     annotated,
     federation,
     named,
@@ -25,7 +26,6 @@ from tests.policies.cases import (
 from tests.support.policies import UNKNOWN, judge_stack, remedied, secret
 
 PROJECTION = "pulumi-python:dynamic/credfleet:SecretProjection"
-VERSION = "gcp:secretmanager/secretVersion:SecretVersion"
 NAMING = (ASO, annotated(**{FROM: "aso-credential"}))
 NOT_DECLARED = f"metadata.annotations.{FROM} names a Secret that is not declared in the namespace"
 

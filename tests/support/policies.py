@@ -1,4 +1,4 @@
-"""Judges resources by a policy, with the inputs wrapped as the genuine host wraps them."""
+"""Judges resources by a policy, with the inputs wrapped as the host of the pack wraps them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,6 +6,8 @@ from contextlib import suppress
 from typing import Any, Final, NoReturn, cast
 
 from google.protobuf.json_format import MessageToDict
+from google.protobuf.struct_pb2 import Struct
+from late_reading import Late
 from pack import POLICIES
 from pulumi_policy import (
     PolicyResource,
@@ -24,7 +26,7 @@ from tests.support.stacks import ROOT
 UNKNOWN: Final = UNKNOWN_STRING_VALUE
 """How a value that only the update knows comes over the wire."""
 
-_OPTIONS: Final = cast("PolicyResourceOptions", None)
+OPTIONS: Final = cast("PolicyResourceOptions", None)
 
 
 def secret(value: Any) -> dict[str, Any]:
@@ -51,8 +53,7 @@ def judge(
 ) -> list[str]:
     """Return the violations of a policy, each cut at its mend. Raises NotApplicableError."""
     found: list[str] = []
-    props = unknown_checking_proxy(deserialize_properties(dict(inputs)))
-    args = _Args(type_, props, urn, "x", _OPTIONS, None, config)
+    args = _Args(type_, _as_sent(inputs), urn, "x", OPTIONS, None, config)
     policy.validate(args, lambda message, _urn: found.append(message))
     return _cut(found)
 
@@ -62,7 +63,7 @@ def remedied(
 ) -> Mapping[str, Any] | None:
     """Return the inputs a policy makes of these, as they come over the wire, or None when it leaves them."""
     props = unknown_checking_proxy(deserialize_properties(dict(inputs), proxy_secrets=True))
-    mended = policy.remediate(_Args(type_, props, urn, "x", _OPTIONS, None))
+    mended = policy.remediate(_Args(type_, props, urn, "x", OPTIONS, None))
     return None if mended is None else serialize_properties(cast("Mapping[str, Any]", mended))
 
 
@@ -81,10 +82,10 @@ def judge_stack(
     declared = [
         PolicyResource(
             type_,
-            unknown_checking_proxy(deserialize_properties(dict(inputs))),
+            _as_sent(inputs),
             str(index),
             "x",
-            _OPTIONS,
+            OPTIONS,
             None,
             None,
             [],
@@ -97,6 +98,12 @@ def judge_stack(
         lambda message, urn: found.append((str(urn), message)),
     )
     return list(zip((urn for urn, _ in found), _cut([message for _, message in found]), strict=True))
+
+
+def _as_sent(inputs: Mapping[str, Any]) -> Late:
+    message = Struct()
+    message.update(inputs)
+    return Late(message)
 
 
 def _cut(messages: Sequence[str]) -> list[str]:
