@@ -17,6 +17,7 @@ from late_reading import Late
 from pulumi_policy import (
     EnforcementLevel,
     PolicyConfigSchema,
+    PolicyResource,
     ReportViolation,
     ResourceRemediation,
     ResourceValidationArgs,
@@ -142,6 +143,7 @@ def stack_rule(
     description: str,
     mend: str,
     config: Mapping[str, Mapping[str, Any]] | None = None,
+    components: bool = False,
 ) -> Callable[[StackCheck], StackValidationPolicy]:
     """Make a policy of a check over the whole stack, which is judged at the end: of a preview, too.
 
@@ -149,21 +151,23 @@ def stack_rule(
     same one: the order in which they come differs from run to run, and from engine to engine.
 
     types: of the resources whose properties it reads; all others it gets without.
+    components: it reads what components and the stack itself put out as well, with secrets inside `Secret`.
     """
 
     def make(check: StackCheck) -> StackValidationPolicy:
         def validate(args: StackValidationArgs, report_violation: ReportViolation) -> None:
             config = args.get_config()
             touched = {one.urn: Touched() for one in args.resources}
+
+            def read(each: PolicyResource) -> Resource:
+                one = Resource(each.resource_type, {}, each.urn, config)
+                if one.is_a(*types):
+                    return replace(one, inputs=plain(each.props, touched[each.urn]))
+                is_read = components and each.provider is None and not one.is_a("pulumi:providers:*")
+                return replace(one, inputs=with_marks(each.props)) if is_read else one
+
             resources = [
-                replace(one, inputs=plain(props, touched[one.urn])) if one.is_a(*types) else one
-                for one, props in sorted(
-                    (
-                        (Resource(each.resource_type, {}, each.urn, config), each.props)
-                        for each in args.resources
-                    ),
-                    key=lambda pair: (len(pair[0].urn), pair[0].urn),
-                )
+                read(each) for each in sorted(args.resources, key=lambda each: (len(each.urn), each.urn))
             ]
             for urn, violation in check(resources):
                 report_violation(f"{violation}\n→ {mend}", urn)

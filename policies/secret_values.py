@@ -70,15 +70,8 @@ class Sightings:
         self._marked_anywhere: Traces | None = None
 
     def see(self, urn: str, inputs: Mapping[str, Any]) -> None:
-        """Take down a resource's values, marked and plain, but for what Pulumi notes beside them."""
-        marked: list[str] = []
-        plain: list[tuple[str, bytes]] = []
-        declared = {key: value for key, value in inputs.items() if not key.startswith("__")}
-        for path, text, is_secret in _leaves("", declared, is_secret=False, named=self._named):
-            if is_secret:
-                marked += _forms_of_marked(path, text)
-            else:
-                plain += ((path, row) for row in self._digests.rows(text))
+        """Take down a resource's values, marked and plain."""
+        marked, plain = self._taken_down(inputs)
         with self._lock:
             self._marked[urn], self._plain[urn] = self._traces(marked, is_ordinary), plain
             self._marked_anywhere = None
@@ -86,21 +79,41 @@ class Sightings:
     def hits(self, urn: str) -> list[str]:
         """Return the paths at which a secret of the configuration or of the resource itself is in plain."""
         with self._lock:
-            own = Traces(self._marked.get(urn, frozenset()))
-            return sorted({*self._paths(urn, self._known), *self._paths(urn, own)})
+            seen, own = self._plain.get(urn, ()), Traces(self._marked.get(urn, frozenset()))
+            return sorted({*_paths(seen, self._known), *_paths(seen, own)})
 
     def hits_of_others(self, urn: str) -> list[str]:
         """Return the paths at which what is marked by other resources seen so far is in plain."""
         with self._lock:
-            if self._marked_anywhere is None:
-                self._marked_anywhere = Traces(
-                    frozenset[Trace]().union(*self._marked.values()) - self._declared
-                )
-            return sorted(self._paths(urn, self._marked_anywhere, self._marked.get(urn, frozenset())))
+            own = self._marked.get(urn, frozenset())
+            return sorted({*_paths(self._plain.get(urn, ()), self._anywhere(), own)})
 
-    def _paths(self, urn: str, known: Traces, but: Set[Trace] = frozenset()) -> set[str]:
-        seen = self._plain.get(urn, ())
-        return {path for path, row in seen if any(trace not in but for trace in known.found_in(row))}
+    def hits_in_outputs(self, urn: str, outputs: Mapping[str, Any]) -> list[str]:
+        """Return the paths at which outputs have in plain what is a secret anywhere, and the inputs had not.
+
+        What outputs mark is not taken for a secret: they are marked as a whole where a part is one.
+        """
+        _, plain = self._taken_down(outputs)
+        told = {*self.hits(urn), *self.hits_of_others(urn)}
+        with self._lock:
+            return sorted({*_paths(plain, self._known), *_paths(plain, self._anywhere())} - told)
+
+    def _anywhere(self) -> Traces:
+        if self._marked_anywhere is None:
+            self._marked_anywhere = Traces(frozenset[Trace]().union(*self._marked.values()) - self._declared)
+        return self._marked_anywhere
+
+    def _taken_down(self, properties: Mapping[str, Any]) -> tuple[list[str], list[tuple[str, bytes]]]:
+        """Return what is marked, and the rows of what is plain, but for what Pulumi notes beside them."""
+        marked: list[str] = []
+        plain: list[tuple[str, bytes]] = []
+        declared = {key: value for key, value in properties.items() if not key.startswith("__")}
+        for path, text, is_secret in _leaves("", declared, is_secret=False, named=self._named):
+            if is_secret:
+                marked += _forms_of_marked(path, text)
+            else:
+                plain += ((path, row) for row in self._digests.rows(text))
+        return marked, plain
 
     def _named(self, key: str) -> str:
         """Return what a path has for a key: one that is a secret of the configuration is not shown."""
@@ -111,6 +124,10 @@ class Sightings:
         return frozenset(
             filter(None, (self._digests.trace(text, whole=is_found_whole(text)) for text in texts))
         )
+
+
+def _paths(seen: Iterable[tuple[str, bytes]], known: Traces, but: Set[Trace] = frozenset()) -> Iterator[str]:
+    return (path for path, row in seen if any(trace not in but for trace in known.found_in(row)))
 
 
 def declared_secrets(config: Mapping[str, str], secret_keys: Sequence[str]) -> Iterator[str]:
@@ -200,12 +217,15 @@ def secrets_stay_marked(resource: Resource) -> Iterator[str]:
 
 @stack_rule(
     types=(),
-    description="No resource has in plain what another marks as secret.",
+    components=True,
+    description="No resource has in plain what another marks as secret, and no output what is one anywhere.",
     mend=_MEND,
 )
 def secrets_stay_marked_everywhere(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse at the end of the preview what cannot be known when a resource is judged alone."""
     for one in resources:
-        yield from ((one.urn, f"{path} is a secret in plain") for path in _SIGHTINGS.hits_of_others(one.urn))
+        put_out = _SIGHTINGS.hits_in_outputs(one.urn, one.inputs) if one.inputs else []
+        for path in (*_SIGHTINGS.hits_of_others(one.urn), *put_out):
+            yield one.urn, f"{path} is a secret in plain"
     if resources and any(SEALED in text for text in get_config_env().values()):
         yield resources[0].urn, COULD_NOT  # a text in plain could be what a sealed value holds

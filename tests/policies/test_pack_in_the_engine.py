@@ -73,3 +73,26 @@ def test_a_program_with_one_violation_per_mandatory_rule_fails_with_each_named_o
     assert outcome.code == 1
     assert named == Counter(mandatory)
     assert provider.names() == []
+
+
+def test_a_secret_that_is_exported_in_plain_or_put_out_by_a_component_fails_the_preview(
+    stack: Stack, provider: RecordingProvider
+) -> None:
+    marked = "marked-by-another-one"
+
+    def program(script: Script) -> None:
+        script.register("marks", {"a": secret(marked)})
+        script.outputs(script.component("component").urn, {"b": {"c": marked}, "kept": secret(marked)})
+        script.exported.update({"d": marked, "kept": secret(marked)})
+
+    outcome = stack.preview(program, policy_packs=(OWN,))
+
+    assert outcome.code == 1
+    assert sorted(
+        (each.policy, each.urn.rpartition("::")[2], each.message.splitlines()[1])
+        for each in outcome.result.policy
+    ) == [
+        ("secrets-stay-marked-everywhere", "component", "b.c is a secret in plain"),
+        ("secrets-stay-marked-everywhere", "test-dev", "d is a secret in plain"),
+    ]
+    assert marked not in repr(outcome.result.policy)

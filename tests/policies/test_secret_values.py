@@ -304,6 +304,43 @@ def test_the_same_resources_are_named_in_whatever_order_they_are_registered(seed
     assert everywhere == [("1", "note is a secret in plain"), ("3", "c is a secret in plain")]
 
 
+THE_STACK = "pulumi:pulumi:Stack"
+COMPONENT = "credfleet:index:Fleet"
+
+
+def told_at_the_end(*resources: tuple[str, Mapping[str, object]]) -> list[tuple[str, str]]:
+    """Return what is found in outputs, once a resource was judged that marks the key of a cloud."""
+    judge(secret_values.secrets_stay_marked, CONFIG_MAP, {"data": secret({"k": KEY})}, urn="other")
+    return judge_stack(secret_values.secrets_stay_marked_everywhere, resources)
+
+
+def test_what_the_stack_and_components_put_out_is_judged_at_the_end() -> None:
+    exported = {"token": PASSWORD, "key": {"of": [KEY]}, "kept": secret(PASSWORD), "name": "orders"}
+    address = {"address": f"postgres://orders:{PASSWORD}@db/x"}
+
+    assert told_at_the_end((THE_STACK, exported), (COMPONENT, address)) == [
+        ("0", "key.of[0] is a secret in plain"),
+        ("0", "token is a secret in plain"),
+        ("1", "address is a secret in plain"),
+    ]
+
+
+def test_what_a_provider_adds_to_a_resource_is_not_judged() -> None:
+    assert told_at_the_end((CONFIG_MAP, {"added": PASSWORD}), ("pulumi:providers:gcp", {"a": PASSWORD})) == []
+
+
+def test_a_secret_that_a_component_was_given_in_plain_is_told_once() -> None:
+    judge(secret_values.secrets_stay_marked, COMPONENT, {"a": PASSWORD}, urn="0")
+
+    assert told_at_the_end((COMPONENT, {"a": PASSWORD, "b": PASSWORD})) == [("0", "b is a secret in plain")]
+
+
+def test_names_in_what_is_put_out_marked_as_a_whole_are_no_secrets() -> None:
+    exported = {"all": secret({"namespace": "accounts-of-the-fleet"})}
+
+    assert told_at_the_end((THE_STACK, exported), (COMPONENT, {"namespace": "accounts-of-the-fleet"})) == []
+
+
 def test_a_host_that_shows_no_marks_is_no_host_for_the_rule() -> None:
     args = ResourceValidationArgs(CONFIG_MAP, {"data": {"note": "x"}}, "urn:x", "x", OPTIONS, None)
 

@@ -5,11 +5,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NoReturn, cast
 
+import pytest
+import secret_values
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import Struct
 from late_reading import Late
 from pack import POLICIES
 from pulumi_policy import (
+    PolicyProviderResource,
     PolicyResource,
     PolicyResourceOptions,
     ResourceValidationArgs,
@@ -19,6 +22,7 @@ from pulumi_policy import (
 )
 from pulumi_policy.deserialize import deserialize_properties, serialize_properties
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
+from secret_values import Sightings, declared_secrets
 
 from tests.support.recorder import Recorder
 from tests.support.stacks import ROOT
@@ -27,6 +31,7 @@ UNKNOWN: Final = UNKNOWN_STRING_VALUE
 """How a value that only the update knows comes over the wire."""
 
 OPTIONS: Final = cast("PolicyResourceOptions", None)
+_PROVIDER: Final = PolicyProviderResource("pulumi:providers:x", {}, "urn:provider", "x")
 
 
 def secret(value: Any) -> dict[str, Any]:
@@ -76,7 +81,7 @@ def judge_stack(
 ) -> list[tuple[str, str]]:
     """Return the violations among resources, given by type and properties: place in the list, sentence.
 
-    backwards: the last of them comes first.
+    The stack and components of credfleet have no provider. backwards: the last of them comes first.
     """
     found: list[tuple[str, str]] = []
     declared = [
@@ -86,7 +91,7 @@ def judge_stack(
             str(index),
             "x",
             OPTIONS,
-            None,
+            None if type_.startswith(("pulumi:", "credfleet:")) else _PROVIDER,
             None,
             [],
             {},
@@ -118,17 +123,23 @@ def objections(environment: str, recorder: Recorder) -> list[tuple[str, object]]
     """
     config = ROOT / "policies" / "config" / f"{environment}.json"
     said: Mapping[str, Any] = json.loads(config.read_text(encoding="utf-8"))
-    declared = [
-        (one.type, MessageToDict(one.request.object)) for one in recorder.registrations if not one.read_id
-    ]
+    registered = [one for one in recorder.registrations if not one.read_id]
+    declared = [(one.type, MessageToDict(one.request.object)) for one in registered]
+    put_out = [(urn.split("::")[2].rpartition("$")[2], each) for urn, each in recorder.put_out.items()]
+    ends = [*declared, *((type_, MessageToDict(each)) for type_, each in put_out)]
     found: list[tuple[str, object]] = []
-    for policy in POLICIES:
-        given = said.get(policy.name, {})
-        given = given if isinstance(given, dict) else {}
-        if isinstance(policy, StackValidationPolicy):
-            found += [(policy.name, each) for each in judge_stack(policy, declared, given)]
-        elif isinstance(policy, ResourceValidationPolicy) and policy.validate is not None:
-            for type_, inputs in declared:
-                with suppress(NotApplicableError):
-                    found += [(policy.name, each) for each in judge(policy, type_, inputs, given)]
+    with pytest.MonkeyPatch.context() as patched:
+        secrets = declared_secrets(recorder.config, recorder.secret_keys)
+        patched.setattr(secret_values, "_SIGHTINGS", Sightings(secrets))
+        for policy in POLICIES:
+            given = said.get(policy.name, {})
+            given = given if isinstance(given, dict) else {}
+            if isinstance(policy, StackValidationPolicy):
+                found += [(policy.name, each) for each in judge_stack(policy, ends, given)]
+            elif isinstance(policy, ResourceValidationPolicy):
+                for urn, (type_, inputs) in enumerate(declared):
+                    with suppress(NotApplicableError):
+                        found += [
+                            (policy.name, each) for each in judge(policy, type_, inputs, given, urn=str(urn))
+                        ]
     return found
