@@ -160,7 +160,7 @@ def stack_rule(
             touched = {one.urn: Touched() for one in args.resources}
 
             def read(each: PolicyResource) -> Resource:
-                one = Resource(each.resource_type, {}, each.urn, config)
+                one = Resource(_type(each.resource_type, each.props), {}, each.urn, config)
                 if one.is_a(*types):
                     return replace(one, inputs=plain(each.props, touched[each.urn]))
                 is_read = components and each.provider is None and not one.is_a("pulumi:providers:*")
@@ -203,10 +203,28 @@ def _applicable(
     args: ResourceValidationArgs, types: Sequence[str], read: Callable[[Any], Mapping[str, Any]]
 ) -> Resource:
     """Return what a rule is to judge, its properties read only where its type is one of the rule's."""
-    resource = Resource(args.resource_type, {}, args.urn, args.get_config())
+    resource = Resource(_type(args.resource_type, args.props), {}, args.urn, args.get_config())
     if not resource.is_a(*types):
         args.not_applicable()
     return replace(resource, inputs=read(args.props))
+
+
+def _type(called: str, props: Mapping[str, Any]) -> str:
+    """Return what a resource is: an object of Kubernetes is what its inputs say, whatever it is called."""
+    if not called.startswith("kubernetes:"):
+        return called
+    version, kind = _known(props, "apiVersion"), _known(props, "kind")
+    if not isinstance(version, str) or not isinstance(kind, str):
+        return called
+    meant = f"kubernetes:{version if '/' in version else f'core/{version}'}:{kind}"
+    return called if called == f"{meant}Patch" else meant
+
+
+def _known(props: Mapping[str, Any], key: str) -> Any:
+    try:
+        return revealed(props.get(key))
+    except UnknownValueError:
+        return None
 
 
 def _schema(config: Mapping[str, Mapping[str, Any]] | None) -> PolicyConfigSchema | None:

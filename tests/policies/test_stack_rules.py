@@ -48,6 +48,16 @@ def test_a_workload_beside_the_accounts_of_a_pool_is_refused() -> None:
     assert judge_stack(rule, [member(UNKNOWN), pod(UNKNOWN), pod("pool")]) == []
 
 
+def test_objects_of_kubernetes_are_judged_together_as_what_their_outputs_make_them() -> None:
+    called, accounts, web = "kubernetes:example.com/v1:Anything", member("pool")[1], pod("pool")[1]
+    accounts = {"apiVersion": "v1", "kind": "Secret", **accounts}
+    web = {"apiVersion": "apps/v1", "kind": "Deployment", **web}
+
+    assert judge_stack(
+        pool_members.kubernetes_pool_namespace_no_workloads, [(called, accounts), (called, web)]
+    ) == [("1", "metadata.namespace is that of an account pool")]
+
+
 def test_a_credential_that_is_declared_or_delivered_in_the_namespace_is_found() -> None:
     delivered = (PROJECTION, {"targetNamespace": "team-a", "targetName": "aso-credential"})
 
