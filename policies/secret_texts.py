@@ -84,13 +84,13 @@ class Traces:
         for trace in traces:
             self._by_longest[trace.row[trace.longest : trace.longest + _WIDTH]].append(trace)
 
-    def found_in(self, row: bytes) -> Iterator[Trace]:
-        """Yield each secret that stands in a text, given by its row."""
-        for place in range(0, len(row), _WIDTH):
-            for trace in self._by_longest.get(row[place : place + _WIDTH], ()):
-                begin = place - trace.longest
-                if begin >= 0 and row.startswith(trace.row, begin):
-                    yield trace
+    def stand_in(self, row: bytes) -> bool:
+        """Whether one of them stands in a text, given by its row."""
+        return any(
+            place >= trace.longest and row.startswith(trace.row, place - trace.longest)
+            for place in range(0, len(row), _WIDTH)
+            for trace in self._by_longest.get(row[place : place + _WIDTH], ())
+        )
 
 
 def is_public(text: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Any, Final
 
@@ -63,8 +63,7 @@ class Sightings:
         self._digests = Digests()
         self._lock = Lock()
         forms = {form for text in declared for form in _forms_of_declared(text)}
-        self._declared = self._traces(forms, is_public)
-        self._known = Traces(self._declared)
+        self._declared = Traces(self._traces(forms, is_public))
         self._marked: dict[str, frozenset[Trace]] = {}
         self._plain: dict[str, list[tuple[str, bytes]]] = {}
         self._marked_anywhere: Traces | None = None
@@ -80,13 +79,13 @@ class Sightings:
         """Return the paths at which a secret of the configuration or of the resource itself is in plain."""
         with self._lock:
             seen, own = self._plain.get(urn, ()), Traces(self._marked.get(urn, frozenset()))
-            return sorted({*_paths(seen, self._known), *_paths(seen, own)})
+            return sorted({*_paths(seen, self._declared), *_paths(seen, own)})
 
     def hits_of_others(self, urn: str) -> list[str]:
-        """Return the paths at which what is marked by other resources seen so far is in plain."""
+        """Return the other paths at which what is marked by any resource seen so far is in plain."""
+        told = self.hits(urn)
         with self._lock:
-            own = self._marked.get(urn, frozenset())
-            return sorted({*_paths(self._plain.get(urn, ()), self._anywhere(), own)})
+            return sorted({*_paths(self._plain.get(urn, ()), self._anywhere())}.difference(told))
 
     def hits_in_outputs(self, urn: str, outputs: Mapping[str, Any]) -> list[str]:
         """Return the paths at which outputs have in plain what is a secret anywhere, and the inputs had not.
@@ -94,13 +93,14 @@ class Sightings:
         What outputs mark is not taken for a secret: they are marked as a whole where a part is one.
         """
         _, plain = self._taken_down(outputs)
-        told = {*self.hits(urn), *self.hits_of_others(urn)}
+        told = (*self.hits(urn), *self.hits_of_others(urn))
         with self._lock:
-            return sorted({*_paths(plain, self._known), *_paths(plain, self._anywhere())} - told)
+            found = {*_paths(plain, self._declared), *_paths(plain, self._anywhere())}
+        return sorted(found.difference(told))
 
     def _anywhere(self) -> Traces:
         if self._marked_anywhere is None:
-            self._marked_anywhere = Traces(frozenset[Trace]().union(*self._marked.values()) - self._declared)
+            self._marked_anywhere = Traces(frozenset[Trace]().union(*self._marked.values()))
         return self._marked_anywhere
 
     def _taken_down(self, properties: Mapping[str, Any]) -> tuple[list[str], list[tuple[str, bytes]]]:
@@ -118,7 +118,7 @@ class Sightings:
     def _named(self, key: str) -> str:
         """Return what a path has for a key: one that is a secret of the configuration is not shown."""
         rows = self._digests.rows(key) if len(key) >= _SHORTEST_DECLARED else ()
-        return "*" if any(True for row in rows for _ in self._known.found_in(row)) else key
+        return "*" if any(map(self._declared.stand_in, rows)) else key
 
     def _traces(self, texts: Iterable[str], is_found_whole: Callable[[str], bool]) -> frozenset[Trace]:
         return frozenset(
@@ -126,8 +126,8 @@ class Sightings:
         )
 
 
-def _paths(seen: Iterable[tuple[str, bytes]], known: Traces, but: Set[Trace] = frozenset()) -> Iterator[str]:
-    return (path for path, row in seen if any(trace not in but for trace in known.found_in(row)))
+def _paths(seen: Iterable[tuple[str, bytes]], known: Traces) -> Iterator[str]:
+    return (path for path, row in seen if known.stand_in(row))
 
 
 def declared_secrets(config: Mapping[str, str], secret_keys: Sequence[str]) -> Iterator[str]:

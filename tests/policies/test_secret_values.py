@@ -15,7 +15,7 @@ from tests.support.policies import OPTIONS, UNKNOWN, judge, judge_stack, secret
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 PASSWORD = "canary-of-the-stack-7f3a"
 SLASHED = "canary/K7MDENG/bPxRfi+CYEXAMPLEKEY"
-QUOTED = 'canary"of\\quotes&more'
+QUOTED = 'canary"öf\\quotes&more'
 PADDED = base64.b64encode(b"canary of an account: 0123456789").decode()
 BEGIN, END = (f"-----{word} {'RSA '}PRIVATE KEY-----" for word in ("BEGIN", "END"))
 PEM = f"{BEGIN}\nMIIEcanary/0123456789+abcdef\nZm9v/canary=\n{END}\n"
@@ -210,6 +210,14 @@ def test_names_and_addresses_that_another_marks_are_no_secret_inside_a_longer_te
 def test_what_another_marks_in_base64_is_found_as_it_is(key: str, value: str) -> None:
     for plain in (value, f"it is {value}, no more", encoded(value)):
         assert others({key: encoded(value)}, plain) == [("1", "note is a secret in plain")]
+
+
+def test_a_secret_of_the_configuration_that_another_marks_is_told_once() -> None:
+    judge(secret_values.secrets_stay_marked, CONFIG_MAP, {"data": secret({"password": SLASHED})}, urn="other")
+    told = judge(secret_values.secrets_stay_marked, CONFIG_MAP, {"note": SLASHED}, urn="0")
+
+    assert told == ["note is a secret in plain"]
+    assert judge_stack(secret_values.secrets_stay_marked_everywhere, [(CONFIG_MAP, {"note": SLASHED})]) == []
 
 
 def test_what_a_resource_marks_in_base64_is_found_in_its_own_annotations() -> None:
