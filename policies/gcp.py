@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from pulumi_policy import Secret
+from pulumi_policy import EnforcementLevel, Secret
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
-from rule import UNKNOWN, Resource, remedy_rule, resource_rule
+from rule import UNKNOWN, Resource, resource_rule
 
 _SECRETS: Final = ("gcp:secretmanager/secret:Secret", "gcp:secretmanager/regionalSecret:RegionalSecret")
 _VERSIONS: Final = (
@@ -106,17 +106,28 @@ def gcp_secret_deletion_protection(secret: Resource) -> Iterator[str]:
         yield "deletionProtection is not true"
 
 
-@remedy_rule(
-    types=_VERSIONS,
-    description="The payload of a version is marked as secret, so that the state holds it encrypted.",
-    mend="wrap secretData in Output.secret; until then it is done for you",
-)
-def gcp_secret_version_marked(version: Resource) -> Mapping[str, Any] | None:
+def _marked(version: Resource) -> Mapping[str, Any] | None:
     """Mark the payload; one that travels marked is left as it is."""
-    payload = version.inputs.get("secretData")
-    if payload is None or payload == UNKNOWN_STRING_VALUE or isinstance(payload, Secret):
-        return None
-    return {**version.inputs, "secretData": Secret(payload)}
+    payloads = {key: Secret(version.inputs[key]) for key in _payloads_in_plain(version)}
+    return {**version.inputs, **payloads} if payloads else None
+
+
+def _payloads_in_plain(version: Resource) -> list[str]:
+    payloads = ((key, version.inputs.get(key)) for key in ("secretData", "secretDataWo"))
+    return [key for key, text in payloads if isinstance(text, str) and text != UNKNOWN_STRING_VALUE]
+
+
+@resource_rule(
+    types=_VERSIONS,
+    level=EnforcementLevel.REMEDIATE,
+    description="The payload of a version is marked as secret, so that the state holds it encrypted.",
+    mend="wrap secretData or secretDataWo in Output.secret; at level remediate it is done for you",
+    remedy=_marked,
+    marks=True,
+)
+def gcp_secret_version_marked(version: Resource) -> Iterator[str]:
+    """Refuse a payload that the state, the diff and the log would show."""
+    yield from (f"{key} is not marked as secret" for key in _payloads_in_plain(version))
 
 
 @resource_rule(

@@ -2,14 +2,14 @@
 
 A pack of 50 policies has the properties of a resource, and the whole configuration of its provider, turned
 into dicts 50 times, most of them for policies of other types. Both the CLI's host and the embedded engine's
-are this one, so both are spared it. A remedy may change what it is given, so it is given its own.
+are this one, so both are spared it. A remedy may change what it is given, so it is given its own. The host
+tells checks nothing of marks, which are in the same message; who looks for them finds them there.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -24,23 +24,30 @@ _KEPT: Final = 2
 
 
 class Late(Mapping[str, Any]):
-    """Properties as the host hands them to a policy, read from their message when that looks."""
+    """Properties as the host hands them to a policy, each read from their message when that looks."""
 
     def __init__(self, message: Struct) -> None:
         self.message = message
+        self._read: dict[str, Mapping[str, Any]] = {}
 
-    @cached_property
-    def _read(self) -> Mapping[str, Any]:
-        return unknown_checking_proxy(deserialize_properties(MessageToDict(self.message)))
+    @property
+    def marked(self) -> Mapping[str, Any]:
+        """The properties as the host hands them to a remedy, what is secret inside `Secret`."""
+        return deserialize_properties(MessageToDict(self.message), proxy_secrets=True)
 
     def __getitem__(self, key: str) -> Any:
-        return self._read[key]
+        if key not in self.message.fields:
+            raise KeyError(key)
+        if key not in self._read:
+            value = MessageToDict(self.message.fields[key])
+            self._read[key] = unknown_checking_proxy(deserialize_properties({key: value}))
+        return self._read[key][key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._read)
+        return iter(self.message.fields)
 
     def __len__(self) -> int:
-        return len(self._read)
+        return len(self.message.fields)
 
     def copy(self) -> dict[str, Any]:
         """Return what an environment says to a policy, which the host reads from a message as well."""

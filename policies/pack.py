@@ -31,7 +31,6 @@ SUBJECTS: Final = (
     environments,
     secret_values,
 )
-"""Secret values last, so that they see what the remedies of the others have made."""
 
 POLICIES: Final[Sequence[Policy]] = tuple(
     policy for subject in SUBJECTS for policy in vars(subject).values() if isinstance(policy, Policy)

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
+from late_reading import Late
 from pulumi_policy import (
     EnforcementLevel,
     PolicyConfigSchema,
+    PolicyResource,
     ReportViolation,
     ResourceRemediation,
     ResourceValidationArgs,
@@ -101,6 +104,7 @@ def resource_rule(
     level: EnforcementLevel = EnforcementLevel.MANDATORY,
     config: Mapping[str, Mapping[str, Any]] | None = None,
     remedy: Remedy | None = None,
+    marks: bool = False,
 ) -> Callable[[Check], ResourceValidationPolicy]:
     """Make a policy of a check.
 
@@ -108,12 +112,14 @@ def resource_rule(
     mend: what to do about a violation, said with each.
     config: JSON schema of what an environment may say to the rule, by property.
     remedy: mends before the check judges; it runs at level REMEDIATE alone.
+    marks: the check gets inputs as a remedy does, with secrets inside `Secret`.
     """
 
     def make(check: Check) -> ResourceValidationPolicy:
         def validate(args: ResourceValidationArgs, report_violation: ReportViolation) -> None:
             touched = Touched()
-            for violation in check(_applicable(args, types, lambda props: plain(props, touched))):
+            read = with_marks if marks else partial(plain, touched=touched)
+            for violation in check(_applicable(args, types, read)):
                 report_violation(f"{violation}\n→ {mend}", None)
             if touched:
                 report_violation(UNDECIDED, None)
@@ -131,29 +137,13 @@ def resource_rule(
     return make
 
 
-def remedy_rule(
-    *, types: Sequence[str], description: str, mend: str
-) -> Callable[[Remedy], ResourceValidationPolicy]:
-    """Make a policy of a remedy that always succeeds, so that nothing is left to judge."""
-
-    def make(remedy: Remedy) -> ResourceValidationPolicy:
-        return ResourceValidationPolicy(
-            _name(remedy),
-            description,
-            remediate=_remediation(remedy, types),
-            enforcement_level=EnforcementLevel.REMEDIATE,
-            remediation_steps=mend,
-        )
-
-    return make
-
-
 def stack_rule(
     *,
     types: Sequence[str],
     description: str,
     mend: str,
     config: Mapping[str, Mapping[str, Any]] | None = None,
+    components: bool = False,
 ) -> Callable[[StackCheck], StackValidationPolicy]:
     """Make a policy of a check over the whole stack, which is judged at the end: of a preview, too.
 
@@ -161,21 +151,23 @@ def stack_rule(
     same one: the order in which they come differs from run to run, and from engine to engine.
 
     types: of the resources whose properties it reads; all others it gets without.
+    components: it reads what components and the stack itself put out as well, with secrets inside `Secret`.
     """
 
     def make(check: StackCheck) -> StackValidationPolicy:
         def validate(args: StackValidationArgs, report_violation: ReportViolation) -> None:
             config = args.get_config()
             touched = {one.urn: Touched() for one in args.resources}
+
+            def read(each: PolicyResource) -> Resource:
+                one = Resource(_type(each.resource_type, each.props), {}, each.urn, config)
+                if one.is_a(*types):
+                    return replace(one, inputs=plain(each.props, touched[each.urn]))
+                is_read = components and each.provider is None and not one.is_a("pulumi:providers:*")
+                return replace(one, inputs=with_marks(each.props)) if is_read else one
+
             resources = [
-                replace(one, inputs=plain(props, touched[one.urn])) if one.is_a(*types) else one
-                for one, props in sorted(
-                    (
-                        (Resource(each.resource_type, {}, each.urn, config), each.props)
-                        for each in args.resources
-                    ),
-                    key=lambda pair: (len(pair[0].urn), pair[0].urn),
-                )
+                read(each) for each in sorted(args.resources, key=lambda each: (len(each.urn), each.urn))
             ]
             for urn, violation in check(resources):
                 report_violation(f"{violation}\n→ {mend}", urn)
@@ -211,10 +203,28 @@ def _applicable(
     args: ResourceValidationArgs, types: Sequence[str], read: Callable[[Any], Mapping[str, Any]]
 ) -> Resource:
     """Return what a rule is to judge, its properties read only where its type is one of the rule's."""
-    resource = Resource(args.resource_type, {}, args.urn, args.get_config())
+    resource = Resource(_type(args.resource_type, args.props), {}, args.urn, args.get_config())
     if not resource.is_a(*types):
         args.not_applicable()
     return replace(resource, inputs=read(args.props))
+
+
+def _type(called: str, props: Mapping[str, Any]) -> str:
+    """Return what a resource is: an object of Kubernetes is what its inputs say, whatever it is called."""
+    if not called.startswith("kubernetes:"):
+        return called
+    version, kind = _known(props, "apiVersion"), _known(props, "kind")
+    if not isinstance(version, str) or not isinstance(kind, str):
+        return called
+    meant = f"kubernetes:{version if '/' in version else f'core/{version}'}:{kind}"
+    return called if called == f"{meant}Patch" else meant
+
+
+def _known(props: Mapping[str, Any], key: str) -> Any:
+    try:
+        return revealed(props.get(key))
+    except UnknownValueError:
+        return None
 
 
 def _schema(config: Mapping[str, Mapping[str, Any]] | None) -> PolicyConfigSchema | None:
@@ -290,6 +300,16 @@ def with_secrets(value: Any) -> Any:
     if isinstance(value, list):
         return [with_secrets(item) for item in value]
     return value
+
+
+def with_marks(props: Any) -> Mapping[str, Any]:
+    """Turn what the host passes to a check into what a remedy gets.
+
+    Raises TypeError where the host was not made to read late: then it shows no marks.
+    """
+    if not isinstance(props, Late):
+        raise TypeError("the host shows no marks: `read_late` comes before `PolicyPack`")
+    return with_secrets(props.marked)
 
 
 def revealed(value: Any) -> Any:

@@ -1,25 +1,22 @@
 """Declared secrets: wherever one goes, it goes marked as secret.
 
-The host hands rules every value in plain and unmarked; only remedies see the marks. So this rule has a remedy
-that changes nothing and takes down, for each resource, which values are marked. Secrets of the configuration
-are known from the start; what another resource marks is known at the end, in whatever order they are
-registered. Nothing is kept but digests under a key that dies with the process.
+What each resource marks is taken down when it is judged. Secrets of the configuration are known from the
+start; what another resource marks is known at the end, in whatever order they are registered. Nothing is kept
+but digests under a key that dies with the process.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
-import hashlib
 import json
 import re
-import secrets
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Any, Final
 
+from pulumi import Archive, Asset
 from pulumi.runtime.config import get_config_env, get_config_secret_keys_env
-from pulumi_policy import EnforcementLevel, Secret
+from pulumi_policy import Secret
 from pulumi_policy.proxy import (
     UNKNOWN_ARCHIVE_VALUE,
     UNKNOWN_ARRAY_VALUE,
@@ -30,6 +27,7 @@ from pulumi_policy.proxy import (
     UNKNOWN_STRING_VALUE,
 )
 from rule import Resource, resource_rule, stack_rule
+from secret_texts import Digests, Trace, Traces, decoded, is_ordinary, is_public
 
 from components.seals import COULD_NOT, SEALED
 
@@ -44,7 +42,6 @@ _SHORTEST_MARKED: Final = 16
 
 _MEND: Final = "pass on the Output itself or a reference to its Secret, and rotate what was ever deployed"
 
-_BETWEEN: Final = re.compile(r"[\s\"'=,;:@&?/]+")
 _UNKNOWN: Final = frozenset(
     {
         UNKNOWN_ARCHIVE_VALUE,
@@ -59,48 +56,78 @@ _UNKNOWN: Final = frozenset(
 
 
 class Sightings:
-    """Seen so far, by digest: the secrets, and the plain values of each resource by their paths."""
+    """Seen so far, by digest: the secrets, and the plain values of each resource with their paths."""
 
-    def __init__(self, declared: Iterator[str]) -> None:
+    def __init__(self, declared: Iterable[str]) -> None:
         """Start from the secrets of the configuration."""
-        self._key = secrets.token_bytes(32)
+        self._digests = Digests()
         self._lock = Lock()
-        self._declared = {self._digest(form) for text in declared for form in _forms_of_secret(text)}
-        self._marked: dict[str, set[bytes]] = {}
-        self._plain: dict[str, dict[bytes, str]] = {}
-        self._marked_anywhere: set[bytes] | None = None
+        forms = {form for text in declared for form in _forms_of_declared(text)}
+        self._declared = Traces(self._traces(forms, is_public))
+        self._marked: dict[str, frozenset[Trace]] = {}
+        self._plain: dict[str, list[tuple[str, bytes]]] = {}
+        self._marked_anywhere: Traces | None = None
 
     def see(self, urn: str, inputs: Mapping[str, Any]) -> None:
         """Take down a resource's values, marked and plain."""
-        marked: set[bytes] = set()
-        plain: dict[bytes, str] = {}
-        for path, text, is_secret in _leaves("", inputs, is_secret=False):
-            if not is_secret:
-                plain.update((self._digest(form), path) for form in _forms_in_plain(text))
-            elif len(text) >= _SHORTEST_MARKED and not _GUID.fullmatch(text):
-                marked.add(self._digest(text))
+        marked, plain = self._taken_down(inputs)
         with self._lock:
-            self._marked[urn], self._plain[urn] = marked, plain
+            self._marked[urn], self._plain[urn] = self._traces(marked, is_ordinary), plain
             self._marked_anywhere = None
 
     def hits(self, urn: str) -> list[str]:
         """Return the paths at which a secret of the configuration or of the resource itself is in plain."""
         with self._lock:
-            return self._paths(urn, self._declared | self._marked.get(urn, set()))
+            seen, own = self._plain.get(urn, ()), Traces(self._marked.get(urn, frozenset()))
+            return sorted({*_paths(seen, self._declared), *_paths(seen, own)})
 
     def hits_of_others(self, urn: str) -> list[str]:
-        """Return the paths at which what is marked by other resources seen so far is in plain."""
+        """Return the other paths at which what is marked by any resource seen so far is in plain."""
+        told = self.hits(urn)
         with self._lock:
-            if self._marked_anywhere is None:
-                self._marked_anywhere = set[bytes]().union(*self._marked.values()) - self._declared
-            own = self._marked.get(urn, set())
-            return self._paths(urn, self._marked_anywhere & self._plain.get(urn, {}).keys() - own)
+            return sorted({*_paths(self._plain.get(urn, ()), self._anywhere())}.difference(told))
 
-    def _paths(self, urn: str, known: Set[bytes]) -> list[str]:
-        return sorted({path for digest, path in self._plain.get(urn, {}).items() if digest in known})
+    def hits_in_outputs(self, urn: str, outputs: Mapping[str, Any]) -> list[str]:
+        """Return the paths at which outputs have in plain what is a secret anywhere, and the inputs had not.
 
-    def _digest(self, text: str) -> bytes:
-        return hashlib.blake2b(text.encode(), key=self._key, digest_size=16).digest()
+        What outputs mark is not taken for a secret: they are marked as a whole where a part is one.
+        """
+        _, plain = self._taken_down(outputs)
+        told = (*self.hits(urn), *self.hits_of_others(urn))
+        with self._lock:
+            found = {*_paths(plain, self._declared), *_paths(plain, self._anywhere())}
+        return sorted(found.difference(told))
+
+    def _anywhere(self) -> Traces:
+        if self._marked_anywhere is None:
+            self._marked_anywhere = Traces(frozenset[Trace]().union(*self._marked.values()))
+        return self._marked_anywhere
+
+    def _taken_down(self, properties: Mapping[str, Any]) -> tuple[list[str], list[tuple[str, bytes]]]:
+        """Return what is marked, and the rows of what is plain, but for what Pulumi notes beside them."""
+        marked: list[str] = []
+        plain: list[tuple[str, bytes]] = []
+        declared = {key: value for key, value in properties.items() if not key.startswith("__")}
+        for path, text, is_secret in _leaves("", declared, is_secret=False, named=self._named):
+            if is_secret:
+                marked += _forms_of_marked(path, text)
+            else:
+                plain += ((path, row) for row in self._digests.rows(text))
+        return marked, plain
+
+    def _named(self, key: str) -> str:
+        """Return what a path has for a key: one that is a secret of the configuration is not shown."""
+        rows = self._digests.rows(key) if len(key) >= _SHORTEST_DECLARED else ()
+        return "*" if any(map(self._declared.stand_in, rows)) else key
+
+    def _traces(self, texts: Iterable[str], is_found_whole: Callable[[str], bool]) -> frozenset[Trace]:
+        return frozenset(
+            filter(None, (self._digests.trace(text, whole=is_found_whole(text)) for text in texts))
+        )
+
+
+def _paths(seen: Iterable[tuple[str, bytes]], known: Traces) -> Iterator[str]:
+    return (path for path, row in seen if known.stand_in(row))
 
 
 def declared_secrets(config: Mapping[str, str], secret_keys: Sequence[str]) -> Iterator[str]:
@@ -113,10 +140,10 @@ def declared_secrets(config: Mapping[str, str], secret_keys: Sequence[str]) -> I
 def _secret_texts(text: str, *, are_entries: bool = False) -> Iterator[str]:
     yield text
     document = _document(text)
-    for key, text_, _ in _leaves("", document, is_secret=True) if document is not None else ():
+    for path, text_, _ in _leaves("", document, is_secret=True) if document is not None else ():
         if are_entries or _document(text_) is not None:
             yield from _secret_texts(text_)
-        elif _TELLING_KEY.search(key.rpartition(".")[2]):
+        elif _tells(path) and not is_public(text_):
             yield text_
 
 
@@ -128,70 +155,77 @@ def _document(text: str) -> Any:
     return document if isinstance(document, dict | list) else None
 
 
-def _leaves(path: str, value: Any, *, is_secret: bool) -> Iterator[tuple[str, str, bool]]:
-    """Yield path, text and mark of every text, the engine's own keys left out."""
+def _leaves(
+    path: str, value: Any, *, is_secret: bool, named: Callable[[str], str] = str
+) -> Iterator[tuple[str, str, bool]]:
+    """Yield path, text and mark of every text, and of every key that a path may not show.
+
+    named: what a path has for a key.
+    """
     if isinstance(value, Secret):
-        yield from _leaves(path, value.value, is_secret=True)
+        yield from _leaves(path, value.value, is_secret=True, named=named)
+    elif isinstance(value, Asset | Archive):
+        yield from _leaves(path, vars(value), is_secret=is_secret, named=named)
     elif isinstance(value, dict):
         for key, item in value.items():
-            if not key.startswith("__"):
-                yield from _leaves(f"{path}.{key}" if path else key, item, is_secret=is_secret)
+            name = named(key)
+            inner = f"{path}.{name}" if path else name
+            if name != key:
+                yield inner, key, is_secret
+            yield from _leaves(inner, item, is_secret=is_secret, named=named)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _leaves(f"{path}[{index}]", item, is_secret=is_secret)
+            yield from _leaves(f"{path}[{index}]", item, is_secret=is_secret, named=named)
     elif isinstance(value, str) and value not in _UNKNOWN:
         yield path, value, is_secret
 
 
-def _forms_of_secret(text: str) -> Iterator[str]:
-    if len(text) >= _SHORTEST_DECLARED:
-        yield text
-        yield base64.b64encode(text.encode()).decode()
+def _forms_of_declared(secret: str) -> Iterator[str]:
+    encoded = base64.b64encode(secret.encode(errors="surrogatepass")).decode().rstrip("=")
+    for form in (secret, encoded, decoded(secret) or ""):
+        if len(form) >= _SHORTEST_DECLARED:
+            yield form
 
 
-def _forms_in_plain(text: str) -> Iterator[str]:
-    """Yield a text, what it encodes, and the words in either: a secret may stand inside a URL."""
-    decoded = _decoded(text)
-    for form in (text, decoded) if decoded else (text,):
-        yield form
-        yield form.strip()
-        yield from _BETWEEN.split(form)
+def _forms_of_marked(path: str, text: str) -> Iterator[str]:
+    """Yield a text and what it encodes, but no name and no address, as a Secret has beside what is secret."""
+    inner = decoded(text) or ""
+    is_meant = not is_ordinary(inner) or (_tells(path) and not is_public(inner))
+    for form in (text, inner) if is_meant else (text,):
+        if len(form) >= _SHORTEST_MARKED and not _GUID.fullmatch(form):
+            yield form
 
 
-def _decoded(text: str) -> str | None:
-    try:
-        return base64.b64decode(text, validate=True).decode()
-    except (binascii.Error, ValueError):
-        return None
+def _tells(path: str) -> bool:
+    return _TELLING_KEY.search(path.rpartition(".")[2]) is not None
 
 
 _SIGHTINGS: Final = Sightings(declared_secrets(get_config_env(), get_config_secret_keys_env()))
 
 
-def _take_down(resource: Resource) -> None:
-    _SIGHTINGS.see(resource.urn, resource.inputs)
-
-
 @resource_rule(
     types=["*"],
-    level=EnforcementLevel.REMEDIATE,
     description="A declared secret reaches no property that is not marked as secret.",
     mend=_MEND,
-    remedy=_take_down,
+    marks=True,
 )
 def secrets_stay_marked(resource: Resource) -> Iterator[str]:
     """Refuse a secret in plain: the state, the diff and the log would show it."""
+    _SIGHTINGS.see(resource.urn, resource.inputs)
     yield from (f"{path} is a secret in plain" for path in _SIGHTINGS.hits(resource.urn))
 
 
 @stack_rule(
     types=(),
-    description="No resource has in plain what another marks as secret.",
+    components=True,
+    description="No resource has in plain what another marks as secret, and no output what is one anywhere.",
     mend=_MEND,
 )
 def secrets_stay_marked_everywhere(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse at the end of the preview what cannot be known when a resource is judged alone."""
     for one in resources:
-        yield from ((one.urn, f"{path} is a secret in plain") for path in _SIGHTINGS.hits_of_others(one.urn))
+        put_out = _SIGHTINGS.hits_in_outputs(one.urn, one.inputs) if one.inputs else []
+        for path in (*_SIGHTINGS.hits_of_others(one.urn), *put_out):
+            yield one.urn, f"{path} is a secret in plain"
     if resources and any(SEALED in text for text in get_config_env().values()):
         yield resources[0].urn, COULD_NOT  # a text in plain could be what a sealed value holds

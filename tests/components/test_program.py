@@ -9,8 +9,10 @@ import pytest
 import yaml
 from pulumi_sandbox.engine import Workspace
 from pulumi_sandbox.services import settled
+from secret_values import declared_secrets
 
 from operations.sandbox.cloud_services import SERVICES
+from tests.support.policies import objections
 from tests.support.recorder import Recorder, record
 from tests.support.stacks import ROOT
 
@@ -96,6 +98,11 @@ def test_the_dev_stack_declares_what_it_always_has(dev: Recorder) -> None:
     counted = {type_: len(dev.of_type(type_)) for type_ in {one.type for one in dev.registrations}}
 
     assert counted == COUNTS
+
+
+def test_the_dev_stack_satisfies_the_policies_with_no_secret_in_plain(dev: Recorder) -> None:
+    assert any(declared_secrets(dev.config, dev.secret_keys))
+    assert objections("dev", dev) == []
 
 
 def test_the_dev_stack_uses_three_clouds_and_one_licence(dev: Recorder) -> None:

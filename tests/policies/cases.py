@@ -28,6 +28,7 @@ FEDERATION = "azure-native:managedidentity:FederatedIdentityCredential"
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
 GCP_SECRET = "gcp:secretmanager/secret:Secret"
+VERSION = "gcp:secretmanager/secretVersion:SecretVersion"
 GRANT = "gcp:secretmanager/secretIamMember:SecretIamMember"
 GRANTS = "gcp:projects/iAMBinding:IAMBinding"
 POLICY = "gcp:secretmanager/secretIamPolicy:SecretIamPolicy"
@@ -182,6 +183,7 @@ COMPLIANT: list[Compliant] = [
     (gcp.gcp_pull_secret_labels, GCP_SECRET, {"secretId": "something-else"}),
     (gcp.gcp_secret_replication, GCP_SECRET, replicated("europe-west1", "europe-west4")),
     (gcp.gcp_secret_deletion_protection, GCP_SECRET, {"deletionProtection": True}),
+    (gcp.gcp_secret_version_marked, VERSION, {"secretData": secret(CANARY)}),
     (gcp.gcp_iam_not_public, GRANT, {"role": "roles/viewer", "member": WORKLOAD}),
     (gcp.gcp_iam_not_public, POLICY, policy_data("roles/x", WORKLOAD)),
     (gcp.gcp_iam_not_public, POLICY, {"policyData": "no JSON"}),
@@ -423,6 +425,10 @@ VIOLATIONS: list[Violation] = [
         GCP_SECRET,
         {"deletionProtection": False},
         "deletionProtection is not true",
+    ),
+    *(
+        (gcp.gcp_secret_version_marked, VERSION, {key: CANARY}, f"{key} is not marked as secret")
+        for key in ("secretData", "secretDataWo")
     ),
     (gcp.gcp_iam_not_public, GRANT, {"role": "roles/x", "member": "allUsers"}, "member is everybody"),
     (

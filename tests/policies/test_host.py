@@ -97,9 +97,8 @@ def test_a_secret_of_the_configuration_is_found_in_plain_at_once_and_what_anothe
     host: Any,
 ) -> None:
     marked_elsewhere = "generated-by-a-cloud"
-    remediate(host, "kubernetes:core/v1:Secret", "urn:other", data=secret({"token": marked_elsewhere}))
+    host.Analyze(request("kubernetes:core/v1:Secret", "urn:other", data=secret({"token": marked_elsewhere})))
     shown = {"greeting": "hello", "a": f"postgres://x:{DECLARED}@db", "b": marked_elsewhere}
-    remediate(host, "kubernetes:core/v1:ConfigMap", "urn:shown", data=shown)
     answer = host.Analyze(request("kubernetes:core/v1:ConfigMap", "urn:shown", data=shown))
 
     found = [one for one in answer.diagnostics if one.policyName == "secrets-stay-marked"]
@@ -110,10 +109,7 @@ def test_a_secret_of_the_configuration_is_found_in_plain_at_once_and_what_anothe
 
 
 def test_a_secret_that_stays_marked_is_let_through(host: Any) -> None:
-    data = secret({"token": DECLARED})
-    remediate(host, "kubernetes:core/v1:Secret", data=data)
-
-    assert analyze(host, "kubernetes:core/v1:Secret", data=data) == {}
+    assert analyze(host, "kubernetes:core/v1:Secret", data=secret({"token": DECLARED})) == {}
 
 
 def test_what_an_environment_says_reaches_its_rules(host: Any) -> None:
@@ -133,6 +129,25 @@ def test_what_an_environment_says_reaches_its_rules(host: Any) -> None:
     assert {name: one.enforcementLevel for name, one in found.items()} == dict.fromkeys(
         said, analyzer_pb2.MANDATORY
     )
+
+
+@pytest.mark.parametrize("level", ["ADVISORY", "MANDATORY", "REMEDIATE"])
+def test_a_rule_that_looks_for_marks_judges_at_whatever_level(host: Any, level: str) -> None:
+    said = {
+        name: analyzer_pb2.PolicyConfig(enforcementLevel=analyzer_pb2.EnforcementLevel.Value(level))
+        for name in ("secrets-stay-marked", "gcp-secret-version-marked")
+    }
+    version = "gcp:secretmanager/secretVersion:SecretVersion"
+    try:
+        host.Configure(analyzer_pb2.ConfigureAnalyzerRequest(policyConfig=said))
+        refused = analyze(host, version, secretData="of-nobody", note=DECLARED)
+        let_through = analyze(host, version, secretData=secret("of-nobody"), note=secret(DECLARED))
+    finally:
+        host.Configure(analyzer_pb2.ConfigureAnalyzerRequest())
+
+    told = analyzer_pb2.ADVISORY if level == "ADVISORY" else analyzer_pb2.MANDATORY
+    assert {name: one.enforcementLevel for name, one in refused.items()} == dict.fromkeys(said, told)
+    assert let_through == {}
 
 
 def test_what_no_rule_looks_into_is_not_even_read(host: Any) -> None:

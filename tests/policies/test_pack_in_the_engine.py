@@ -18,7 +18,7 @@ from tests.support.stacks import ROOT
 
 OWN = ROOT / "policies"
 POOL = {"metadata": {"namespace": "pool"}}
-OF_THE_STACK: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
+MORE: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
     "aso-annotation-target": [
         ("kubernetes:resources.azure.com/v1:ResourceGroup", annotated(**{FROM: "nowhere"}))
     ],
@@ -35,6 +35,9 @@ OF_THE_STACK: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
         ),
         ("kubernetes:apps/v1:Deployment", POOL),
     ],
+    "secrets-stay-marked": [
+        ("a:b:C", {"a": secret("marked-beside-itself"), "b": "marked-beside-itself"}),
+    ],
     "secrets-stay-marked-everywhere": [
         ("a:b:C", {"a": "marked-by-the-next-one"}),
         ("a:b:C", {"b": secret("marked-by-the-next-one")}),
@@ -46,7 +49,7 @@ def test_a_program_with_one_violation_per_mandatory_rule_fails_with_each_named_o
     stack: Stack, provider: RecordingProvider
 ) -> None:
     mandatory = {one.name for one in POLICIES if one.enforcement_level is EnforcementLevel.MANDATORY}
-    wrong: dict[str, Sequence[tuple[str, Mapping[str, Any]]]] = dict(OF_THE_STACK)
+    wrong: dict[str, Sequence[tuple[str, Mapping[str, Any]]]] = dict(MORE)
     for policy, type_, inputs, _ in VIOLATIONS:
         wrong.setdefault(policy.name, [(type_, inputs)])
     assert mandatory <= set(wrong)
@@ -70,3 +73,26 @@ def test_a_program_with_one_violation_per_mandatory_rule_fails_with_each_named_o
     assert outcome.code == 1
     assert named == Counter(mandatory)
     assert provider.names() == []
+
+
+def test_a_secret_that_is_exported_in_plain_or_put_out_by_a_component_fails_the_preview(
+    stack: Stack, provider: RecordingProvider
+) -> None:
+    marked = "marked-by-another-one"
+
+    def program(script: Script) -> None:
+        script.register("marks", {"a": secret(marked)})
+        script.outputs(script.component("component").urn, {"b": {"c": marked}, "kept": secret(marked)})
+        script.exported.update({"d": marked, "kept": secret(marked)})
+
+    outcome = stack.preview(program, policy_packs=(OWN,))
+
+    assert outcome.code == 1
+    assert sorted(
+        (each.policy, each.urn.rpartition("::")[2], each.message.splitlines()[1])
+        for each in outcome.result.policy
+    ) == [
+        ("secrets-stay-marked-everywhere", "component", "b.c is a secret in plain"),
+        ("secrets-stay-marked-everywhere", "test-dev", "d is a secret in plain"),
+    ]
+    assert marked not in repr(outcome.result.policy)

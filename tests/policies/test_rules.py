@@ -20,7 +20,7 @@ from pulumi_policy import EnforcementLevel, Policy, ResourceValidationPolicy
 from components.labels import HYPERSCALERS
 from tests.components.test_fleet import declared
 from tests.policies import cases
-from tests.support.policies import UNKNOWN, NotApplicableError, judge, secret
+from tests.support.policies import UNKNOWN, NotApplicableError, judge, remedied, secret
 from tests.support.recorder import Secret
 from tests.support.stacks import stack
 
@@ -349,6 +349,43 @@ def unknown_leaves(value: Any) -> Any:
     return [unknown_leaves(item) for item in value] if isinstance(value, list) else UNKNOWN
 
 
+CALLED = "kubernetes:example.com/v1:Anything"
+
+
+@pytest.mark.parametrize("called", [CALLED, "kubernetes:v1:Secret", "kubernetes:example.com/v1:SecretPatch"])
+def test_an_object_of_kubernetes_is_judged_as_what_its_inputs_make_it(called: str) -> None:
+    rule, inputs = secret_objects.kubernetes_secret_data_only, {"stringData": secret({"a": CANARY})}
+
+    assert judge(rule, called, {"apiVersion": "v1", "kind": "Secret", **inputs}) == ["stringData is used"]
+    assert judge(rule, called, {"apiVersion": secret("v1"), "kind": "Secret", **inputs}) != []
+    assert remedied(rule, called, {"apiVersion": "v1", "kind": secret("Secret"), **inputs}) is not None
+    with pytest.raises(NotApplicableError):
+        judge(rule, SECRET, {"apiVersion": "v1", "kind": "ConfigMap", **inputs})
+    with pytest.raises(NotApplicableError):
+        judge(rule, CALLED, {"apiVersion": "example.com/v1", "kind": "Secret", **inputs})
+
+
+@pytest.mark.parametrize(
+    "unsaid", [{}, {"kind": UNKNOWN}, {"kind": "Secret"}, {"apiVersion": "v1"}, {"kind": 1}]
+)
+def test_an_object_of_which_the_inputs_do_not_say_what_it_is_is_judged_by_its_type(
+    unsaid: Mapping[str, Any],
+) -> None:
+    rule = secret_objects.kubernetes_secret_data_only
+
+    assert judge(rule, SECRET, {**unsaid, "stringData": {}}) == ["stringData is used"]
+
+
+@pytest.mark.parametrize("type_", [SECRET, f"{SECRET}Patch"])
+def test_a_patch_is_judged_as_the_patch_of_its_kind(type_: str) -> None:
+    inputs = {"apiVersion": "v1", "kind": "Secret"}
+    rule, allowed = environments.estate_resource_types, {"allowed": [type_]}
+
+    assert judge(rule, type_, inputs, allowed) == []
+    assert judge(rule, type_, inputs, {"allowed": [CALLED]}) == ["its type is none of those allowed"]
+    assert judge(rule, CALLED, inputs, {"allowed": [CALLED]}) == ["its type is none of those allowed"]
+
+
 @pytest.mark.parametrize(
     ("policy", "type_", "inputs"), COMPLIANT, ids=lambda value: getattr(value, "name", "")
 )
@@ -387,7 +424,6 @@ EXPECTED = {
     "estate-required-claims-served": EnforcementLevel.ADVISORY,
     "gcp-secret-version-marked": EnforcementLevel.REMEDIATE,
     "kubernetes-secret-data-only": EnforcementLevel.REMEDIATE,
-    "secrets-stay-marked": EnforcementLevel.REMEDIATE,
     "stores-cluster-store-conditions": EnforcementLevel.ADVISORY,
     "stores-regex-anchored": EnforcementLevel.ADVISORY,
 }

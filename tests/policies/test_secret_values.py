@@ -7,17 +7,42 @@ from random import Random
 
 import pytest
 import secret_values
+from pulumi_policy import ResourceValidationArgs
 from secret_values import Sightings, declared_secrets
 
-from tests.support.policies import UNKNOWN, judge, judge_stack, remedied, secret
+from tests.support.policies import OPTIONS, UNKNOWN, judge, judge_stack, secret
 
+CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 PASSWORD = "canary-of-the-stack-7f3a"
+SLASHED = "canary/K7MDENG/bPxRfi+CYEXAMPLEKEY"
+QUOTED = 'canary"öf\\quotes&more'
+PADDED = base64.b64encode(b"canary of an account: 0123456789").decode()
+BEGIN, END = (f"-----{word} {'RSA '}PRIVATE KEY-----" for word in ("BEGIN", "END"))
+PEM = f"{BEGIN}\nMIIEcanary/0123456789+abcdef\nZm9v/canary=\n{END}\n"
+SERVICE_ACCOUNT = {
+    "type": "service_account",
+    "project_id": "example-project",
+    "private_key": PEM,
+    "client_email": "fleet@example-project.iam.gserviceaccount.com",
+    "token_uri": "https://oauth2.googleapis.com/token",
+}
+SHAPES = {
+    "word": PASSWORD,
+    "with-slashes": SLASHED,
+    "with-quotes": QUOTED,
+    "in-base64": PADDED,
+    "of-lines": PEM,
+}
 CREDENTIALS = {
     "orders": json.dumps({"user": "orders-application", "password": PASSWORD}),
     "registry": json.dumps({"auths": {"quay.io": {"auth": "b3JkZXJzOmNhbmFyeQ=="}}}),
     "token": "glpat-canary",
     "short": "abc",
     "nested": json.dumps({"serviceaccount.json": json.dumps({"private_key": "canary-key-of-gcp"})}),
+    "aws": json.dumps({"accessKeyID": "AKIAEXAMPLE", "secretAccessKey": SLASHED}),
+    "quoted": QUOTED,
+    "storage": PADDED,
+    "gcp": json.dumps(SERVICE_ACCOUNT),
 }
 CONFIG = {
     "credfleet:credentials": json.dumps(CREDENTIALS),
@@ -35,7 +60,6 @@ def sightings(monkeypatch: pytest.MonkeyPatch) -> Sightings:
 
 
 def found(**inputs: object) -> list[str]:
-    assert remedied(secret_values.secrets_stay_marked, CONFIG_MAP, inputs) is None
     return judge(secret_values.secrets_stay_marked, CONFIG_MAP, inputs)
 
 
@@ -61,16 +85,206 @@ def test_a_declared_secret_in_plain_is_told_by_its_path_and_never_its_value(text
     assert text not in repr(said)
 
 
-@pytest.mark.parametrize("text", ["orders-application", "abc", "example-project", "quay.io", UNKNOWN, ""])
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize("value", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize(
+    "written",
+    [
+        "{}",
+        "AWS_SECRET_ACCESS_KEY={}",
+        "AccountName=a;AccountKey={};EndpointSuffix=core.windows.net",
+        "{{password: {}}}",
+        "<p>{}</p>",
+        "({}), [{}]",
+        "a|{}|b",
+        "${}",
+        "`{}`",
+        "https://example.com/?sig={}#top",
+        "say {}.",
+    ],
+)
+def test_a_secret_is_found_between_whatever_signs_and_with_signs_of_its_own(written: str, value: str) -> None:
+    text = written.format(value, value)
+
+    for each in (text, encoded(text), json.dumps(text), json.dumps({"in": json.dumps({"it": text})})):
+        assert found(data={"note": each}) == ["data.note is a secret in plain"]
+
+
+@pytest.mark.parametrize("value", SHAPES.values(), ids=SHAPES)
+def test_a_secret_is_found_in_base64_inside_a_longer_text(value: str) -> None:
+    for each in (encoded(value), encoded(f"orders:{value}"), encoded(value).rstrip("=")):
+        assert found(data={"note": f"Authorization: Basic {each}"}) == ["data.note is a secret in plain"]
+        assert found(data={"note": encoded(f'{{"auth": "{each}"}}')}) == ["data.note is a secret in plain"]
+
+
+def test_a_key_of_several_lines_is_found_in_a_block_of_yaml() -> None:
+    block = "key: |\n" + "".join(f"    {line}\n" for line in PEM.splitlines())
+
+    assert found(data={"note": block}) == ["data.note is a secret in plain"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "orders-application",
+        "abc",
+        "example-project",
+        "quay.io",
+        "client_email",
+        "service_account",
+        "projects/example-project/secrets",
+        "fleet@example-project.iam.gserviceaccount.com",
+        '{"token_url": "https://oauth2.googleapis.com/token", "type": "service_account"}',
+        BEGIN,
+        f"the-{PASSWORD}-of-another",
+        "canary",
+        "K7MDENG",
+        "glpat-canary.example.com",
+        encoded("example-project: orders-application"),
+        UNKNOWN,
+        "",
+    ],
+)
 def test_what_merely_stands_beside_a_secret_is_let_through(text: str) -> None:
     assert found(data={"note": text}) == []
+
+
+KEY = f"Canary{'0123456789'}/of+a+cloud=="
+CERTIFICATE = "-----BEGIN CERTIFICATE-----\nTUlJLWNhbmFyeQ==\n-----END CERTIFICATE-----\n"
+
+
+def others(marked: object, plain: str) -> list[tuple[str, str]]:
+    """Return what is found of a value that one resource marks, in a text of another."""
+    stack: Sequence[Mapping[str, object]] = ({"data": secret(marked)}, {"note": plain})
+    for urn, inputs in enumerate(stack):
+        assert judge(secret_values.secrets_stay_marked, CONFIG_MAP, inputs, urn=str(urn)) == []
+    return judge_stack(
+        secret_values.secrets_stay_marked_everywhere, [(CONFIG_MAP, inputs) for inputs in stack]
+    )
+
+
+@pytest.mark.parametrize(
+    ("marked", "plain"),
+    [
+        (KEY, f"AccountKey={KEY};EndpointSuffix=a"),
+        (KEY, json.dumps({"key": KEY})),
+        ("canary-of-a-cloud", "Bearer canary-of-a-cloud"),
+        ("https://db.example.com/a", "https://db.example.com/a"),
+        ("https://a:b@db.example.com", "see https://a:b@db.example.com/orders"),
+        ("/subscriptions/aa/resourceGroups/rg", "/subscriptions/aa/resourceGroups/rg"),
+    ],
+)
+def test_what_another_marks_is_found_inside_a_longer_text(marked: str, plain: str) -> None:
+    assert others({"a": marked}, plain) == [("1", "note is a secret in plain")]
+
+
+@pytest.mark.parametrize(
+    ("marked", "plain"),
+    [
+        ("https://db.example.com/a", "https://db.example.com/a/orders"),
+        ("/subscriptions/aa/resourceGroups/rg", "/subscriptions/aa/resourceGroups/rg/providers/x"),
+        ("system:serviceaccount:team-a:work", "subject: system:serviceaccount:team-a:work"),
+        ("orders and their application", "of orders and their application"),
+        (CERTIFICATE, f"# all that are trusted\n{CERTIFICATE}{CERTIFICATE}"),
+    ],
+)
+def test_names_and_addresses_that_another_marks_are_no_secret_inside_a_longer_text(
+    marked: str, plain: str
+) -> None:
+    assert others({"a": marked}, plain) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("t", KEY),
+        ("t", "https://a:b@db.example.com"),
+        ("t", json.dumps({"user": "orders", "password": "canary"})),
+        pytest.param("t", PEM.replace("canary", "cloud"), id="t-of-lines"),
+        ("password", "canary-of-a-cloud"),
+    ],
+)
+def test_what_another_marks_in_base64_is_found_as_it_is(key: str, value: str) -> None:
+    for plain in (value, f"it is {value}, no more", encoded(value)):
+        assert others({key: encoded(value)}, plain) == [("1", "note is a secret in plain")]
+
+
+def test_a_secret_of_the_configuration_that_another_marks_is_told_once() -> None:
+    judge(secret_values.secrets_stay_marked, CONFIG_MAP, {"data": secret({"password": SLASHED})}, urn="other")
+    told = judge(secret_values.secrets_stay_marked, CONFIG_MAP, {"note": SLASHED}, urn="0")
+
+    assert told == ["note is a secret in plain"]
+    assert judge_stack(secret_values.secrets_stay_marked_everywhere, [(CONFIG_MAP, {"note": SLASHED})]) == []
+
+
+def test_what_a_resource_marks_in_base64_is_found_in_its_own_annotations() -> None:
+    assert found(data=secret({"t": encoded(KEY)}), metadata={"annotations": {"note": KEY}}) == [
+        "metadata.annotations.note is a secret in plain"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("host", "orders-db.tenant-acme.svc:5432"),
+        ("uri", "https://search.tenant-globex.svc:9200/"),
+        ("token_url", "https://login.example.com/oauth2/token"),
+        ("replicas", '["search-0.example", "search-1.example"]'),
+        ("user", "orders-application"),
+        ("client_email", "fleet@example-project.iam.gserviceaccount.com"),
+        ("tenant", "00000000-0000-4000-8000-000000000001"),
+        ("ca.crt", CERTIFICATE),
+        ("certificate", CERTIFICATE),
+        ("password", "too short"),
+    ],
+)
+def test_what_stands_in_base64_beside_a_secret_is_let_through(key: str, value: str) -> None:
+    assert others({key: encoded(value), "password": encoded(PASSWORD)}, value) == []
+
+
+def asset(text: str) -> dict[str, str]:
+    """A text as Pulumi sends one that stands in for a file."""
+    return {"4dabf18193072939515e22adb298388d": "c44067f5952c0a294b673a41bacd8c17", "text": text}
+
+
+def archive(**assets: object) -> dict[str, object]:
+    """Files as Pulumi sends them in one."""
+    return {"4dabf18193072939515e22adb298388d": "0def7320c3a5731c473e5ecbe6d01bc7", "assets": assets}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "path"),
+    [
+        ({"data": {"__token": PASSWORD}}, "data.__token"),
+        ({"items": [{"__defaults": [PASSWORD]}]}, "items[0].__defaults[0]"),
+        ({"source": asset(f"password: {PASSWORD}")}, "source.text"),
+        ({"source": archive(a=asset("x"), b=archive(c=asset(PASSWORD)))}, "source.assets.b.assets.c.text"),
+    ],
+)
+def test_a_secret_in_plain_is_found_wherever_it_stands(inputs: Mapping[str, object], path: str) -> None:
+    assert found(**inputs) == [f"{path} is a secret in plain"]
+
+
+@pytest.mark.parametrize("key", [PASSWORD, f"a.txt/{PASSWORD}", encoded(PASSWORD)])
+def test_a_secret_that_is_a_key_is_told_without_it(key: str) -> None:
+    said = found(data={key: {"a": PASSWORD, "b": "c"}, "other": "c"})
+
+    assert said == ["data.* is a secret in plain", "data.*.a is a secret in plain"]
+
+
+def test_a_file_that_only_the_machine_has_is_not_read() -> None:
+    file = {"4dabf18193072939515e22adb298388d": "c44067f5952c0a294b673a41bacd8c17", "path": "./notes.txt"}
+
+    assert found(source=file) == []
 
 
 def test_a_secret_that_is_marked_is_let_through_wherever_the_mark_stands() -> None:
     assert found(data=secret({"note": PASSWORD}), items=[secret(PASSWORD)], __provider=PASSWORD) == []
 
 
-CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 STACK: Sequence[Mapping[str, object]] = (
     {"a": secret("generated-by-a-cloud")},
     {"note": "generated-by-a-cloud", "same": PASSWORD},
@@ -86,7 +300,6 @@ def test_the_same_resources_are_named_in_whatever_order_they_are_registered(seed
     alone: dict[str, list[str]] = {}
     for place in Random(seed).sample(range(len(STACK)), len(STACK)):
         urn, inputs = str(place), STACK[place]
-        assert remedied(secret_values.secrets_stay_marked, CONFIG_MAP, inputs, urn) is None
         alone[urn] = judge(secret_values.secrets_stay_marked, CONFIG_MAP, inputs, urn=urn)
 
     assert {urn: said for urn, said in alone.items() if said} == {
@@ -99,13 +312,48 @@ def test_the_same_resources_are_named_in_whatever_order_they_are_registered(seed
     assert everywhere == [("1", "note is a secret in plain"), ("3", "c is a secret in plain")]
 
 
-def test_without_a_look_at_the_marks_the_rule_finds_nothing() -> None:
-    """At another level than remediate the host shows no marks."""
-    rule, inputs = secret_values.secrets_stay_marked, {"data": {"note": PASSWORD}}
+THE_STACK = "pulumi:pulumi:Stack"
+COMPONENT = "credfleet:index:Fleet"
 
-    assert judge(rule, "kubernetes:core/v1:Secret", inputs) == []
-    assert remedied(rule, "kubernetes:core/v1:Secret", inputs) is None
-    assert judge(rule, "kubernetes:core/v1:Secret", inputs) == ["data.note is a secret in plain"]
+
+def told_at_the_end(*resources: tuple[str, Mapping[str, object]]) -> list[tuple[str, str]]:
+    """Return what is found in outputs, once a resource was judged that marks the key of a cloud."""
+    judge(secret_values.secrets_stay_marked, CONFIG_MAP, {"data": secret({"k": KEY})}, urn="other")
+    return judge_stack(secret_values.secrets_stay_marked_everywhere, resources)
+
+
+def test_what_the_stack_and_components_put_out_is_judged_at_the_end() -> None:
+    exported = {"token": PASSWORD, "key": {"of": [KEY]}, "kept": secret(PASSWORD), "name": "orders"}
+    address = {"address": f"postgres://orders:{PASSWORD}@db/x"}
+
+    assert told_at_the_end((THE_STACK, exported), (COMPONENT, address)) == [
+        ("0", "key.of[0] is a secret in plain"),
+        ("0", "token is a secret in plain"),
+        ("1", "address is a secret in plain"),
+    ]
+
+
+def test_what_a_provider_adds_to_a_resource_is_not_judged() -> None:
+    assert told_at_the_end((CONFIG_MAP, {"added": PASSWORD}), ("pulumi:providers:gcp", {"a": PASSWORD})) == []
+
+
+def test_a_secret_that_a_component_was_given_in_plain_is_told_once() -> None:
+    judge(secret_values.secrets_stay_marked, COMPONENT, {"a": PASSWORD}, urn="0")
+
+    assert told_at_the_end((COMPONENT, {"a": PASSWORD, "b": PASSWORD})) == [("0", "b is a secret in plain")]
+
+
+def test_names_in_what_is_put_out_marked_as_a_whole_are_no_secrets() -> None:
+    exported = {"all": secret({"namespace": "accounts-of-the-fleet"})}
+
+    assert told_at_the_end((THE_STACK, exported), (COMPONENT, {"namespace": "accounts-of-the-fleet"})) == []
+
+
+def test_a_host_that_shows_no_marks_is_no_host_for_the_rule() -> None:
+    args = ResourceValidationArgs(CONFIG_MAP, {"data": {"note": "x"}}, "urn:x", "x", OPTIONS, None)
+
+    with pytest.raises(TypeError, match="read_late"):
+        secret_values.secrets_stay_marked.validate(args, lambda _message, _urn: None)
 
 
 def test_no_value_is_kept(sightings: Sightings) -> None:

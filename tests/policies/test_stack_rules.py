@@ -7,6 +7,7 @@ import azure
 import environments
 import gcp
 import pool_members
+import pytest
 import secret_objects
 
 from tests.policies.cases import (
@@ -16,6 +17,7 @@ from tests.policies.cases import (
     FEDERATION,
     FROM,
     SECRET,
+    VERSION,
     annotated,
     federation,
     named,
@@ -24,7 +26,6 @@ from tests.policies.cases import (
 from tests.support.policies import UNKNOWN, judge_stack, remedied, secret
 
 PROJECTION = "pulumi-python:dynamic/credfleet:SecretProjection"
-VERSION = "gcp:secretmanager/secretVersion:SecretVersion"
 NAMING = (ASO, annotated(**{FROM: "aso-credential"}))
 NOT_DECLARED = f"metadata.annotations.{FROM} names a Secret that is not declared in the namespace"
 
@@ -45,6 +46,16 @@ def test_a_workload_beside_the_accounts_of_a_pool_is_refused() -> None:
         ("1", "metadata.namespace is that of an account pool")
     ]
     assert judge_stack(rule, [member(UNKNOWN), pod(UNKNOWN), pod("pool")]) == []
+
+
+def test_objects_of_kubernetes_are_judged_together_as_what_their_outputs_make_them() -> None:
+    called, accounts, web = "kubernetes:example.com/v1:Anything", member("pool")[1], pod("pool")[1]
+    accounts = {"apiVersion": "v1", "kind": "Secret", **accounts}
+    web = {"apiVersion": "apps/v1", "kind": "Deployment", **web}
+
+    assert judge_stack(
+        pool_members.kubernetes_pool_namespace_no_workloads, [(called, accounts), (called, web)]
+    ) == [("1", "metadata.namespace is that of an account pool")]
 
 
 def test_a_credential_that_is_declared_or_delivered_in_the_namespace_is_found() -> None:
@@ -131,10 +142,11 @@ def test_string_data_that_only_the_update_knows_is_left_to_it() -> None:
     )
 
 
-def test_the_payload_of_a_version_is_marked_unless_it_is_already() -> None:
-    assert remedied(gcp.gcp_secret_version_marked, VERSION, {"secret": "s", "secretData": "canary"}) == {
+@pytest.mark.parametrize("key", ["secretData", "secretDataWo"])
+def test_the_payload_of_a_version_is_marked_unless_it_is_already(key: str) -> None:
+    assert remedied(gcp.gcp_secret_version_marked, VERSION, {"secret": "s", key: "canary"}) == {
         "secret": "s",
-        "secretData": secret("canary"),
+        key: secret("canary"),
     }
-    for already in ({"secretData": secret("canary")}, {"secretData": UNKNOWN}, {}):
+    for already in ({key: secret("canary")}, {key: UNKNOWN}, {}):
         assert remedied(gcp.gcp_secret_version_marked, VERSION, already) is None

@@ -1,13 +1,18 @@
-"""Judges resources by a policy, with the inputs wrapped as the genuine host wraps them."""
+"""Judges resources by a policy, with the inputs wrapped as the host of the pack wraps them."""
 
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NoReturn, cast
 
+import pytest
+import secret_values
 from google.protobuf.json_format import MessageToDict
+from google.protobuf.struct_pb2 import Struct
+from late_reading import Late
 from pack import POLICIES
 from pulumi_policy import (
+    PolicyProviderResource,
     PolicyResource,
     PolicyResourceOptions,
     ResourceValidationArgs,
@@ -17,6 +22,7 @@ from pulumi_policy import (
 )
 from pulumi_policy.deserialize import deserialize_properties, serialize_properties
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
+from secret_values import Sightings, declared_secrets
 
 from tests.support.recorder import Recorder
 from tests.support.stacks import ROOT
@@ -24,7 +30,8 @@ from tests.support.stacks import ROOT
 UNKNOWN: Final = UNKNOWN_STRING_VALUE
 """How a value that only the update knows comes over the wire."""
 
-_OPTIONS: Final = cast("PolicyResourceOptions", None)
+OPTIONS: Final = cast("PolicyResourceOptions", None)
+_PROVIDER: Final = PolicyProviderResource("pulumi:providers:x", {}, "urn:provider", "x")
 
 
 def secret(value: Any) -> dict[str, Any]:
@@ -51,8 +58,7 @@ def judge(
 ) -> list[str]:
     """Return the violations of a policy, each cut at its mend. Raises NotApplicableError."""
     found: list[str] = []
-    props = unknown_checking_proxy(deserialize_properties(dict(inputs)))
-    args = _Args(type_, props, urn, "x", _OPTIONS, None, config)
+    args = _Args(type_, _as_sent(inputs), urn, "x", OPTIONS, None, config)
     policy.validate(args, lambda message, _urn: found.append(message))
     return _cut(found)
 
@@ -62,7 +68,7 @@ def remedied(
 ) -> Mapping[str, Any] | None:
     """Return the inputs a policy makes of these, as they come over the wire, or None when it leaves them."""
     props = unknown_checking_proxy(deserialize_properties(dict(inputs), proxy_secrets=True))
-    mended = policy.remediate(_Args(type_, props, urn, "x", _OPTIONS, None))
+    mended = policy.remediate(_Args(type_, props, urn, "x", OPTIONS, None))
     return None if mended is None else serialize_properties(cast("Mapping[str, Any]", mended))
 
 
@@ -75,17 +81,17 @@ def judge_stack(
 ) -> list[tuple[str, str]]:
     """Return the violations among resources, given by type and properties: place in the list, sentence.
 
-    backwards: the last of them comes first.
+    The stack and components of credfleet have no provider. backwards: the last of them comes first.
     """
     found: list[tuple[str, str]] = []
     declared = [
         PolicyResource(
             type_,
-            unknown_checking_proxy(deserialize_properties(dict(inputs))),
+            _as_sent(inputs),
             str(index),
             "x",
-            _OPTIONS,
-            None,
+            OPTIONS,
+            None if type_.startswith(("pulumi:", "credfleet:")) else _PROVIDER,
             None,
             [],
             {},
@@ -97,6 +103,12 @@ def judge_stack(
         lambda message, urn: found.append((str(urn), message)),
     )
     return list(zip((urn for urn, _ in found), _cut([message for _, message in found]), strict=True))
+
+
+def _as_sent(inputs: Mapping[str, Any]) -> Late:
+    message = Struct()
+    message.update(inputs)
+    return Late(message)
 
 
 def _cut(messages: Sequence[str]) -> list[str]:
@@ -111,17 +123,23 @@ def objections(environment: str, recorder: Recorder) -> list[tuple[str, object]]
     """
     config = ROOT / "policies" / "config" / f"{environment}.json"
     said: Mapping[str, Any] = json.loads(config.read_text(encoding="utf-8"))
-    declared = [
-        (one.type, MessageToDict(one.request.object)) for one in recorder.registrations if not one.read_id
-    ]
+    registered = [one for one in recorder.registrations if not one.read_id]
+    declared = [(one.type, MessageToDict(one.request.object)) for one in registered]
+    put_out = [(urn.split("::")[2].rpartition("$")[2], each) for urn, each in recorder.put_out.items()]
+    ends = [*declared, *((type_, MessageToDict(each)) for type_, each in put_out)]
     found: list[tuple[str, object]] = []
-    for policy in POLICIES:
-        given = said.get(policy.name, {})
-        given = given if isinstance(given, dict) else {}
-        if isinstance(policy, StackValidationPolicy):
-            found += [(policy.name, each) for each in judge_stack(policy, declared, given)]
-        elif isinstance(policy, ResourceValidationPolicy) and policy.validate is not None:
-            for type_, inputs in declared:
-                with suppress(NotApplicableError):
-                    found += [(policy.name, each) for each in judge(policy, type_, inputs, given)]
+    with pytest.MonkeyPatch.context() as patched:
+        secrets = declared_secrets(recorder.config, recorder.secret_keys)
+        patched.setattr(secret_values, "_SIGHTINGS", Sightings(secrets))
+        for policy in POLICIES:
+            given = said.get(policy.name, {})
+            given = given if isinstance(given, dict) else {}
+            if isinstance(policy, StackValidationPolicy):
+                found += [(policy.name, each) for each in judge_stack(policy, ends, given)]
+            elif isinstance(policy, ResourceValidationPolicy):
+                for urn, (type_, inputs) in enumerate(declared):
+                    with suppress(NotApplicableError):
+                        found += [
+                            (policy.name, each) for each in judge(policy, type_, inputs, given, urn=str(urn))
+                        ]
     return found

@@ -1,7 +1,7 @@
 """Runs a Pulumi program against a monitor that writes down what it registers and does nothing else."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -58,13 +58,19 @@ class Recorder(mocks.MockMonitor):
     """
 
     def __init__(
-        self, outputs: Mapping[str, Mapping[str, str]], calls: Mapping[str, Mapping[str, Any]]
+        self,
+        config: Mapping[str, str],
+        secret_keys: Sequence[str],
+        outputs: Mapping[str, Mapping[str, str]],
+        calls: Mapping[str, Mapping[str, Any]],
     ) -> None:
         super().__init__(_Unused())
+        self.config, self.secret_keys = config, secret_keys
         self._calls = calls
         self._outputs = outputs
         self.registrations: list[Registration] = []
         self.stack_outputs: Mapping[str, Any] = {}
+        self.put_out: dict[str, Struct] = {}
 
     def of_type(self, type_: str) -> dict[str, Registration]:
         """All registrations of a type, by name."""
@@ -117,7 +123,8 @@ class Recorder(mocks.MockMonitor):
         return answer
 
     def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802 - the protocol's name
-        """Keep what the stack exports."""
+        """Keep what the stack exports, and components put out."""
+        self.put_out[request.urn] = request.outputs
         if request.urn.split("::")[2] == "pulumi:pulumi:Stack":
             self.stack_outputs = decode(request.outputs)
         return super().RegisterResourceOutputs(request)
@@ -151,13 +158,13 @@ def record(
     outputs: type → what its resources get beyond their inputs. calls: token of a function → what it answers.
     Raises what the program raises.
     """
-    recorder = Recorder(outputs or {}, calls or {})
+    recorder = Recorder(config or {}, [*secret_keys], outputs or {}, calls or {})
 
     async def main() -> None:
         # What fails the program is raised from here; every output that waited for it fails likewise, unheard.
         asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
         _forget_failed_programs()
-        pulumi.runtime.set_all_config(dict(config or {}), list(secret_keys))
+        pulumi.runtime.set_all_config({**recorder.config}, [*recorder.secret_keys])
         mocks.set_mocks(
             recorder.mocks,
             project=PROJECT,

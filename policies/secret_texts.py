@@ -1,0 +1,128 @@
+"""A secret inside a text, told by digests alone.
+
+A text becomes a row: the digests of its words and signs, one after another. A secret stands in a text where
+its row stands in the text's, so it is found between whatever signs, and with signs of its own; one of its
+words alone is nothing. Blanks, ends of lines and backslashes are in no row: JSON in JSON, or a block of YAML,
+has the row of what is written in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+import secrets
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+_CODE: Final = re.compile(r"(?<!\\)\\+u([0-9a-fA-F]{4})")
+_PART: Final = re.compile(r"(?:\\+[nrt]?|\s)+|(\w+(?:[.-]+\w+)*|.)")
+_ENCODED: Final = re.compile(r"[A-Za-z0-9+/]{11,}")
+_SHOWN: Final = re.compile(
+    r"\s*(?:-----BEGIN (?P<kind>CERTIFICATE|PUBLIC KEY)-----[\w+/=\s]*-----END (?P=kind)-----\s*)+"
+    r"|(?P<address>(?:[a-z][a-z0-9+.-]*://|urn:)[\w./:~+,-]*)",
+    re.IGNORECASE,
+)
+_NAMES: Final = re.compile(r"\w[\w.-]*(?::[\w./-]+){2,}|[\w\s./@,+~-]+(?::\d+)?|\[[\w\s./@,+~\"-]*\]")
+_RANDOM: Final = re.compile(
+    r"(?<![A-Za-z0-9])(?:(?=[A-Z0-9]*[a-z])(?=[a-z0-9]*[A-Z])(?=[A-Za-z]*\d)[A-Za-z0-9]{10,}"
+    r"|(?=[0-9]*[a-z])(?=[a-z]*\d)[a-z0-9]{25,})(?![A-Za-z0-9])"
+)
+"""Words that nobody makes up: of letters in both cases and digits, or long ones of letters and digits."""
+
+_WIDTH: Final = 16
+_EDGE: Final = bytes(_WIDTH)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What is kept of a secret: its row, and where its longest part is in that, which few others have."""
+
+    row: bytes
+    longest: int
+
+
+class Digests:
+    """Makes rows under a key that dies with the process."""
+
+    def __init__(self) -> None:
+        """Make a key."""
+        self._key: Final = secrets.token_bytes(32)
+
+    def rows(self, text: str) -> Iterator[bytes]:
+        """Yield the row of a text, an edge at each end, and those of whatever is in it in base64."""
+        for reading in _readings(text):
+            yield _EDGE + b"".join(map(self._digest, _parts(reading))) + _EDGE
+
+    def trace(self, secret: str, *, whole: bool) -> Trace | None:
+        """Return what is kept of a secret; None of one without a letter or a digit.
+
+        whole: one of several words is to be found only where it is all there is, as the beginning of an
+        address is that of many.
+        """
+        parts = _parts(secret)
+        if not any(character.isalnum() for part in parts for character in part):
+            return None
+        longest = max(range(len(parts)), key=lambda place: len(parts[place])) * _WIDTH
+        row = b"".join(map(self._digest, parts))
+        return Trace(_EDGE + row + _EDGE, longest + _WIDTH) if whole and parts[1:] else Trace(row, longest)
+
+    def _digest(self, part: str) -> bytes:
+        encoded = part.encode(errors="surrogatepass")
+        return hashlib.blake2b(encoded, key=self._key, digest_size=_WIDTH).digest()
+
+
+class Traces:
+    """Secrets that are looked for."""
+
+    def __init__(self, traces: Iterable[Trace]) -> None:
+        """Look for these."""
+        self._by_longest: defaultdict[bytes, list[Trace]] = defaultdict(list)
+        for trace in traces:
+            self._by_longest[trace.row[trace.longest : trace.longest + _WIDTH]].append(trace)
+
+    def stand_in(self, row: bytes) -> bool:
+        """Whether one of them stands in a text, given by its row."""
+        return any(
+            place >= trace.longest and row.startswith(trace.row, place - trace.longest)
+            for place in range(0, len(row), _WIDTH)
+            for trace in self._by_longest.get(row[place : place + _WIDTH], ())
+        )
+
+
+def is_public(text: str) -> bool:
+    """Whether a text is made to be shown: a certificate, or an address without a login or a random word."""
+    shown = _SHOWN.fullmatch(text)
+    return shown is not None and (shown["address"] is None or not _RANDOM.search(text))
+
+
+def is_ordinary(text: str) -> bool:
+    """Whether a text is public, or of names such as stand beside a secret: of people, hosts, files, roles."""
+    return is_public(text) or (_NAMES.fullmatch(text) is not None and not _RANDOM.search(text))
+
+
+def decoded(text: str) -> str | None:
+    """Return what a text encodes in base64, its padding there or not; None where that is no text."""
+    bare = text.strip().rstrip("=")
+    try:
+        return base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True).decode()
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _readings(text: str) -> Iterator[str]:
+    yield text
+    for found in _ENCODED.findall(text):
+        if (inner := decoded(found)) is not None:
+            yield from _readings(inner)
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in _PART.findall(_CODE.sub(_character, text)) if part]
+
+
+def _character(code: re.Match[str]) -> str:
+    return chr(int(code[1], 16))
