@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from rule import UNKNOWN, Resource, resource_rule, stack_rule
 
@@ -17,12 +17,27 @@ from components.aso_credentials.federation import AUDIENCE, MOST, SUBJECT
 from components.naming import is_namespace, is_object_name
 
 _FEDERATIONS: Final = ("azure-native:managedidentity*:FederatedIdentityCredential",)
+_IDENTITIES: Final = ("azure-native:managedidentity*:UserAssignedIdentity",)
 _ASSIGNMENTS: Final = ("azure-native:authorization*:RoleAssignment",)
 _MAKING_OWNERS: Final = {
     "8e3af657-a8ff-443c-a75c-2fe8c4bcb635": "Owner",
     "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9": "User Access Administrator",
     "f58310d9-a9f6-439a-9e8d-f62e7b41a168": "Role Based Access Control Administrator",
 }
+
+_Owner: TypeAlias = tuple[str, str] | str
+"""An identity: its group and name, or its URN while a preview does not know them."""
+
+_OWNERS: Final = dict[str, tuple[str, str] | None]()
+"""URN of a federated credential → its identity by group and name, None when a preview does not know them.
+
+Taken down by each rule that gets its inputs: the outputs lack both.
+"""
+
+
+def _take_down(federation: Resource) -> None:
+    group, name = federation.text("resourceGroupName"), federation.text("resourceName")
+    _OWNERS[federation.urn] = None if group is None or name is None else (group.lower(), name.lower())
 
 
 @resource_rule(
@@ -33,6 +48,7 @@ _MAKING_OWNERS: Final = {
 )
 def azure_federation_issuer(federation: Resource) -> Iterator[str]:
     """Refuse an issuer no token has, or one that is not the environment's, where its file lists them."""
+    _take_down(federation)
     issuer, issuers = federation.text("issuer"), federation.config.get("issuers", [])
     if "issuer" not in federation.inputs:
         yield "issuer is missing"
@@ -49,6 +65,7 @@ def azure_federation_issuer(federation: Resource) -> Iterator[str]:
 )
 def azure_federation_subject(federation: Resource) -> Iterator[str]:
     """Refuse a subject no ServiceAccount has; there are no wildcards."""
+    _take_down(federation)
     subject = federation.inputs.get("subject")
     if subject is UNKNOWN:
         return
@@ -64,6 +81,7 @@ def azure_federation_subject(federation: Resource) -> Iterator[str]:
 )
 def azure_federation_audience(federation: Resource) -> Iterator[str]:
     """Refuse any other audience: the exchange would refuse every token."""
+    _take_down(federation)
     audiences = federation.inputs.get("audiences")
     if audiences is not UNKNOWN and audiences not in ([AUDIENCE], [UNKNOWN]):
         yield "audiences is not the one of Entra's token exchange"
@@ -76,12 +94,11 @@ def azure_federation_audience(federation: Resource) -> Iterator[str]:
 )
 def azure_identity_federation_limit(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse what Azure refuses only while the update is under way."""
-    seen: Counter[tuple[str, str]] = Counter()
-    for one in _federations(resources):
-        if (identity := _identity(one)) is not None:
-            seen[identity] += 1
-            if seen[identity] == MOST + 1:
-                yield one.urn, f"resourceName is an identity with more than {MOST} federated credentials"
+    seen: Counter[_Owner] = Counter()
+    for owner, one in _federations(resources):
+        seen[owner] += 1
+        if seen[owner] == MOST + 1:
+            yield one.urn, f"resourceName is an identity with more than {MOST} federated credentials"
 
 
 @stack_rule(
@@ -91,24 +108,25 @@ def azure_identity_federation_limit(resources: Sequence[Resource]) -> Iterator[t
 )
 def azure_identity_federation_unique(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse a second credential for the same pair, which Azure answers with a conflict."""
-    seen: set[tuple[tuple[str, str], str, str]] = set()
-    for one in _federations(resources):
-        identity, issuer, subject = _identity(one), one.text("issuer"), one.text("subject")
-        if identity is None or issuer is None or subject is None:
+    seen: set[tuple[_Owner, str, str]] = set()
+    for owner, one in _federations(resources):
+        issuer, subject = one.text("issuer"), one.text("subject")
+        if issuer is None or subject is None:
             continue
-        if (identity, issuer, subject) in seen:
+        if (owner, issuer, subject) in seen:
             yield one.urn, "issuer and subject are those of another credential of the identity"
-        seen.add((identity, issuer, subject))
+        seen.add((owner, issuer, subject))
 
 
-def _federations(resources: Sequence[Resource]) -> Iterator[Resource]:
-    return (one for one in resources if one.is_a(*_FEDERATIONS))
-
-
-def _identity(federation: Resource) -> tuple[str, str] | None:
-    """Return the identity by group and name, or None when a preview does not know them."""
-    group, name = federation.text("resourceGroupName"), federation.text("resourceName")
-    return None if group is None or name is None else (group.lower(), name.lower())
+def _federations(resources: Sequence[Resource]) -> Iterator[tuple[_Owner, Resource]]:
+    """Yield each federated credential behind its identity, if that is known or declared."""
+    identities = {one.urn for one in resources if one.is_a(*_IDENTITIES)}
+    for one in resources:
+        if one.is_a(*_FEDERATIONS):
+            sources = one.sources.get("resourceName", ())
+            owner = _OWNERS.get(one.urn) or next(iter(sources), None)
+            if isinstance(owner, tuple) or (len(sources) == 1 and owner in identities):
+                yield owner, one
 
 
 @resource_rule(

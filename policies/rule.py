@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias, cast
 from pulumi_policy import (
     EnforcementLevel,
     PolicyConfigSchema,
+    PolicyResource,
     ReportViolation,
     ResourceRemediation,
     ResourceValidationArgs,
@@ -46,14 +47,16 @@ SECRETS: Final = ("kubernetes:core/v1:Secret", "kubernetes:core/v1:SecretPatch")
 class Resource:
     """A resource as a rule sees it: its type, and its properties by their names on the wire, in plain.
 
-    inputs: for a rule over the stack these are the outputs, which repeat the inputs. config: what the
-    environment's file says to this rule.
+    inputs: for a rule over the stack these are the outputs. They repeat the inputs, but for those of
+    azure-native that form an id. config: what the environment's file says to this rule. sources: for a rule
+    over the stack, property → URNs of the resources whose outputs it is made of.
     """
 
     type: str
     inputs: Mapping[str, Any]
     urn: str = ""
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    sources: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
     def mapping(self, *path: str) -> Mapping[str, Any]:
         """Look up an object in the inputs; absent, unknown and of another kind all count as empty."""
@@ -171,7 +174,7 @@ def stack_rule(
                 replace(one, inputs=plain(props, touched[one.urn])) if one.is_a(*types) else one
                 for one, props in sorted(
                     (
-                        (Resource(each.resource_type, {}, each.urn, config), each.props)
+                        (Resource(each.resource_type, {}, each.urn, config, _sources(each)), each.props)
                         for each in args.resources
                     ),
                     key=lambda pair: (len(pair[0].urn), pair[0].urn),
@@ -215,6 +218,11 @@ def _applicable(
     if not resource.is_a(*types):
         args.not_applicable()
     return replace(resource, inputs=read(args.props))
+
+
+def _sources(resource: PolicyResource) -> Mapping[str, Sequence[str]]:
+    made = resource.property_dependencies.items()
+    return {key: [source.urn for source in sources] for key, sources in made}
 
 
 def _schema(config: Mapping[str, Mapping[str, Any]] | None) -> PolicyConfigSchema | None:

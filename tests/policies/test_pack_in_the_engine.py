@@ -41,6 +41,9 @@ OF_THE_STACK: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
     ],
 }
 
+LEFT_OUT = {"resourceGroupName", "resourceName"}
+"""Inputs that no output of azure-native repeats."""
+
 
 def test_a_program_with_one_violation_per_mandatory_rule_fails_with_each_named_once(
     stack: Stack, provider: RecordingProvider
@@ -58,7 +61,7 @@ def test_a_program_with_one_violation_per_mandatory_rule_fails_with_each_named_o
         for name in sorted(mandatory):
             for index, (type_, inputs) in enumerate(wrong[name]):
                 one = script.register(f"{name} {index}", dict(inputs), type_=type_, custom=False)
-                script.outputs(one.urn, dict(inputs))
+                script.outputs(one.urn, {key: inputs[key] for key in inputs if key not in LEFT_OUT})
 
     outcome = stack.preview(program, policy_packs=(OWN,), policy_configs={OWN: config})
 

@@ -1,6 +1,6 @@
 """Rules over a whole stack, and remedies."""
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import aso
 import azure
@@ -8,6 +8,11 @@ import environments
 import gcp
 import pool_members
 import secret_objects
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.struct_pb2 import Struct
+from pulumi_sandbox.protocol import wire
+from pulumi_sandbox.providers.azure_native import bodies
+from pulumi_sandbox.providers.azure_native.resources import RESOURCES
 
 from tests.policies.cases import (
     ASO,
@@ -15,13 +20,16 @@ from tests.policies.cases import (
     DEPLOYMENT,
     FEDERATION,
     FROM,
+    IDENTITY,
     SECRET,
     annotated,
     federation,
     named,
     scoped,
 )
-from tests.support.policies import UNKNOWN, judge_stack, remedied, secret
+from tests.support.policies import UNKNOWN, judge, judge_stack, remedied, secret
+
+Declared: TypeAlias = tuple[str, dict[str, Any]]
 
 PROJECTION = "pulumi-python:dynamic/credfleet:SecretProjection"
 VERSION = "gcp:secretmanager/secretVersion:SecretVersion"
@@ -74,12 +82,31 @@ def test_a_secret_of_which_a_preview_knows_half_may_be_the_one_that_is_named() -
     assert judge_stack(aso.aso_annotation_target, [(ASO, annotated(**{FROM: UNKNOWN}))]) == []
 
 
+def previewed(*declared: Declared) -> list[Declared]:
+    """Return each resource of azure-native with the outputs it has in a preview, its inputs judged before."""
+    for index, (type_, inputs) in enumerate(declared):
+        if type_ == FEDERATION:
+            judge(azure.azure_federation_subject, type_, inputs, urn=str(index))
+    return [(type_, outputs(type_, inputs)) for type_, inputs in declared]
+
+
+def outputs(type_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    known = wire.decode(ParseDict(inputs, Struct()))
+    return MessageToDict(wire.encode(bodies.previewed(RESOURCES[type_], known, {})))
+
+
+def test_the_outputs_of_a_federated_credential_do_not_say_whose_it_is() -> None:
+    assert outputs(FEDERATION, federation()).keys() & {"issuer", "resourceGroupName", "resourceName"} == {
+        "issuer"
+    }
+
+
 def test_the_twenty_first_federated_credential_of_an_identity_is_refused() -> None:
     many = [(FEDERATION, federation(subject=f"s{index}")) for index in range(21)]
     others = [(FEDERATION, federation(resourceName="other")), (FEDERATION, federation(resourceName=UNKNOWN))]
 
-    assert judge_stack(azure.azure_identity_federation_limit, [*many[:20], *others]) == []
-    assert judge_stack(azure.azure_identity_federation_limit, many) == [
+    assert judge_stack(azure.azure_identity_federation_limit, previewed(*many[:20], *others)) == []
+    assert judge_stack(azure.azure_identity_federation_limit, previewed(*many)) == [
         ("20", "resourceName is an identity with more than 20 federated credentials")
     ]
 
@@ -88,14 +115,35 @@ def test_an_identity_trusts_a_pair_of_issuer_and_subject_once() -> None:
     one, other = (FEDERATION, federation()), (FEDERATION, federation(resourceName="other"))
     unknown = (FEDERATION, federation(issuer=UNKNOWN))
 
-    assert judge_stack(azure.azure_identity_federation_unique, [one, other, unknown, unknown]) == []
-    assert judge_stack(azure.azure_identity_federation_unique, [one, one]) == [
+    assert judge_stack(azure.azure_identity_federation_unique, previewed(one, other, unknown, unknown)) == []
+    assert judge_stack(azure.azure_identity_federation_unique, previewed(one, one)) == [
         ("1", "issuer and subject are those of another credential of the identity")
     ]
 
 
+def test_an_identity_whose_name_only_the_update_knows_is_the_one_that_the_name_comes_from() -> None:
+    rule, unnamed = azure.azure_identity_federation_unique, (FEDERATION, federation(resourceName=UNKNOWN))
+    new = (IDENTITY, {"location": "westeurope", "resourceGroupName": "rg"})
+    declared = previewed(new, new, unnamed, unnamed)
+
+    def clashes(*identities: int) -> list[str]:
+        sources = {place: {"resourceName": one} for place, one in enumerate(identities, start=2)}
+        return [urn for urn, _ in judge_stack(rule, declared, sources=sources)]
+
+    assert clashes(0, 0) == ["3"]
+    assert clashes(0, 1) == clashes(0) == clashes() == []
+
+
+def test_a_name_that_comes_from_something_else_than_an_identity_may_be_any() -> None:
+    unnamed = (FEDERATION, federation(resourceName=UNKNOWN))
+    declared = [(CLAIM, {}), *previewed((FEDERATION, {}), unnamed, unnamed)[1:]]
+    sources = {1: {"resourceName": 0}, 2: {"resourceName": 0}}
+
+    assert judge_stack(azure.azure_identity_federation_unique, declared, sources=sources) == []
+
+
 def test_of_two_that_clash_the_same_one_is_named_in_whatever_order_they_come() -> None:
-    same = [(FEDERATION, federation())] * 2
+    same = previewed(*[(FEDERATION, federation())] * 2)
     rule = azure.azure_identity_federation_unique
 
     assert judge_stack(rule, same, backwards=True) == judge_stack(rule, same) != []

@@ -72,10 +72,11 @@ def judge_stack(
     config: Mapping[str, Any] | None = None,
     *,
     backwards: bool = False,
+    sources: Mapping[int, Mapping[str, int]] | None = None,
 ) -> list[tuple[str, str]]:
     """Return the violations among resources, given by type and properties: place in the list, sentence.
 
-    backwards: the last of them comes first.
+    backwards: the last of them comes first. sources: place → property → place of whose output it is made.
     """
     found: list[tuple[str, str]] = []
     declared = [
@@ -92,6 +93,9 @@ def judge_stack(
         )
         for index, (type_, inputs) in enumerate(resources)
     ]
+    for place, made in (sources or {}).items():
+        for key, source in made.items():
+            declared[place].property_dependencies[key] = [declared[source]]
     policy.validate(
         StackValidationArgs(declared[:: -1 if backwards else 1], config),
         lambda message, urn: found.append((str(urn), message)),
