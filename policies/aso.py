@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rule import SECRETS, UNKNOWN, Resource, resource_rule, stack_rule
@@ -51,6 +51,10 @@ def _keys(secret: Resource) -> Mapping[str, Any]:
     return {**secret.mapping("data"), **secret.mapping("stringData")}
 
 
+def _all_keys_known(secret: Resource) -> bool:
+    return secret.is_known("data") and secret.is_known("stringData")
+
+
 def _is_scoped(secret: Resource) -> bool:
     """Whether ASO would take the Secret for a credential; one that a workload reads lacks a subscription."""
     name, keys = secret.text("metadata", "name"), _keys(secret)
@@ -71,10 +75,9 @@ def aso_secret_reserved_name(secret: Resource) -> Iterator[str]:
     operator = secret.config.get("operatorNamespace", OPERATOR_NAMESPACE)
     if name == GLOBAL_SETTINGS and namespace is not None and namespace != operator:
         yield f"metadata.name is {GLOBAL_SETTINGS}, outside the operator's namespace"
-    data = secret.inputs.get("data", {})
     if (
         name == NAMESPACE_SECRET
-        and data is not UNKNOWN
+        and _all_keys_known(secret)
         and not any(key.startswith("AZURE_") for key in _keys(secret))
     ):
         yield f"metadata.name is {NAMESPACE_SECRET}, but no key is one of ASO's"
@@ -88,7 +91,7 @@ def aso_secret_reserved_name(secret: Resource) -> Iterator[str]:
 def aso_secret_required_keys(secret: Resource) -> Iterator[str]:
     """Refuse what ASO would refuse at every reconcile."""
     keys = _keys(secret)
-    if not _is_scoped(secret) or not keys:
+    if not _is_scoped(secret) or not keys or not _all_keys_known(secret):
         return
     for key in REQUIRED:
         if key not in keys:
@@ -212,7 +215,7 @@ def aso_annotation_target(resources: Sequence[Resource]) -> Iterator[tuple[str, 
             continue
         if place not in declared:
             yield one.urn, f"{path} names a Secret that is not declared in the namespace"
-        elif _keys(declared[place]) and not all(key in _keys(declared[place]) for key in REQUIRED):
+        elif not _may_have(declared[place], REQUIRED):
             yield one.urn, f"{path} names a Secret that is no credential of ASO"
 
 
@@ -221,6 +224,11 @@ def _place(secret: Resource) -> tuple[Any, Any]:
         return UNKNOWN, UNKNOWN
     metadata = secret.mapping("metadata")
     return metadata.get("namespace"), metadata.get("name")
+
+
+def _may_have(secret: Resource, wanted: Collection[str]) -> bool:
+    keys = _keys(secret)
+    return not keys or not _all_keys_known(secret) or all(key in keys for key in wanted)
 
 
 def _may_be(place: tuple[str, str], other: tuple[Any, Any]) -> bool:

@@ -85,9 +85,9 @@ def gcp_secret_replication(secret: Resource) -> Iterator[str]:
         yield "replication is not declared in one way"
     elif wanted and ways != [wanted]:
         yield "replication is not the one of this environment"
-    elif ways == ["userManaged"] and secret.mapping("replication")["userManaged"] is not UNKNOWN:
-        replicas = secret.objects("replication", "userManaged", "replicas")
-        places = [one.inputs.get("location") for _, one in replicas]
+    elif ways == ["userManaged"] and secret.is_known("replication", "userManaged", "replicas"):
+        replicas = secret.items("replication", "userManaged", "replicas")
+        places = [one.get("location") if isinstance(one, dict) else one for one in replicas]
         known = [place for place in places if isinstance(place, str)]
         if not places or None in places or len(set(known)) != len(known):
             yield "replication.userManaged.replicas does not name each location once"

@@ -52,12 +52,12 @@ def kubernetes_pool_member_known_type(secret: Resource) -> Iterator[str]:
     path = f"metadata.labels.{HYPERSCALER_TYPE}"
     if not _is_member(secret):
         return
-    if HYPERSCALER_TYPE not in labels:
+    if HYPERSCALER_TYPE not in labels and secret.is_known("metadata", "labels"):
         # accountPool.labels may call it otherwise; what it says is the same.
         if all(isinstance(value, str) and not hyperscaler_of(value) for value in labels.values()):
             yield f"{path} is missing"
         return
-    type_ = labels[HYPERSCALER_TYPE]
+    type_ = labels.get(HYPERSCALER_TYPE)
     if isinstance(type_, str) and (
         hyperscaler_of(type_) is None or type_ != type_.lower() or not is_label_value(type_)
     ):
@@ -88,7 +88,7 @@ def kubernetes_pool_member_declared_owner(secret: Resource) -> Iterator[str]:
     path = f"metadata.labels.{TENANT_NAME}"
     if TENANT_NAME not in labels:
         return
-    if BRING_YOUR_OWN not in annotations:
+    if BRING_YOUR_OWN not in annotations and secret.is_known("metadata", "annotations"):
         yield f"{path} is declared on an account that nobody brought"
     if isinstance(labels[TENANT_NAME], str) and not is_label_value(labels[TENANT_NAME]):
         yield f"{path} is no label value, so no tenant would ever match it"

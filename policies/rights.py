@@ -51,7 +51,7 @@ def kubernetes_role_no_wildcard_on_secrets(role: Resource) -> Iterator[str]:
 def kubernetes_role_no_cluster_wide_secrets(role: Resource) -> Iterator[str]:
     """Refuse a right that is every credential of the fleet."""
     for index, rule in role.objects("rules"):
-        is_named = bool(rule.inputs.get("resourceNames"))
+        is_named = bool(rule.inputs.get("resourceNames")) or not rule.is_known("resourceNames")
         if _touches_secrets(rule) and _words(rule, "verbs") & _READING and not is_named:
             yield f"rules[{index}] reads Secrets in every namespace"
 

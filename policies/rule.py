@@ -81,6 +81,15 @@ class Resource:
         value = self.mapping(*path[:-1]).get(path[-1])
         return value if isinstance(value, str) else None
 
+    def is_known(self, *path: str) -> bool:
+        """Whether a preview knows what is there, or that nothing is; asked before anything is missed."""
+        value: Any = self.inputs
+        for step in path:
+            value = value.get(step) if isinstance(value, dict) else None
+            if value is UNKNOWN:
+                return False
+        return True
+
     def is_a(self, *types: str) -> bool:
         """Whether the resource is of one of these types; a `*` in one stands for anything."""
         return any(fnmatchcase(self.type, type_) for type_ in types)

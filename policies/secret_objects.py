@@ -34,7 +34,7 @@ def _encoded(text: str) -> str:
 )
 def kubernetes_secret_data_only(secret: Resource) -> Iterator[str]:
     """Refuse stringData: under server-side apply a key removed from it stays live."""
-    if "stringData" in secret.inputs:
+    if "stringData" in secret.inputs and secret.is_known("stringData") and secret.is_known("data"):
         yield "stringData is used"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pulumi_policy import EnforcementLevel
-from rule import UNKNOWN, Resource, resource_rule
+from rule import Resource, resource_rule
 
 _DIRECT: Final = (
     "pulumi-python:dynamic/credfleet:SecretRead",
@@ -27,14 +27,10 @@ _STORES: Final = ("kubernetes:external-secrets.io/*:ClusterSecretStore", *_DIREC
 def stores_cluster_store_conditions(store: Resource) -> Iterator[str]:
     """Point out a store that every namespace may use, those made tomorrow too."""
     path = _spec(store)
-    if not path:
-        return
-    conditions = store.mapping(*path).get("conditions")
-    holders = (store.inputs.get(path[0]), store.mapping(*path[:-1]).get(path[-1]), conditions)
-    if any(each is UNKNOWN for each in holders):
+    if not path or not store.is_known(*path, "conditions"):
         return
     where = ".".join(path)
-    if not conditions:
+    if not store.mapping(*path).get("conditions"):
         yield f"{where}.conditions is empty, so every namespace may use the store"
     for index, condition in store.objects(*path, "conditions"):
         if condition.inputs.get("namespaceSelector") == {}:

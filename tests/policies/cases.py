@@ -63,6 +63,11 @@ def scoped(*left_out: str, **more: str) -> dict[str, Any]:
     return named("aso-credential", **{key: value for key, value in keys.items() if key not in left_out})
 
 
+def in_two_places() -> dict[str, Any]:
+    given = scoped("AZURE_TENANT_ID")
+    return {**given, "stringData": given["data"], "data": secret({"AZURE_TENANT_ID": "aWQ="})}
+
+
 def encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
@@ -142,6 +147,15 @@ COMPLIANT: list[Compliant] = [
         {"subjects": [{"kind": "User", "name": "default"}]},
     ),
     (secret_objects.kubernetes_secret_no_lasting_token, SECRET, {"type": "Opaque"}),
+    *(
+        (rule, SECRET, in_two_places())
+        for rule in (
+            aso.aso_secret_reserved_name,
+            aso.aso_secret_required_keys,
+            aso.aso_secret_one_method,
+            aso.aso_secret_no_empty_key,
+        )
+    ),
     (aso.aso_secret_reserved_name, SECRET, scoped()),
     (
         aso.aso_secret_reserved_name,
@@ -181,6 +195,7 @@ COMPLIANT: list[Compliant] = [
     (gcp.gcp_pull_secret_labels, GCP_SECRET, pull_secret()),
     (gcp.gcp_pull_secret_labels, GCP_SECRET, {"secretId": "something-else"}),
     (gcp.gcp_secret_replication, GCP_SECRET, replicated("europe-west1", "europe-west4")),
+    (gcp.gcp_secret_replication, GCP_SECRET, replicated("europe-west1")),
     (gcp.gcp_secret_deletion_protection, GCP_SECRET, {"deletionProtection": True}),
     (gcp.gcp_iam_not_public, GRANT, {"role": "roles/viewer", "member": WORKLOAD}),
     (gcp.gcp_iam_not_public, POLICY, policy_data("roles/x", WORKLOAD)),

@@ -20,7 +20,7 @@ from pulumi_policy import EnforcementLevel, Policy, ResourceValidationPolicy
 from components.labels import HYPERSCALERS
 from tests.components.test_fleet import declared
 from tests.policies import cases
-from tests.support.policies import UNKNOWN, NotApplicableError, judge, secret
+from tests.support.policies import UNKNOWN, NotApplicableError, judge, partly_unknown, remedied, secret
 from tests.support.recorder import Secret
 from tests.support.stacks import stack
 
@@ -357,8 +357,18 @@ def test_what_only_the_update_knows_is_judged_at_the_update(
 ) -> None:
     config = cases.CONFIGS.get(policy.name)
     unknown = {key: UNKNOWN for key in inputs} | {"context": UNKNOWN} | _flags(type_)
-    assert judge(policy, type_, unknown_leaves(inputs), config) == []
-    assert judge(policy, type_, unknown, config) == []
+    for each in (unknown_leaves(inputs), unknown, *partly_unknown(inputs)):
+        assert judge(policy, type_, each, config) == [], each
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [{"stringData": UNKNOWN}, {"data": UNKNOWN, "stringData": {"a": "b"}}],
+    ids=["the texts", "the data beside them"],
+)
+def test_texts_that_no_preview_can_encode_are_left_to_the_update(inputs: Mapping[str, Any]) -> None:
+    assert remedied(secret_objects.kubernetes_secret_data_only, SECRET, inputs) is None
+    assert judge(secret_objects.kubernetes_secret_data_only, SECRET, inputs) == []
 
 
 def _flags(type_: str) -> dict[str, str]:

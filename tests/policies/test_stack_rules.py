@@ -7,6 +7,7 @@ import azure
 import environments
 import gcp
 import pool_members
+import pytest
 import secret_objects
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Struct
@@ -24,10 +25,11 @@ from tests.policies.cases import (
     SECRET,
     annotated,
     federation,
+    in_two_places,
     named,
     scoped,
 )
-from tests.support.policies import UNKNOWN, judge, judge_stack, remedied, secret
+from tests.support.policies import UNKNOWN, judge, judge_stack, partly_unknown, remedied, secret
 
 Declared: TypeAlias = tuple[str, dict[str, Any]]
 
@@ -55,11 +57,19 @@ def test_a_workload_beside_the_accounts_of_a_pool_is_refused() -> None:
     assert judge_stack(rule, [member(UNKNOWN), pod(UNKNOWN), pod("pool")]) == []
 
 
-def test_a_credential_that_is_declared_or_delivered_in_the_namespace_is_found() -> None:
-    delivered = (PROJECTION, {"targetNamespace": "team-a", "targetName": "aso-credential"})
-
-    assert judge_stack(aso.aso_annotation_target, [NAMING, (SECRET, scoped())]) == []
-    assert judge_stack(aso.aso_annotation_target, [NAMING, delivered]) == []
+@pytest.mark.parametrize(
+    "credential",
+    [
+        (SECRET, scoped()),
+        (SECRET, in_two_places()),
+        (PROJECTION, {"targetNamespace": "team-a", "targetName": "aso-credential"}),
+    ],
+    ids=["declared", "declared in two parts", "projected"],
+)
+def test_a_credential_that_is_declared_or_delivered_in_the_namespace_is_found(credential: Declared) -> None:
+    type_, inputs = credential
+    for each in (inputs, *partly_unknown(inputs)):
+        assert judge_stack(aso.aso_annotation_target, [NAMING, (type_, each)]) == [], each
 
 
 def test_a_credential_that_is_declared_nowhere_or_elsewhere_is_missed() -> None:

@@ -1,7 +1,7 @@
 """Judges resources by a policy, with the inputs wrapped as the genuine host wraps them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NoReturn, cast
 
@@ -30,6 +30,20 @@ _OPTIONS: Final = cast("PolicyResourceOptions", None)
 def secret(value: Any) -> dict[str, Any]:
     """Mark a value as secret, as it comes over the wire."""
     return {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": value}
+
+
+def partly_unknown(value: Any) -> Iterator[Any]:
+    """Yield the value once for each part of it, with that part unknown."""
+    if isinstance(value, dict) and value == secret(value.get("value")):
+        yield from map(secret, (UNKNOWN, *partly_unknown(value["value"])))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from ({**value, key: part} for part in (UNKNOWN, *partly_unknown(item)))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from (
+                [*value[:index], part, *value[index + 1 :]] for part in (UNKNOWN, *partly_unknown(item))
+            )
 
 
 class NotApplicableError(Exception):
