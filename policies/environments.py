@@ -118,14 +118,15 @@ def estate_claims_per_tenant(resources: Sequence[Resource]) -> Iterator[tuple[st
 def estate_owner_labels(resource: Resource) -> Iterator[str]:
     """Refuse what nobody could be asked about."""
     required = resource.config.get("required", {})
-    path = next((one for one in _LABELS if _holder(resource, one) is not None), None)
+    held = next((one for path in _LABELS if (one := _held(resource, path)) is not None), {})
     for label in (one for type_, labels in required.items() if resource.is_a(type_) for one in labels):
-        held = _holder(resource, path) if path else {}
-        if held is not UNKNOWN and not (held or {}).get(label, "") and (held or {}).get(label) is not UNKNOWN:
+        if held is not UNKNOWN and held.get(label) in ("", None):
             yield f"the label {label} is missing"
 
 
-def _holder(resource: Resource, path: tuple[str, ...]) -> Any:
-    if resource.inputs.get(path[0]) is UNKNOWN:
+def _held(resource: Resource, path: tuple[str, ...]) -> Any:
+    """Return the labels at a path, UNKNOWN, or None where there are none: tags in a list are none."""
+    if not resource.is_known(*path):
         return UNKNOWN
-    return resource.mapping(*path[:-1]).get(path[-1])
+    held = resource.mapping(*path[:-1]).get(path[-1])
+    return held if isinstance(held, dict) else None

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import aso
@@ -545,7 +545,32 @@ VIOLATIONS: list[Violation] = [
             (IDENTITY, {}),
             (IDENTITY, {"tags": {"owner": ""}}),
             (GCP_SECRET, {"labels": {"team": "x"}}),
+            (GCP_SECRET, {"tags": ["owner"]}),
             (SECRET, {"metadata": {"name": "x"}}),
         )
     ),
 ]
+
+OF_THE_STACK: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
+    "aso-annotation-target": [
+        ("kubernetes:resources.azure.com/v1:ResourceGroup", annotated(**{FROM: "nowhere"}))
+    ],
+    "azure-identity-federation-limit": [
+        (FEDERATION, federation(resourceName="many", subject=f"system:serviceaccount:a:s{index}"))
+        for index in range(21)
+    ],
+    "azure-identity-federation-unique": [(FEDERATION, federation(resourceName="twice"))] * 2,
+    "estate-claims-per-tenant": [(CLAIM, {"tenant": "acme", "type": "aws"})] * 2,
+    "kubernetes-pool-namespace-no-workloads": [
+        (
+            SECRET,
+            {"metadata": {"namespace": "pool", "labels": {"hyperscaler-type": "aws"}}},
+        ),
+        (DEPLOYMENT, {"metadata": {"namespace": "pool"}}),
+    ],
+    "secrets-stay-marked-everywhere": [
+        ("a:b:C", {"a": "marked-by-the-next-one"}),
+        ("a:b:C", {"b": secret("marked-by-the-next-one")}),
+    ],
+}
+"""Rule over the stack → resources that break it once, with their inputs."""

@@ -11,36 +11,11 @@ from pulumi_policy import EnforcementLevel
 from sandbox.tests.support.engine_stack import Stack
 from sandbox.tests.support.recording_provider import RecordingProvider
 from sandbox.tests.support.scripted_program import Script
-from tests.policies.cases import CLAIM, CONFIGS, FEDERATION, FROM, annotated, federation
+from tests.policies.cases import CONFIGS, OF_THE_STACK
 from tests.policies.test_rules import VIOLATIONS
-from tests.support.policies import secret
 from tests.support.stacks import ROOT
 
 OWN = ROOT / "policies"
-POOL = {"metadata": {"namespace": "pool"}}
-OF_THE_STACK: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
-    "aso-annotation-target": [
-        ("kubernetes:resources.azure.com/v1:ResourceGroup", annotated(**{FROM: "nowhere"}))
-    ],
-    "azure-identity-federation-limit": [
-        (FEDERATION, federation(resourceName="many", subject=f"system:serviceaccount:a:s{index}"))
-        for index in range(21)
-    ],
-    "azure-identity-federation-unique": [(FEDERATION, federation(resourceName="twice"))] * 2,
-    "estate-claims-per-tenant": [(CLAIM, {"tenant": "acme", "type": "aws"})] * 2,
-    "kubernetes-pool-namespace-no-workloads": [
-        (
-            "kubernetes:core/v1:Secret",
-            {"metadata": {"namespace": "pool", "labels": {"hyperscaler-type": "aws"}}},
-        ),
-        ("kubernetes:apps/v1:Deployment", POOL),
-    ],
-    "secrets-stay-marked-everywhere": [
-        ("a:b:C", {"a": "marked-by-the-next-one"}),
-        ("a:b:C", {"b": secret("marked-by-the-next-one")}),
-    ],
-}
-
 LEFT_OUT = {"resourceGroupName", "resourceName"}
 """Inputs that no output of azure-native repeats."""
 

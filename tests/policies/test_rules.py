@@ -20,7 +20,7 @@ from pulumi_policy import EnforcementLevel, Policy, ResourceValidationPolicy
 from components.labels import HYPERSCALERS
 from tests.components.test_fleet import declared
 from tests.policies import cases
-from tests.support.policies import UNKNOWN, NotApplicableError, judge, partly_unknown, remedied, secret
+from tests.support.policies import UNKNOWN, NotApplicableError, judge, remedied, secret, with_each_part
 from tests.support.recorder import Secret
 from tests.support.stacks import stack
 
@@ -357,7 +357,7 @@ def test_what_only_the_update_knows_is_judged_at_the_update(
 ) -> None:
     config = cases.CONFIGS.get(policy.name)
     unknown = {key: UNKNOWN for key in inputs} | {"context": UNKNOWN} | _flags(type_)
-    for each in (unknown_leaves(inputs), unknown, *partly_unknown(inputs)):
+    for each in (unknown_leaves(inputs), unknown, *with_each_part(inputs, UNKNOWN)):
         assert judge(policy, type_, each, config) == [], each
 
 
@@ -369,6 +369,27 @@ def test_what_only_the_update_knows_is_judged_at_the_update(
 def test_texts_that_no_preview_can_encode_are_left_to_the_update(inputs: Mapping[str, Any]) -> None:
     assert remedied(secret_objects.kubernetes_secret_data_only, SECRET, inputs) is None
     assert judge(secret_objects.kubernetes_secret_data_only, SECRET, inputs) == []
+
+
+@pytest.mark.parametrize("policy", RULES, ids=lambda policy: policy.name)
+def test_what_stands_where_something_else_belongs_stops_no_rule(policy: ResourceValidationPolicy) -> None:
+    given = [(type_, inputs) for rule, type_, inputs, *_ in (*COMPLIANT, *VIOLATIONS) if rule is policy]
+    for type_, inputs in given:
+        for odd in (None, 5432, True, "", "x", [], ["x"], [None], {}, {"x": 5}):
+            for each in with_each_part(inputs, odd):
+                judge(policy, type_, each, cases.CONFIGS.get(policy.name))
+                if policy.remediate is not None:
+                    remedied(policy, type_, each)
+
+
+def test_what_is_no_text_is_told_of_texts() -> None:
+    odd = {"stringData": secret({"port": 5432, "host": CANARY})}
+
+    assert remedied(secret_objects.kubernetes_secret_data_only, SECRET, odd) is None
+    assert judge(secret_objects.kubernetes_secret_data_only, SECRET, odd) == [
+        "stringData.port is no text",
+        "stringData is used",
+    ]
 
 
 def _flags(type_: str) -> dict[str, str]:

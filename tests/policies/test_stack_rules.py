@@ -11,10 +11,13 @@ import pytest
 import secret_objects
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Struct
+from pack import POLICIES
+from pulumi_policy import StackValidationPolicy
 from pulumi_sandbox.protocol import wire
 from pulumi_sandbox.providers.azure_native import bodies
 from pulumi_sandbox.providers.azure_native.resources import RESOURCES
 
+from tests.policies import cases
 from tests.policies.cases import (
     ASO,
     CLAIM,
@@ -29,7 +32,7 @@ from tests.policies.cases import (
     named,
     scoped,
 )
-from tests.support.policies import UNKNOWN, judge, judge_stack, partly_unknown, remedied, secret
+from tests.support.policies import UNKNOWN, judge, judge_stack, remedied, secret, with_each_part
 
 Declared: TypeAlias = tuple[str, dict[str, Any]]
 
@@ -68,8 +71,18 @@ def test_a_workload_beside_the_accounts_of_a_pool_is_refused() -> None:
 )
 def test_a_credential_that_is_declared_or_delivered_in_the_namespace_is_found(credential: Declared) -> None:
     type_, inputs = credential
-    for each in (inputs, *partly_unknown(inputs)):
+    for each in (inputs, *with_each_part(inputs, UNKNOWN)):
         assert judge_stack(aso.aso_annotation_target, [NAMING, (type_, each)]) == [], each
+
+
+@pytest.mark.parametrize("name", cases.OF_THE_STACK)
+def test_what_stands_where_something_else_belongs_stops_no_rule(name: str) -> None:
+    [rule] = [one for one in POLICIES if one.name == name and isinstance(one, StackValidationPolicy)]
+    declared = cases.OF_THE_STACK[name]
+    for place, (type_, inputs) in enumerate(declared[:2]):
+        for odd in (None, 5432, True, "", "x", [], ["x"], [None], {}, {"x": 5}, UNKNOWN):
+            for each in with_each_part(inputs, odd):
+                judge_stack(rule, [*declared[:place], (type_, each), *declared[place + 1 :]], {"most": 1})
 
 
 def test_a_credential_that_is_declared_nowhere_or_elsewhere_is_missed() -> None:

@@ -32,18 +32,17 @@ def secret(value: Any) -> dict[str, Any]:
     return {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": value}
 
 
-def partly_unknown(value: Any) -> Iterator[Any]:
-    """Yield the value once for each part of it, with that part unknown."""
+def with_each_part(value: Any, instead: Any) -> Iterator[Any]:
+    """Yield the value once for each part of it, with something else instead of that part."""
     if isinstance(value, dict) and value == secret(value.get("value")):
-        yield from map(secret, (UNKNOWN, *partly_unknown(value["value"])))
+        yield from map(secret, (instead, *with_each_part(value["value"], instead)))
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from ({**value, key: part} for part in (UNKNOWN, *partly_unknown(item)))
+            yield from ({**value, key: part} for part in (instead, *with_each_part(item, instead)))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from (
-                [*value[:index], part, *value[index + 1 :]] for part in (UNKNOWN, *partly_unknown(item))
-            )
+            parts = (instead, *with_each_part(item, instead))
+            yield from ([*value[:index], part, *value[index + 1 :]] for part in parts)
 
 
 class NotApplicableError(Exception):
