@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from pulumi.runtime.config import get_config_env
 from rule import SECRETS, Resource, resource_rule, stack_rule
 
 from components.account_pool import keys
@@ -19,11 +21,30 @@ from components.labels import (
 from components.naming import is_label_value
 
 _PATCH_FORCE: Final = "pulumi.com/patchForce"
+_MEMBERS: Final = "pulumi-python:dynamic/credfleet:MemberSecret"
+_OF_POOLS: Final = (
+    "pulumi-python:dynamic/credfleet:AccountClaim",
+    "pulumi-python:dynamic/credfleet:PoolRoster",
+)
+"""What names the namespace of a pool, which may be in another cluster."""
+
+_RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 _WORKLOADS: Final = (
-    "kubernetes:apps/v1:*",
-    "kubernetes:batch/v1:*",
+    "kubernetes:apps/*",
+    "kubernetes:batch/*",
+    "kubernetes:extensions/*",
     "kubernetes:core/v1:Pod",
-    "kubernetes:core/v1:ReplicationController",
+    "kubernetes:core/v1:PodPatch",
+    "kubernetes:core/v1:ReplicationController*",
+    _RELEASE,
+)
+_OF_OTHERS: Final = "kubernetes:*.*/*"
+"""Groups with a dot, all kinds of others among them: each is a workload if it has a template of pods."""
+
+_POD_TEMPLATES: Final = (
+    ("spec", "template"),
+    ("spec", "jobTemplate", "spec", "template"),
+    ("spec", "jobTargetRef", "template"),
 )
 _PROTOCOL: Final = (
     keys.POOL_STATE,
@@ -106,17 +127,38 @@ def kubernetes_pool_member_never_forced(secret: Resource) -> Iterator[str]:
 
 
 @stack_rule(
-    types=[*SECRETS, *_WORKLOADS],
+    types=[*SECRETS, _MEMBERS, *_OF_POOLS, *_WORKLOADS, _OF_OTHERS],
     description="Nothing runs in the namespace of an account pool.",
     mend="give the workload a namespace of its own, and deliver it the one account it uses",
 )
 def kubernetes_pool_namespace_no_workloads(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse pods beside the accounts: whoever may start one there can mount every credential."""
-    pools = {_namespace(one) for one in resources if one.type in SECRETS and _is_member(one)} - {None}
+    theirs = () if _claims_elsewhere() else _OF_POOLS
+    pools = {_pool(one, theirs) for one in resources} - {None}
     for one in resources:
-        if one.is_a(*_WORKLOADS) and _namespace(one) in pools:
-            yield one.urn, "metadata.namespace is that of an account pool"
+        path = ("namespace",) if one.type == _RELEASE else ("metadata", "namespace")
+        if _is_workload(one) and one.text(*path) in pools:
+            yield one.urn, f"{'.'.join(path)} is that of an account pool"
 
 
-def _namespace(kubernetes_object: Resource) -> str | None:
-    return kubernetes_object.text("metadata", "namespace")
+def _pool(resource: Resource, theirs: Sequence[str]) -> str | None:
+    """Return the namespace of the pool that a resource is of. theirs: types that name another's."""
+    if resource.type in (_MEMBERS, *theirs):
+        return resource.text("namespace")
+    is_member = resource.type in SECRETS and _is_member(resource)
+    return resource.text("metadata", "namespace") if is_member else None
+
+
+def _claims_elsewhere() -> bool:
+    """Whether the pool that the stack claims of is in another cluster, by its configuration."""
+    try:
+        section = json.loads(get_config_env().get("credfleet:accountPool", "{}"))
+    except ValueError:
+        return False
+    return bool(Resource("", {"pool": section}).mapping("pool", "from").get("cluster"))
+
+
+def _is_workload(resource: Resource) -> bool:
+    return resource.is_a(*_WORKLOADS) or any(
+        resource.mapping(*path, "spec").get("containers") for path in _POD_TEMPLATES
+    )

@@ -1,5 +1,6 @@
 """Rules over a whole stack, and remedies."""
 
+import json
 from typing import Any, TypeAlias
 
 import aso
@@ -36,7 +37,9 @@ from tests.support.policies import UNKNOWN, judge, judge_stack, remedied, secret
 
 Declared: TypeAlias = tuple[str, dict[str, Any]]
 
-PROJECTION = "pulumi-python:dynamic/credfleet:SecretProjection"
+DYNAMIC = "pulumi-python:dynamic/credfleet:"
+PROJECTION = f"{DYNAMIC}SecretProjection"
+NO_WORKLOADS = pool_members.kubernetes_pool_namespace_no_workloads
 VERSION = "gcp:secretmanager/secretVersion:SecretVersion"
 NAMING = (ASO, annotated(**{FROM: "aso-credential"}))
 NOT_DECLARED = f"metadata.annotations.{FROM} names a Secret that is not declared in the namespace"
@@ -52,12 +55,80 @@ def member(namespace: str) -> tuple[str, dict[str, Any]]:
 
 
 def test_a_workload_beside_the_accounts_of_a_pool_is_refused() -> None:
-    rule = pool_members.kubernetes_pool_namespace_no_workloads
-
-    assert judge_stack(rule, [member("pool"), pod("pool"), pod("tenant-acme")]) == [
+    assert judge_stack(NO_WORKLOADS, [member("pool"), pod("pool"), pod("tenant-acme")]) == [
         ("1", "metadata.namespace is that of an account pool")
     ]
-    assert judge_stack(rule, [member(UNKNOWN), pod(UNKNOWN), pod("pool")]) == []
+    assert judge_stack(NO_WORKLOADS, [member(UNKNOWN), pod(UNKNOWN), pod("pool")]) == []
+
+
+@pytest.mark.parametrize("kind", ["AccountClaim", "MemberSecret", "PoolRoster"])
+def test_a_pool_is_known_by_all_that_credfleet_declares_of_it(kind: str) -> None:
+    one = (f"{DYNAMIC}{kind}", {"namespace": "pool"})
+
+    assert [urn for urn, _ in judge_stack(NO_WORKLOADS, [one, pod("pool"), pod("tenant-acme")])] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("pool", "refused"),
+    [
+        ({}, ["1"]),
+        ({"from": {"namespace": "pool"}}, ["1"]),
+        ({"from": {"namespace": "pool", "cluster": {"context": "other"}}}, []),
+    ],
+)
+def test_a_namespace_of_the_name_of_a_pool_in_another_cluster_is_none(
+    monkeypatch: pytest.MonkeyPatch, pool: dict[str, Any], refused: list[str]
+) -> None:
+    monkeypatch.setenv("PULUMI_CONFIG", json.dumps({"credfleet:accountPool": json.dumps(pool)}))
+    claim = (CLAIM, {"namespace": "pool"})
+
+    assert [urn for urn, _ in judge_stack(NO_WORKLOADS, [claim, pod("pool")])] == refused
+
+
+PODS = {"spec": {"containers": [{"name": "c"}]}}
+
+
+@pytest.mark.parametrize(
+    ("type_", "inputs"),
+    [
+        ("kubernetes:core/v1:PodPatch", {}),
+        ("kubernetes:core/v1:ReplicationControllerPatch", {}),
+        ("kubernetes:apps/v1:StatefulSetPatch", {}),
+        ("kubernetes:extensions/v1beta1:Deployment", {}),
+        ("kubernetes:serving.knative.dev/v1:Service", {"spec": {"template": PODS}}),
+        ("kubernetes:argoproj.io/v1alpha1:Rollout", {"spec": {"template": PODS}}),
+        ("kubernetes:keda.sh/v1alpha1:ScaledJob", {"spec": {"jobTargetRef": {"template": PODS}}}),
+        ("kubernetes:x.example/v1:Nightly", {"spec": {"jobTemplate": {"spec": {"template": PODS}}}}),
+    ],
+)
+def test_whatever_starts_pods_is_a_workload(type_: str, inputs: dict[str, Any]) -> None:
+    there = {"metadata": {"namespace": "pool"}, **inputs}
+
+    assert [urn for urn, _ in judge_stack(NO_WORKLOADS, [member("pool"), (type_, there)])] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "inputs"),
+    [
+        ("kubernetes:bitnami.com/v1alpha1:SealedSecret", {"spec": {"template": {"type": "Opaque"}}}),
+        ("kubernetes:kyverno.io/v1:Policy", {"spec": {"rules": [{"validate": {"pattern": PODS}}]}}),
+        ("kubernetes:rbac.authorization.k8s.io/v1:Role", {}),
+        ("kubernetes:core/v1:Service", {}),
+    ],
+)
+def test_what_starts_no_pods_is_no_workload(type_: str, inputs: dict[str, Any]) -> None:
+    assert (
+        judge_stack(NO_WORKLOADS, [member("pool"), (type_, {**inputs, "metadata": {"namespace": "pool"}})])
+        == []
+    )
+
+
+def test_a_chart_is_released_into_a_namespace_of_its_own() -> None:
+    release = ("kubernetes:helm.sh/v3:Release", {"namespace": "pool", "chart": "web"})
+
+    assert judge_stack(NO_WORKLOADS, [member("pool"), release, member("other")]) == [
+        ("1", "namespace is that of an account pool")
+    ]
 
 
 @pytest.mark.parametrize(
