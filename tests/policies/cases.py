@@ -141,10 +141,13 @@ COMPLIANT: list[Compliant] = [
         BINDING,
         {"subjects": [{"kind": "ServiceAccount", "name": "work"}]},
     ),
-    (
-        rights.kubernetes_binding_not_for_default_account,
-        BINDING,
-        {"subjects": [{"kind": "User", "name": "default"}]},
+    *(
+        (
+            rights.kubernetes_binding_not_for_default_account,
+            BINDING,
+            {"subjects": [{"kind": "User", "name": name}]},
+        )
+        for name in ("default", "system:serviceaccount:default:work")
     ),
     (secret_objects.kubernetes_secret_no_lasting_token, SECRET, {"type": "Opaque"}),
     *(
@@ -239,6 +242,12 @@ VIOLATIONS: list[Violation] = [
         rights.kubernetes_binding_not_for_default_account,
         BINDING,
         {"subjects": [{"kind": "ServiceAccount", "name": "default"}]},
+        "subjects[0].name is the default ServiceAccount",
+    ),
+    (
+        rights.kubernetes_binding_not_for_default_account,
+        BINDING,
+        {"subjects": [{"kind": "User", "name": "system:serviceaccount:team-a:default"}]},
         "subjects[0].name is the default ServiceAccount",
     ),
     (

@@ -90,6 +90,17 @@ def binding(**subject: str) -> dict[str, Any]:
     }
 
 
+def aggregated(*selectors: Mapping[str, Any]) -> dict[str, Any]:
+    return {"aggregationRule": {"clusterRoleSelectors": [*selectors]}}
+
+
+def bound(name: str) -> dict[str, Any]:
+    return {**binding(), "roleRef": {"kind": "ClusterRole", "name": name}}
+
+
+AGGREGATED = "rbac.authorization.k8s.io/aggregate-to-"
+EVERY_VERB = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"]
+
 COMPLIANT = [
     *(
         (pool_members.kubernetes_pool_member_known_type, SECRET, member(hyperscaler_type=cloud))
@@ -129,6 +140,26 @@ COMPLIANT = [
     (rights.kubernetes_role_no_cluster_wide_secrets, f"{RBAC}ClusterRole", role(resources=["namespaces"])),
     (rights.kubernetes_role_no_cluster_wide_secrets, f"{RBAC}ClusterRole", role(resourceNames=["one"])),
     (rights.kubernetes_role_no_cluster_wide_secrets, f"{RBAC}ClusterRole", role(verbs=["create"])),
+    (rights.kubernetes_role_no_cluster_wide_secrets, f"{RBAC}ClusterRole", role(resourceNames=[""])),
+    *(
+        (rights.kubernetes_role_no_cluster_wide_secrets, f"{RBAC}ClusterRole", aggregated(selector))
+        for selector in (
+            {"matchLabels": {"rbac.example.com/aggregate-to-monitoring": "true"}},
+            {"matchLabels": {f"{AGGREGATED}view": "true"}},
+            {"matchExpressions": [{"key": "team", "operator": "Exists"}]},
+            {"matchExpressions": [{"key": "kubernetes.io/bootstrapping", "operator": "DoesNotExist"}]},
+        )
+    ),
+    *(
+        (rights.kubernetes_role_no_cluster_wide_secrets, f"{RBAC}ClusterRoleBinding", bound(name))
+        for name in ("view", "credfleet-reader")
+    ),
+    (rights.kubernetes_role_no_wildcard_on_secrets, f"{RBAC}Role", role(verbs=EVERY_VERB[1:])),
+    (
+        rights.kubernetes_role_no_wildcard_on_secrets,
+        f"{RBAC}Role",
+        role(apiGroups=["apps"], verbs=EVERY_VERB),
+    ),
     (rights.kubernetes_binding_not_for_everybody, f"{RBAC}RoleBinding", binding()),
     (rights.kubernetes_binding_not_for_everybody, f"{RBAC}ClusterRoleBinding", binding()),
     (
@@ -257,6 +288,49 @@ VIOLATIONS = [
             "rules[0] reads Secrets in every namespace",
         )
         for verb in ("get", "list", "watch", "*")
+    ),
+    *(
+        (
+            rights.kubernetes_role_no_cluster_wide_secrets,
+            f"{RBAC}ClusterRole",
+            role(verbs=verbs, resourceNames=names),
+            "rules[0] reads Secrets in every namespace",
+        )
+        for verbs in (["list"], ["watch"], ["*"])
+        for names in ([""], ["one", ""])
+    ),
+    *(
+        (
+            rights.kubernetes_role_no_cluster_wide_secrets,
+            f"{RBAC}ClusterRole",
+            aggregated({"matchLabels": {"team": "x"}}, selector),
+            "aggregationRule.clusterRoleSelectors[1] takes in roles that read Secrets in every namespace",
+        )
+        for selector in (
+            {},
+            {"matchLabels": {f"{AGGREGATED}edit": "true"}},
+            {"matchLabels": {f"{AGGREGATED}admin": "true"}},
+            {"matchLabels": {"kubernetes.io/bootstrapping": "rbac-defaults"}},
+            {"matchExpressions": [{"key": f"{AGGREGATED}edit", "operator": "Exists"}]},
+            {"matchExpressions": [{"key": f"{AGGREGATED}edit", "operator": "In", "values": ["true"]}]},
+            {"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["x"]}]},
+        )
+    ),
+    *(
+        (
+            rights.kubernetes_role_no_cluster_wide_secrets,
+            f"{RBAC}{kind}",
+            bound(name),
+            f"roleRef.name is {name}, which reads Secrets in every namespace",
+        )
+        for kind in ("ClusterRoleBinding", "ClusterRoleBindingPatch")
+        for name in ("admin", "edit")
+    ),
+    (
+        rights.kubernetes_role_no_wildcard_on_secrets,
+        f"{RBAC}Role",
+        role(verbs=EVERY_VERB),
+        "rules[0].verbs are all that there are",
     ),
     *(
         (
