@@ -30,7 +30,7 @@ def estate_resource_types(resource: Resource) -> Iterator[str]:
 
 
 @resource_rule(
-    types=["gcp:*", "azure-native:*"],
+    types=["gcp:*", "azure-native*:*"],
     description="Data of an environment stay in its regions.",
     mend="choose one of the regions in policies/config",
     config={"gcp": _TEXTS, "azure": _TEXTS},
@@ -104,7 +104,7 @@ def estate_claims_per_tenant(resources: Sequence[Resource]) -> Iterator[tuple[st
 
 
 @resource_rule(
-    types=["kubernetes:*", "gcp:*", "azure-native:*"],
+    types=["kubernetes:*", "gcp:*", "azure-native*:*"],
     description="A resource says whose it is, by the labels or tags the environment asks for.",
     mend="set the label; policies/config says which type needs which",
     config={

@@ -27,6 +27,13 @@ ASO = "kubernetes:resources.azure.com/v1api20200601:ResourceGroup"
 FEDERATION = "azure-native:managedidentity:FederatedIdentityCredential"
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 ASSIGNMENT = "azure-native:authorization:RoleAssignment"
+ELIGIBILITY = "azure-native:authorization:PimRoleEligibilitySchedule"
+ROLE = "azure-native:authorization:RoleDefinition"
+GENERATED = "azure-native_authorization_v20220401:authorization:RoleAssignment"
+ASO_FEDERATION = "kubernetes:managedidentity.azure.com/v1api20230131:FederatedIdentityCredential"
+ASO_ASSIGNMENT = "kubernetes:authorization.azure.com/v1api20220401:RoleAssignment"
+ASO_ELIGIBILITY = "kubernetes:authorization.azure.com/v20201001:RoleEligibilityScheduleRequest"
+ASO_ROLE = "kubernetes:authorization.azure.com/v1api20220401:RoleDefinition"
 GCP_SECRET = "gcp:secretmanager/secret:Secret"
 GRANT = "gcp:secretmanager/secretIamMember:SecretIamMember"
 GRANTS = "gcp:projects/iAMBinding:IAMBinding"
@@ -91,6 +98,13 @@ def federation(**changes: Any) -> dict[str, Any]:
     }
 
 
+OWNER = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
+AS_CONTRIBUTOR = [
+    "Microsoft.Authorization/*/Delete",
+    "Microsoft.Authorization/*/Write",
+    "Microsoft.Authorization/elevateAccess/Action",
+]
+MAKES_OWNERS = "permissions[0].actions may make owners"
 SUBSCRIPTION = "/subscriptions/00000000-0000-4000-8000-0000000000aa"
 MANAGEMENT_GROUP = "/providers/Microsoft.Management/managementGroups/platform"
 
@@ -102,6 +116,19 @@ def assignment(**changes: Any) -> dict[str, Any]:
         "principalType": "ServicePrincipal",
         **changes,
     }
+
+
+def of_aso(**spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "x", "namespace": "team-a"}, "spec": {"owner": {"name": "team-a"}, **spec}}
+
+
+def aso_federation(**changes: Any) -> dict[str, Any]:
+    given = federation(**changes)
+    return of_aso(**{key: given[key] for key in given if not key.startswith("resource")})
+
+
+def permitting(*actions: str, without: Sequence[str] = ()) -> dict[str, Any]:
+    return {"permissions": [{"actions": [*actions], "notActions": [*without]}]}
 
 
 LABELS = {
@@ -187,7 +214,31 @@ COMPLIANT: list[Compliant] = [
     (azure.azure_federation_issuer, FEDERATION, federation()),
     (azure.azure_federation_subject, FEDERATION, federation()),
     (azure.azure_federation_audience, FEDERATION, federation()),
+    (azure.azure_federation_issuer, ASO_FEDERATION, aso_federation()),
+    (
+        azure.azure_federation_issuer,
+        ASO_FEDERATION,
+        of_aso(issuerFromConfig={"name": "cluster", "key": "issuer"}),
+    ),
+    (azure.azure_federation_subject, ASO_FEDERATION, aso_federation()),
+    (
+        azure.azure_federation_subject,
+        ASO_FEDERATION,
+        of_aso(subjectFromConfig={"name": "account", "key": "subject"}),
+    ),
+    (azure.azure_federation_audience, ASO_FEDERATION, aso_federation()),
     (azure.azure_role_principal_type, ASSIGNMENT, assignment()),
+    (azure.azure_role_principal_type, GENERATED, assignment()),
+    (azure.azure_role_no_owner, ELIGIBILITY, assignment()),
+    *(
+        (azure.azure_role_no_owner, type_, of_aso(roleDefinitionReference={"wellKnownName": "Reader"}))
+        for type_ in (ASO_ASSIGNMENT, ASO_ELIGIBILITY)
+    ),
+    (azure.azure_role_no_owner, ROLE, permitting("Microsoft.Authorization/*/read", "Microsoft.KeyVault/*")),
+    (azure.azure_role_no_owner, ROLE, permitting("*", without=AS_CONTRIBUTOR)),
+    (azure.azure_role_no_owner, ASO_ROLE, of_aso(**permitting("*/read"))),
+    (azure.azure_role_scope, ASO_ASSIGNMENT, of_aso()),
+    (azure.azure_role_scope, ASO_ASSIGNMENT, of_aso(owner={"armId": f"{SUBSCRIPTION}/resourceGroups/rg"})),
     (azure.azure_role_no_owner, ASSIGNMENT, assignment()),
     (azure.azure_role_scope, ASSIGNMENT, assignment()),
     (azure.azure_role_scope, ASSIGNMENT, assignment(scope=SUBSCRIPTION)),
@@ -377,6 +428,68 @@ VIOLATIONS: list[Violation] = [
             "audiences is not the one of Entra's token exchange",
         )
         for audiences in ([], ["api://azureadtokenexchange"], ["api://AzureADTokenExchange", "x"], None)
+    ),
+    *(
+        (rule, ASO_FEDERATION, aso_federation(**changes), f"spec.{what}")
+        for rule, changes, what in (
+            (azure.azure_federation_issuer, {"issuer": "http://x"}, "issuer is no https URL without blanks"),
+            (azure.azure_federation_subject, {"subject": "*"}, "subject is not that of one ServiceAccount"),
+            (
+                azure.azure_federation_audience,
+                {"audiences": ["x"]},
+                "audiences is not the one of Entra's token exchange",
+            ),
+        )
+    ),
+    (azure.azure_federation_issuer, ASO_FEDERATION, of_aso(), "spec.issuer is missing"),
+    *(
+        (
+            azure.azure_role_no_owner,
+            ASO_ASSIGNMENT,
+            of_aso(roleDefinitionReference=reference),
+            f"spec.roleDefinitionReference.{key} is {name}",
+        )
+        for key, reference, name in (
+            ("wellKnownName", {"wellKnownName": "Owner"}, "Owner"),
+            ("wellKnownName", {"wellKnownName": "user access administrator"}, "User Access Administrator"),
+            ("armId", {"armId": f"/x/{OWNER}"}, "Owner"),
+        )
+    ),
+    *(
+        (azure.azure_role_no_owner, type_, assignment(roleDefinitionId=role), "roleDefinitionId is Owner")
+        for type_ in (ELIGIBILITY, GENERATED, ASSIGNMENT)
+        for role in (OWNER, f"/providers/Microsoft.Authorization/roleDefinitions/{OWNER}/")
+    ),
+    *(
+        (azure.azure_role_no_owner, ROLE, permitting(action, without=without), MAKES_OWNERS)
+        for action, without in (
+            ("*", ()),
+            ("Microsoft.Authorization/*", ()),
+            ("microsoft.authorization/roleassignments/WRITE", ()),
+            ("*/write", ["Microsoft.Authorization/*/Delete"]),
+            ("Microsoft.Authorization/roleDefinitions/write", ()),
+            ("*", AS_CONTRIBUTOR[:2]),
+        )
+    ),
+    (azure.azure_role_no_owner, ASO_ROLE, of_aso(**permitting("*")), f"spec.{MAKES_OWNERS}"),
+    *(
+        (
+            azure.azure_role_scope,
+            type_,
+            inputs,
+            f"{path} is no subscription, nothing in one, and no management group",
+        )
+        for type_, inputs, path in (
+            (ELIGIBILITY, assignment(scope="/"), "scope"),
+            (GENERATED, assignment(scope="/"), "scope"),
+            (ASO_ASSIGNMENT, of_aso(owner={"armId": "/providers/A/b/c"}), "spec.owner.armId"),
+        )
+    ),
+    (
+        azure.azure_role_principal_type,
+        GENERATED,
+        assignment(principalType="User"),
+        "principalType is not ServicePrincipal",
     ),
     *(
         (

@@ -21,6 +21,7 @@ from pulumi_sandbox.providers.azure_native.resources import RESOURCES
 from tests.policies import cases
 from tests.policies.cases import (
     ASO,
+    ASO_FEDERATION,
     CLAIM,
     DEPLOYMENT,
     FEDERATION,
@@ -28,6 +29,7 @@ from tests.policies.cases import (
     IDENTITY,
     SECRET,
     annotated,
+    aso_federation,
     federation,
     in_two_places,
     named,
@@ -234,6 +236,23 @@ def test_a_name_that_comes_from_something_else_than_an_identity_may_be_any() -> 
     sources = {1: {"resourceName": 0}, 2: {"resourceName": 0}}
 
     assert judge_stack(azure.azure_identity_federation_unique, declared, sources=sources) == []
+
+
+def test_federated_credentials_of_aso_count_for_their_identity_too() -> None:
+    one, other = aso_federation(), {**aso_federation(), "metadata": {"namespace": "team-b"}}
+    named, by_id = (
+        {**one, "spec": {**one["spec"], "owner": owner}} for owner in ({"name": "b"}, {"armId": "/i"})
+    )
+    declared = [(ASO_FEDERATION, each) for each in (one, other, named, by_id)]
+    clash = "spec.issuer and subject are those of another credential of the identity"
+    unique, limit = azure.azure_identity_federation_unique, azure.azure_identity_federation_limit
+
+    assert judge_stack(unique, declared) == []
+    assert judge_stack(unique, [*declared, declared[0], declared[3]]) == [("4", clash), ("5", clash)]
+    assert judge_stack(limit, declared[:1] * 20 + declared[1:]) == []
+    assert judge_stack(limit, declared[:1] * 21) == [
+        ("20", "spec.owner is an identity with more than 20 federated credentials")
+    ]
 
 
 def test_of_two_that_clash_the_same_one_is_named_in_whatever_order_they_come() -> None:
