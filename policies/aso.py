@@ -40,11 +40,26 @@ _GLOBAL_KEY: Final = re.compile(
     r"|MAX_CONCURRENT_RECONCILES|RATE_LIMIT_\w+|AZURE_USER_AGENT_SUFFIX"
 )
 _RESOURCES: Final = ("kubernetes:azure.com/*:*", "kubernetes:*.azure.com/*:*")
-_PROJECTIONS: Final = {
-    "pulumi-python:dynamic/credfleet:SecretProjection": "targetNamespace",
-    "pulumi-python:dynamic/credfleet:AsoProjection": "namespace",
+_NAMED: Final = (("metadata", "namespace"), ("metadata", "name"))
+_DELIVERIES: Final[Mapping[str, Sequence[Sequence[str]]]] = {
+    **dict.fromkeys(SECRETS, _NAMED),
+    "pulumi-python:dynamic/credfleet:SecretProjection": (("targetNamespace",), ("targetName",)),
+    "pulumi-python:dynamic/credfleet:AsoProjection": (("namespace",), ("targetName",)),
+    "pulumi-python:dynamic/credfleet:SecretRead": (("namespace",), ("target",)),
+    "kubernetes:bitnami.com/*:SealedSecret": _NAMED,
+    "kubernetes:external-secrets.io/*:ExternalSecret": (
+        ("metadata", "namespace"),
+        ("spec", "target", "name"),
+        ("metadata", "name"),
+    ),
+    "kubernetes:external-secrets.io/*:ClusterExternalSecret": (
+        (),
+        ("spec", "externalSecretSpec", "target", "name"),
+        ("spec", "externalSecretName"),
+        ("metadata", "name"),
+    ),
 }
-"""What makes a credential inside the cluster → its input that says where."""
+"""What makes a Secret → where its namespace is said, nowhere if it is in many, and in turn its name."""
 
 
 def _keys(secret: Resource) -> Mapping[str, Any]:
@@ -190,18 +205,15 @@ def aso_annotation_value(resource: Resource) -> Iterator[str]:
 
 
 @stack_rule(
-    types=[*SECRETS, *_PROJECTIONS, *_RESOURCES],
+    types=[*_DELIVERIES, *_RESOURCES],
     description="The credential that a resource of ASO names is declared in its namespace.",
     mend="declare the Secret in the resource's namespace, with the three AZURE_… ids",
 )
 def aso_annotation_target(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse a name that leads nowhere: ASO takes no other credential then."""
-    declared = {_place(one): one for one in resources if one.type in SECRETS}
-    delivered = {
-        (one.inputs.get(_PROJECTIONS[one.type]), one.inputs.get("targetName"))
-        for one in resources
-        if one.type in _PROJECTIONS
-    }
+    made = [(place, one) for one in resources for place in _places(one)]
+    declared = {place: one for place, one in made if one.type in SECRETS}
+    delivered = {place for place, one in made if one.type not in SECRETS}
     path = f"metadata.annotations.{CREDENTIAL_FROM}"
     for one in resources:
         name, namespace = (
@@ -219,11 +231,19 @@ def aso_annotation_target(resources: Sequence[Resource]) -> Iterator[tuple[str, 
             yield one.urn, f"{path} names a Secret that is no credential of ASO"
 
 
-def _place(secret: Resource) -> tuple[Any, Any]:
-    if secret.inputs.get("metadata") is UNKNOWN:
-        return UNKNOWN, UNKNOWN
-    metadata = secret.mapping("metadata")
-    return metadata.get("namespace"), metadata.get("name")
+def _places(resource: Resource) -> Iterator[tuple[Any, Any]]:
+    """Yield namespace and name of the Secret that a resource makes, UNKNOWN where a preview cannot tell."""
+    for type_, (namespace, *names) in _DELIVERIES.items():
+        if resource.is_a(type_):
+            said = (_said(resource, path) for path in names)
+            yield (
+                _said(resource, namespace) if namespace else UNKNOWN,
+                next((one for one in said if one is not None), None),
+            )
+
+
+def _said(resource: Resource, path: Sequence[str]) -> Any:
+    return resource.text(*path) if resource.is_known(*path) else UNKNOWN
 
 
 def _may_have(secret: Resource, wanted: Collection[str]) -> bool:

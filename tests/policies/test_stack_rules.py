@@ -27,6 +27,7 @@ from tests.policies.cases import (
     FEDERATION,
     FROM,
     IDENTITY,
+    READ,
     SECRET,
     annotated,
     aso_federation,
@@ -41,6 +42,7 @@ Declared: TypeAlias = tuple[str, dict[str, Any]]
 
 DYNAMIC = "pulumi-python:dynamic/credfleet:"
 PROJECTION = f"{DYNAMIC}SecretProjection"
+EXTERNAL = "kubernetes:external-secrets.io/v1:ExternalSecret"
 NO_WORKLOADS = pool_members.kubernetes_pool_namespace_no_workloads
 VERSION = "gcp:secretmanager/secretVersion:SecretVersion"
 NAMING = (ASO, annotated(**{FROM: "aso-credential"}))
@@ -139,8 +141,19 @@ def test_a_chart_is_released_into_a_namespace_of_its_own() -> None:
         (SECRET, scoped()),
         (SECRET, in_two_places()),
         (PROJECTION, {"targetNamespace": "team-a", "targetName": "aso-credential"}),
+        (f"{DYNAMIC}AsoProjection", {"namespace": "team-a", "targetName": "aso-credential"}),
+        (READ, {"namespace": "team-a", "target": "aso-credential"}),
+        (EXTERNAL, {**annotated(), "spec": {"target": {"name": "aso-credential"}}}),
+        (EXTERNAL, {"metadata": {"name": "aso-credential", "namespace": "team-a"}, "spec": {}}),
+        (
+            "kubernetes:external-secrets.io/v1:ClusterExternalSecret",
+            {
+                "metadata": {"name": "x"},
+                "spec": {"externalSecretSpec": {"target": {"name": "aso-credential"}}},
+            },
+        ),
+        ("kubernetes:bitnami.com/v1alpha1:SealedSecret", named("aso-credential")),
     ],
-    ids=["declared", "declared in two parts", "projected"],
 )
 def test_a_credential_that_is_declared_or_delivered_in_the_namespace_is_found(credential: Declared) -> None:
     type_, inputs = credential
@@ -163,6 +176,24 @@ def test_a_credential_that_is_declared_nowhere_or_elsewhere_is_missed() -> None:
 
     assert judge_stack(aso.aso_annotation_target, [NAMING]) == [("0", NOT_DECLARED)]
     assert judge_stack(aso.aso_annotation_target, [elsewhere, NAMING]) == [("1", NOT_DECLARED)]
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        (READ, {"namespace": "team-b", "target": "aso-credential"}),
+        (READ, {"namespace": "team-a", "target": "other"}),
+        (
+            EXTERNAL,
+            {
+                "metadata": {"name": "aso-credential", "namespace": "team-a"},
+                "spec": {"target": {"name": "x"}},
+            },
+        ),
+    ],
+)
+def test_a_credential_that_is_delivered_elsewhere_is_missed(elsewhere: Declared) -> None:
+    assert judge_stack(aso.aso_annotation_target, [NAMING, elsewhere]) == [("0", NOT_DECLARED)]
 
 
 def test_a_named_secret_without_the_ids_of_azure_is_no_credential() -> None:
