@@ -3,6 +3,7 @@
 The host's own proxies wrap the inputs; the host itself is spoken to in `test_host.py`.
 """
 
+import base64
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,6 +35,7 @@ from tests.support.stacks import stack
 CANARY = "canary-7f3a"
 SECRET = "kubernetes:core/v1:Secret"
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
+DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 PROVIDER = "pulumi:providers:kubernetes"
 RBAC = "kubernetes:rbac.authorization.k8s.io/v1:"
 PRIVATE_KEY = f"-----BEGIN {'RSA '}PRIVATE KEY-----\n{CANARY}"
@@ -87,6 +89,13 @@ def binding(**subject: str) -> dict[str, Any]:
     return {
         "roleRef": {"kind": "Role", "name": "credfleet-claimer"},
         "subjects": [{"kind": "User", "name": "x", **subject}],
+    }
+
+
+def pods(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "web"},
+        "spec": {"template": {"metadata": metadata, "spec": {"containers": []}}},
     }
 
 
@@ -172,7 +181,31 @@ COMPLIANT = [
         CONFIG_MAP,
         {"data": {"url": "https://example.org/path"}},
     ),
-    (readable_data.kubernetes_readable_no_credential, CONFIG_MAP, {"data": {"password": ""}}),
+    *(
+        (readable_data.kubernetes_readable_no_credential, CONFIG_MAP, {"data": {key: value}})
+        for key, value in (
+            ("password", ""),
+            ("password", "$(DB_PASSWORD)"),
+            ("password", "${DB_PASSWORD}"),
+            ("password", "{{ .Values.password }}"),
+            ("GOOGLE_APPLICATION_CREDENTIALS", "/var/run/secrets/key.json"),
+            ("ALLOW_EMPTY_PASSWORD", "yes"),
+            ("PWD", "/app"),
+            ("DB_PASSWORD_FILE", "/run/secrets/db"),
+            ("url", "postgres://app:$(DB_PASSWORD)@db"),
+            ("url", "postgres://app:<password>@db"),
+            ("app.json", '{"password": "$(DB_PASSWORD)", "auth": "none"}'),
+            (".env", "DB_PASSWORD=$(DB_PASSWORD)\nDB_PASSWORD=\nALLOW_EMPTY_PASSWORD=yes\n"),
+            ("run.sh", 'PASSWORD=$(cat /run/secrets/db)\nPASSWORD="$1"\nexport PASSWORD=${PASSWORD}\n'),
+            ("app.py", 'password = os.environ["DB_PASSWORD"]\n    password=read(),\n'),
+        )
+    ),
+    (
+        readable_data.kubernetes_readable_no_credential,
+        CONFIG_MAP,
+        {"binaryData": {"logo.png": base64.b64encode(bytes(range(256))).decode()}},
+    ),
+    (readable_data.kubernetes_readable_no_credential, DEPLOYMENT, pods({"annotations": {"checksum": "aa"}})),
     (readable_data.kubernetes_readable_no_credential, SECRET, {"data": secret({"password": CANARY})}),
     *cases.COMPLIANT,
 ]
@@ -370,7 +403,37 @@ VIOLATIONS = [
             ("note", f'{{"private_key": "{CANARY}"}}'),
             ("DB_PASSWORD", CANARY),
             ("client-secret", CANARY),
+            ("app.json", '{\\"password\\": \\"canary-7f3a\\"}'),
+            (".env", f"LOG_LEVEL=debug\nDB_PASSWORD={CANARY}\n"),
+            (".env", f"export DB_PASSWORD='{CANARY}'\r\n"),
+            ("app.properties", f"spring.datasource.password={CANARY}"),
+            *(
+                (key, CANARY)
+                for key in (
+                    "PGPASSWORD",
+                    "dbPassword",
+                    "DBPassword",
+                    "MYSQL_PWD",
+                    "AWS_SESSION_TOKEN",
+                    "GITHUB_TOKEN",
+                )
+            ),
         )
+    ),
+    *(
+        (
+            readable_data.kubernetes_readable_no_credential,
+            DEPLOYMENT,
+            pods({"annotations": {key: value}}),
+            f"spec.template.metadata.annotations.{key} looks like a credential",
+        )
+        for key, value in (("password", CANARY), ("note", PRIVATE_KEY))
+    ),
+    (
+        readable_data.kubernetes_readable_no_credential,
+        CONFIG_MAP,
+        {"binaryData": {"tls": base64.b64encode(PRIVATE_KEY.encode()).decode()}},
+        "binaryData.tls looks like a credential",
     ),
     (
         readable_data.kubernetes_readable_no_credential,
