@@ -9,6 +9,7 @@ import aso
 import azure
 import environments
 import gcp
+import pool_members
 import readable_data
 import rights
 import secret_objects
@@ -45,6 +46,11 @@ PUSH = "pulumi-python:dynamic/credfleet:SecretPush"
 CANARY = "canary-7f3a"
 FROM = "serviceoperator.azure.com/credential-from"
 WORKLOAD = "serviceAccount:work@example.iam.gserviceaccount.com"
+
+KYMA = pool_members.pool_section(
+    {"credfleet:accountPool": json.dumps({"labels": {"type": "hyperscalerType", "tenant": "tenantName"}})}
+)
+"""What a stack says whose accounts have labels of other names."""
 
 CONFIGS: Mapping[str, Mapping[str, Any]] = {
     "azure-federation-issuer": {"issuers": ["https://oidc.example/prod/"]},

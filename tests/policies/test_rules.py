@@ -233,7 +233,16 @@ VIOLATIONS = [
             annotated(**{f"credfleet.io/{key}": "x"}),
             f"metadata.annotations.credfleet.io/{key} is declared",
         )
-        for key in ("claim-token", "claim-origin", "claim-policy", "cleaning-token", "shared-claims")
+        for key in (
+            "claim-token",
+            "claim-origin",
+            "claim-policy",
+            "cleaning-token",
+            "shared-claims",
+            "tenant-id",
+            "state-before",
+            "measured",
+        )
     ),
     (
         pool_members.kubernetes_pool_member_protocol_keys,
@@ -257,6 +266,17 @@ VIOLATIONS = [
             }
         },
         "metadata.labels.tenant-name is no label value, so no tenant would ever match it",
+    ),
+    (
+        pool_members.kubernetes_pool_member_declared_owner,
+        SECRET,
+        {
+            "metadata": {
+                "labels": {"tenant-name": "globex"},
+                "annotations": {"credfleet.io/bring-your-own": "false"},
+            }
+        },
+        "metadata.annotations.credfleet.io/bring-your-own is not true",
     ),
     (
         pool_members.kubernetes_pool_member_never_forced,
@@ -538,6 +558,54 @@ def test_what_is_no_text_is_told_of_texts() -> None:
 
 def _flags(type_: str) -> dict[str, str]:
     return dict.fromkeys(FLAGS, UNKNOWN) if type_ == PROVIDER else {}
+
+
+FORCED = {"pulumi.com/patchForce": "true"}
+ACCOUNT = {"credfleet.io/account-id": "111"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "labels", "annotations", "violation"),
+    [
+        (
+            pool_members.kubernetes_pool_member_never_forced,
+            {"tenantName": "globex"},
+            FORCED,
+            "metadata.annotations.pulumi.com/patchForce is set",
+        ),
+        (
+            pool_members.kubernetes_pool_member_declared_owner,
+            {"tenantName": "globex"},
+            {},
+            "metadata.labels.tenantName is declared on an account that nobody brought",
+        ),
+        (
+            pool_members.kubernetes_pool_member_known_type,
+            {"app": "gcp"},
+            ACCOUNT,
+            "metadata.labels.hyperscalerType is missing",
+        ),
+        (
+            pool_members.kubernetes_pool_member_known_type,
+            {"hyperscalerType": "ibm"},
+            {},
+            "metadata.labels.hyperscalerType is of no cloud that is known",
+        ),
+        (pool_members.kubernetes_pool_member_known_type, {"hyperscalerType": "aws"}, ACCOUNT, None),
+        (pool_members.kubernetes_pool_member_declared_owner, {"tenant-name": "globex"}, {}, None),
+    ],
+)
+def test_an_account_is_judged_by_the_labels_that_the_configuration_calls_it_by(
+    monkeypatch: pytest.MonkeyPatch,
+    policy: ResourceValidationPolicy,
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str],
+    violation: str | None,
+) -> None:
+    monkeypatch.setattr(pool_members, "_SECTION", cases.KYMA)
+    account = {"metadata": {"name": "x", "labels": labels, "annotations": annotations}}
+
+    assert judge(policy, SECRET, account) == ([] if violation is None else [violation])
 
 
 def test_an_unknown_value_does_not_silence_the_rest_of_its_rule() -> None:

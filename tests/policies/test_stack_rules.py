@@ -83,7 +83,8 @@ def test_a_pool_is_known_by_all_that_credfleet_declares_of_it(kind: str) -> None
 def test_a_namespace_of_the_name_of_a_pool_in_another_cluster_is_none(
     monkeypatch: pytest.MonkeyPatch, pool: dict[str, Any], refused: list[str]
 ) -> None:
-    monkeypatch.setenv("PULUMI_CONFIG", json.dumps({"credfleet:accountPool": json.dumps(pool)}))
+    said = pool_members.pool_section({"credfleet:accountPool": json.dumps(pool)})
+    monkeypatch.setattr(pool_members, "_SECTION", said)
     claim = (CLAIM, {"namespace": "pool"})
 
     assert [urn for urn, _ in judge_stack(NO_WORKLOADS, [claim, pod("pool")])] == refused
@@ -125,6 +126,15 @@ def test_what_starts_no_pods_is_no_workload(type_: str, inputs: dict[str, Any]) 
         judge_stack(NO_WORKLOADS, [member("pool"), (type_, {**inputs, "metadata": {"namespace": "pool"}})])
         == []
     )
+
+
+def test_an_account_with_labels_of_other_names_makes_its_namespace_a_pool(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pool_members, "_SECTION", cases.KYMA)
+    theirs = (SECRET, {"metadata": {"namespace": "pool", "labels": {"hyperscalerType": "aws"}}})
+
+    assert [urn for urn, _ in judge_stack(NO_WORKLOADS, [theirs, pod("pool"), member("other")])] == ["1"]
 
 
 def test_a_chart_is_released_into_a_namespace_of_its_own() -> None:
