@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pulumi_policy import Secret
@@ -21,6 +21,14 @@ _GRANTS: Final = (
     "gcp:*I[Aa][Mm]Binding",
     "gcp:*I[Aa][Mm]Policy",
 )
+_LISTS: Final = (
+    "gcp:bigquery/dataset:Dataset",
+    "gcp:bigquery/datasetAccess:DatasetAccess",
+    "gcp:storage/*ACL:*",
+    "gcp:storage/*AccessControl:*",
+)
+"""What says who may do what beside IAM."""
+
 _PULL_SECRET: Final = re.compile(r"hyperfleet-([a-z0-9_-]{1,63})-pull-secret")
 _LABELS: Final = {
     "managed-by": "hyperfleet",
@@ -30,6 +38,7 @@ _LABELS: Final = {
 }
 _CLUSTER_ID: Final = "cluster-id"
 _EVERYBODY: Final = ("allUsers", "allAuthenticatedUsers")
+_PUBLIC_LISTS: Final = ("publicRead", "publicReadWrite", "authenticatedRead")
 _PRIMITIVE: Final = ("roles/owner", "roles/editor", "roles/viewer")
 _WORKLOAD: Final = ("serviceAccount:", "principal:", "principalSet:")
 
@@ -120,13 +129,26 @@ def gcp_secret_version_marked(version: Resource) -> Mapping[str, Any] | None:
 
 
 @resource_rule(
-    types=_GRANTS,
+    types=[*_GRANTS, *_LISTS],
     description="No role is given to everybody on the internet, or to everybody with an account at Google.",
     mend="name the people or service accounts that do the work",
 )
 def gcp_iam_not_public(grant: Resource) -> Iterator[str]:
     """Refuse a grant that nobody can take back from those who used it."""
     yield from (f"{path} is everybody" for path, _, member in _grants(grant) if member in _EVERYBODY)
+    for place, one in (
+        ("", grant),
+        *((f"accesses[{index}].", one) for index, one in grant.objects("accesses")),
+    ):
+        for key in ("entity", "specialGroup", "iamMember"):
+            if one.text(key) in _EVERYBODY:
+                yield f"{place}{key} is everybody"
+    for index, entity in enumerate(grant.items("roleEntities")):
+        if isinstance(entity, str) and entity.partition(":")[2] in _EVERYBODY:
+            yield f"roleEntities[{index}] is everybody"
+    for key in ("predefinedAcl", "defaultAcl"):
+        if grant.text(key) in _PUBLIC_LISTS:
+            yield f"{key} is everybody"
 
 
 @resource_rule(
@@ -164,9 +186,14 @@ def _bindings(grant: Resource) -> Iterator[tuple[str, Resource]]:
         yield "", grant
         return
     try:
-        document = json.loads(policy)
+        document = json.loads(policy, object_pairs_hook=_in_lower_case)
     except (ValueError, RecursionError):
         return
     if isinstance(document, dict):
         for index, binding in Resource(grant.type, document).objects("bindings"):
             yield f"policyData.bindings[{index}].", binding
+
+
+def _in_lower_case(members: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object as the provider, written in Go, reads it: the case of its keys does not count."""
+    return {key.casefold(): value for key, value in members}

@@ -260,6 +260,18 @@ COMPLIANT: list[Compliant] = [
     (gcp.gcp_iam_not_public, GRANT, {"role": "roles/viewer", "member": WORKLOAD}),
     (gcp.gcp_iam_not_public, POLICY, policy_data("roles/x", WORKLOAD)),
     (gcp.gcp_iam_not_public, POLICY, {"policyData": "no JSON"}),
+    *(
+        (gcp.gcp_iam_not_public, f"gcp:{type_}", inputs)
+        for type_, inputs in (
+            ("storage/bucketAccessControl:BucketAccessControl", {"entity": "user-x@example.com"}),
+            (
+                "storage/bucketACL:BucketACL",
+                {"roleEntities": ["OWNER:project-owners-1"], "predefinedAcl": "private"},
+            ),
+            ("bigquery/datasetAccess:DatasetAccess", {"specialGroup": "projectReaders"}),
+            ("bigquery/dataset:Dataset", {"accesses": [{"role": "READER", "domain": "example.com"}]}),
+        )
+    ),
     (
         gcp.gcp_iam_no_broad_role,
         GRANT,
@@ -579,6 +591,38 @@ VIOLATIONS: list[Violation] = [
         POLICY,
         policy_data("roles/x", "allUsers"),
         "policyData.bindings[0].members[0] is everybody",
+    ),
+    (
+        gcp.gcp_iam_not_public,
+        POLICY,
+        {"policyData": json.dumps({"Bindings": [{"Role": "roles/x", "MEMBERS": ["allUsers"]}]})},
+        "policyData.bindings[0].members[0] is everybody",
+    ),
+    *(
+        (gcp.gcp_iam_not_public, f"gcp:{type_}", inputs, f"{path} is everybody")
+        for type_, inputs, path in (
+            ("storage/bucketAccessControl:BucketAccessControl", {"entity": "allUsers"}, "entity"),
+            (
+                "storage/defaultObjectAccessControl:DefaultObjectAccessControl",
+                {"entity": "allUsers"},
+                "entity",
+            ),
+            ("storage/bucketACL:BucketACL", {"roleEntities": ["READER:allUsers"]}, "roleEntities[0]"),
+            ("storage/bucketACL:BucketACL", {"predefinedAcl": "publicRead"}, "predefinedAcl"),
+            ("storage/bucketACL:BucketACL", {"defaultAcl": "authenticatedRead"}, "defaultAcl"),
+            ("storage/objectACL:ObjectACL", {"predefinedAcl": "publicReadWrite"}, "predefinedAcl"),
+            (
+                "bigquery/datasetAccess:DatasetAccess",
+                {"specialGroup": "allAuthenticatedUsers"},
+                "specialGroup",
+            ),
+            ("bigquery/datasetAccess:DatasetAccess", {"iamMember": "allUsers"}, "iamMember"),
+            (
+                "bigquery/dataset:Dataset",
+                {"accesses": [{"domain": "example.com"}, {"iamMember": "allUsers"}]},
+                "accesses[1].iamMember",
+            ),
+        )
     ),
     *(
         (
