@@ -35,6 +35,7 @@ ASO_FEDERATION = "kubernetes:managedidentity.azure.com/v1api20230131:FederatedId
 ASO_ASSIGNMENT = "kubernetes:authorization.azure.com/v1api20220401:RoleAssignment"
 ASO_ELIGIBILITY = "kubernetes:authorization.azure.com/v20201001:RoleEligibilityScheduleRequest"
 ASO_ROLE = "kubernetes:authorization.azure.com/v1api20220401:RoleDefinition"
+COSMOS = "azure-native:cosmosdb:DatabaseAccount"
 GCP_SECRET = "gcp:secretmanager/secret:Secret"
 GRANT = "gcp:secretmanager/secretIamMember:SecretIamMember"
 GRANTS = "gcp:projects/iAMBinding:IAMBinding"
@@ -60,7 +61,13 @@ CONFIGS: Mapping[str, Mapping[str, Any]] = {
     "estate-regions": {"gcp": ["europe-west1"], "azure": ["westeurope"]},
     "estate-account-types": {"allowed": ["aws", "gcp*"]},
     "estate-owner-labels": {
-        "required": {IDENTITY: ["owner"], GCP_SECRET: ["owner"], "kubernetes:*": ["owner"]}
+        "required": {
+            IDENTITY: ["owner"],
+            GCP_SECRET: ["owner"],
+            "kubernetes:*": ["owner"],
+            "aws:*": ["owner"],
+            "*:Role": ["team"],
+        }
     },
 }
 """What an environment says to the rules that ask it."""
@@ -292,12 +299,22 @@ COMPLIANT: list[Compliant] = [
     (environments.estate_resource_types, "pulumi:providers:gcp", {}),
     (environments.estate_regions, IDENTITY, {"location": "West Europe"}),
     (environments.estate_regions, GCP_SECRET, replicated("europe-west1")),
+    (environments.estate_regions, "gcp:compute/instance:Instance", {"zone": "europe-west1-b"}),
+    (environments.estate_regions, "gcp:container/cluster:Cluster", {"location": "europe-west1-b"}),
+    (
+        environments.estate_regions,
+        COSMOS,
+        {"location": "westeurope", "locations": [{"locationName": "West Europe"}]},
+    ),
     (environments.estate_account_types, CLAIM, {"type": "gcp_cf-sa30"}),
     (environments.estate_required_claims_served, CLAIM, {"type": "aws", "skipped": {"code": "exhausted"}}),
     (environments.estate_owner_labels, IDENTITY, {"tags": {"owner": "fleet"}}),
     (environments.estate_owner_labels, GCP_SECRET, {"labels": {"owner": "fleet"}}),
     (environments.estate_owner_labels, SECRET, {"metadata": {"labels": {"owner": "fleet"}}}),
     (environments.estate_owner_labels, ASSIGNMENT, {}),
+    (environments.estate_owner_labels, "aws:s3/bucket:Bucket", {"tags": {"owner": "fleet"}}),
+    (environments.estate_owner_labels, "x:index:Role", {}),
+    (environments.estate_owner_labels, "pulumi:providers:aws", {}),
 ]
 
 VIOLATIONS: list[Violation] = [
@@ -704,6 +721,19 @@ VIOLATIONS: list[Violation] = [
         replicated("europe-west1", "us-east1"),
         "replication.userManaged.replicas[1].location is none of the environment's",
     ),
+    *(
+        (environments.estate_regions, type_, inputs, f"{path} is none of the environment's")
+        for type_, inputs, path in (
+            ("gcp:compute/instance:Instance", {"zone": "us-east1-b"}, "zone"),
+            ("gcp:compute/instance:Instance", {"zone": "https://x/zones/us-east1-b"}, "zone"),
+            ("gcp:container/cluster:Cluster", {"location": "us-east1-b"}, "location"),
+            (
+                COSMOS,
+                {"locations": [{"locationName": "westeurope"}, {"locationName": "East US"}]},
+                "locations[1].locationName",
+            ),
+        )
+    ),
     (environments.estate_account_types, CLAIM, {"type": "azure"}, "type is none that the environment offers"),
     (
         environments.estate_required_claims_served,
@@ -718,6 +748,7 @@ VIOLATIONS: list[Violation] = [
             (IDENTITY, {"tags": {"owner": ""}}),
             (GCP_SECRET, {"labels": {"team": "x"}}),
             (GCP_SECRET, {"tags": ["owner"]}),
+            ("aws:s3/bucket:Bucket", {}),
             (SECRET, {"metadata": {"name": "x"}}),
         )
     ),

@@ -618,7 +618,11 @@ def test_an_unknown_value_does_not_silence_the_rest_of_its_rule() -> None:
 
 @pytest.mark.parametrize(
     "policy",
-    [policy for policy in RULES if policy is not environments.estate_resource_types],
+    [
+        policy
+        for policy in RULES
+        if policy not in (environments.estate_resource_types, environments.estate_owner_labels)
+    ],
     ids=lambda policy: policy.name,
 )
 def test_a_rule_has_nothing_to_say_about_resources_of_another_kind(policy: ResourceValidationPolicy) -> None:
