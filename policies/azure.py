@@ -89,7 +89,7 @@ def azure_federation_issuer(federation: Resource) -> Iterator[str]:
         issuer, issuers = one.text("issuer"), one.config.get("issuers", [])
         if not one.inputs.keys() & {"issuer", "issuerFromConfig"}:
             yield f"{place}issuer is missing"
-        elif issuer is not None and (not issuer.startswith("https://") or issuer != issuer.strip()):
+        elif issuer is not None and (not issuer.startswith("https://") or issuer.split() != [issuer]):
             yield f"{place}issuer is no https URL without blanks"
         elif issuer is not None and issuers and issuer not in issuers:
             yield f"{place}issuer is none of this environment"

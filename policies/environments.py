@@ -48,7 +48,7 @@ def estate_regions(resource: Resource) -> Iterator[str]:
     for path in ("location", "region", "zone"):
         if (given := resource.text(path)) is not None and _region(given) not in allowed:
             yield f"{path} is none of the environment's"
-    if "auto" in resource.mapping("replication"):
+    if resource.is_known("replication", "auto") and resource.mapping("replication").get("auto") is not None:
         yield "replication.auto puts replicas anywhere"
     for index, replica in resource.objects("replication", "userManaged", "replicas"):
         if (given := replica.text("location")) is not None and _region(given) not in allowed:

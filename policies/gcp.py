@@ -39,6 +39,7 @@ _LABELS: Final = {
 _CLUSTER_ID: Final = "cluster-id"
 _EVERYBODY: Final = ("allUsers", "allAuthenticatedUsers")
 _PUBLIC_LISTS: Final = ("publicRead", "publicReadWrite", "authenticatedRead")
+_WAYS: Final = ("auto", "userManaged")
 _PRIMITIVE: Final = ("roles/owner", "roles/editor", "roles/viewer")
 _WORKLOAD: Final = ("serviceAccount:", "principal:", "principalSet:")
 
@@ -73,7 +74,7 @@ def gcp_pull_secret_labels(secret: Resource) -> Iterator[str]:
     for key, wanted in _LABELS.items():
         if labels.get(key) is not UNKNOWN and labels.get(key) != wanted:
             yield f"labels.{key} is not {wanted}"
-    if _CLUSTER_ID not in labels:
+    if labels.get(_CLUSTER_ID) in ("", None):
         yield f"labels.{_CLUSTER_ID} is missing"
 
 
@@ -85,10 +86,9 @@ def gcp_pull_secret_labels(secret: Resource) -> Iterator[str]:
 )
 def gcp_secret_replication(secret: Resource) -> Iterator[str]:
     """Refuse what cannot be changed later: the replication of a secret is settled when it is made."""
-    replication = secret.inputs.get("replication")
-    if replication is UNKNOWN:
+    if not all(secret.is_known("replication", way) for way in _WAYS):
         return
-    ways = [way for way in ("auto", "userManaged") if way in secret.mapping("replication")]
+    ways = [way for way in _WAYS if secret.mapping("replication").get(way) is not None]
     wanted = {"automatic": "auto", "user-managed": "userManaged"}.get(secret.config.get("policy", ""))
     if len(ways) != 1:
         yield "replication is not declared in one way"

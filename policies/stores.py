@@ -5,16 +5,21 @@ The direct back end has no object for a store: each read and push states the one
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from pulumi_policy import EnforcementLevel
-from rule import Resource, resource_rule
+from rule import UNKNOWN, Resource, resource_rule
 
 _DIRECT: Final = (
     "pulumi-python:dynamic/credfleet:SecretRead",
     "pulumi-python:dynamic/credfleet:SecretPush",
 )
+_PARTS: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+_NAMES: Final = ("q", "7", "zj-0kx-9")
+"""Names of namespaces that nothing has in common."""
+
 _STORES: Final = ("kubernetes:external-secrets.io/*:ClusterSecretStore", *_DIRECT)
 
 
@@ -33,8 +38,11 @@ def stores_cluster_store_conditions(store: Resource) -> Iterator[str]:
     if not store.mapping(*path).get("conditions"):
         yield f"{where}.conditions is empty, so every namespace may use the store"
     for index, condition in store.objects(*path, "conditions"):
-        if condition.inputs.get("namespaceSelector") == {}:
+        if _selects_all(condition):
             yield f"{where}.conditions[{index}].namespaceSelector is empty, so it selects every namespace"
+        for place, regex in enumerate(condition.items("namespaceRegexes")):
+            if isinstance(regex, str) and _matches_all(regex):
+                yield f"{where}.conditions[{index}].namespaceRegexes[{place}] selects every namespace"
 
 
 @resource_rule(
@@ -48,8 +56,35 @@ def stores_regex_anchored(store: Resource) -> Iterator[str]:
     path = _spec(store)
     for index, condition in store.objects(*path, "conditions") if path else ():
         for place, regex in enumerate(condition.items("namespaceRegexes")):
-            if isinstance(regex, str) and not (regex.startswith("^") and regex.endswith("$")):
+            if isinstance(regex, str) and not _is_anchored(regex):
                 yield f"{'.'.join(path)}.conditions[{index}].namespaceRegexes[{place}] is not anchored"
+
+
+def _selects_all(condition: Resource) -> bool:
+    """Whether a condition is known to have a selector that says nothing."""
+    selector = condition.inputs.get("namespaceSelector")
+    asked = [condition.mapping("namespaceSelector").get(key) for key in ("matchLabels", "matchExpressions")]
+    return isinstance(selector, dict) and all(one is not UNKNOWN and not one for one in asked)
+
+
+def _matches_all(regex: str) -> bool:
+    try:
+        return all(re.search(regex, name) for name in _NAMES)
+    except (re.error, OverflowError, RecursionError):
+        return False
+
+
+def _is_anchored(regex: str) -> bool:
+    """Whether each alternative says where a name begins and ends."""
+    alternatives: list[list[str]] = [[]]
+    depth = 0
+    for part in _PARTS.findall(regex):
+        depth += (part == "(") - (part == ")")
+        if part == "|" and depth == 0:
+            alternatives.append([])
+        else:
+            alternatives[-1].append(part)
+    return all(parts[:1] == ["^"] and parts[-1:] == ["$"] for parts in alternatives)
 
 
 def _spec(store: Resource) -> tuple[str, ...]:

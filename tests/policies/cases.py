@@ -263,6 +263,10 @@ COMPLIANT: list[Compliant] = [
     (gcp.gcp_pull_secret_labels, GCP_SECRET, {"secretId": "something-else"}),
     (gcp.gcp_secret_replication, GCP_SECRET, replicated("europe-west1", "europe-west4")),
     (gcp.gcp_secret_replication, GCP_SECRET, replicated("europe-west1")),
+    *(
+        (rule, GCP_SECRET, {"replication": {"auto": None, **replicated("europe-west1")["replication"]}})
+        for rule in (gcp.gcp_secret_replication, environments.estate_regions)
+    ),
     (gcp.gcp_secret_deletion_protection, GCP_SECRET, {"deletionProtection": True}),
     (gcp.gcp_iam_not_public, GRANT, {"role": "roles/viewer", "member": WORKLOAD}),
     (gcp.gcp_iam_not_public, POLICY, policy_data("roles/x", WORKLOAD)),
@@ -295,6 +299,19 @@ COMPLIANT: list[Compliant] = [
     (stores.stores_regex_anchored, READ, {"store": {"namespace": "a", **store({"namespaceRegexes": ["p"]})}}),
     (stores.stores_regex_anchored, STORE, store({"namespaceRegexes": ["^tenant-.*$"]})),
     (stores.stores_regex_anchored, STORE, store({"namespaces": ["tenant-acme"]})),
+    *(
+        (stores.stores_regex_anchored, STORE, store({"namespaceRegexes": [regex]}))
+        for regex in ("^a$|^b$", "^(a|b)$", "^[|]$", r"^a\|b$")
+    ),
+    *(
+        (stores.stores_cluster_store_conditions, STORE, store(condition))
+        for condition in (
+            {"namespaceSelector": {"matchLabels": {"team": "x"}}},
+            {"namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]}},
+            {"namespaceRegexes": ["^tenant-.*$"]},
+            {"namespaceRegexes": ["["]},
+        )
+    ),
     (environments.estate_resource_types, SECRET, {}),
     (environments.estate_resource_types, "pulumi:providers:gcp", {}),
     (environments.estate_regions, IDENTITY, {"location": "West Europe"}),
@@ -436,6 +453,7 @@ VIOLATIONS: list[Violation] = [
         for issuer, what in (
             ("http://oidc.example/prod/", "issuer is no https URL without blanks"),
             ("https://oidc.example/prod/ ", "issuer is no https URL without blanks"),
+            ("https://oidc.example/a b", "issuer is no https URL without blanks"),
             ("https://oidc.example/prod", "issuer is none of this environment"),
         )
     ),
@@ -555,7 +573,16 @@ VIOLATIONS: list[Violation] = [
             assignment(scope=scope),
             "scope is no subscription, nothing in one, and no management group",
         )
-        for scope in ("/", f"{MANAGEMENT_GROUP}/x", f"{SUBSCRIPTION}/", f"{SUBSCRIPTION}/foo/bar", "", None)
+        for scope in (
+            "/",
+            f"{MANAGEMENT_GROUP}/x",
+            f"{SUBSCRIPTION}/",
+            f"{SUBSCRIPTION}/foo/bar",
+            f"{SUBSCRIPTION}/providers/../../..",
+            f"{SUBSCRIPTION}/providers/A/b/.",
+            "",
+            None,
+        )
     ),
     (
         gcp.gcp_pull_secret_name,
@@ -577,6 +604,12 @@ VIOLATIONS: list[Violation] = [
         gcp.gcp_pull_secret_labels,
         GCP_SECRET,
         pull_secret(labels={key: value for key, value in LABELS.items() if key != "cluster-id"}),
+        "labels.cluster-id is missing",
+    ),
+    (
+        gcp.gcp_pull_secret_labels,
+        GCP_SECRET,
+        pull_secret(labels={**LABELS, "cluster-id": ""}),
         "labels.cluster-id is missing",
     ),
     *(
@@ -683,6 +716,21 @@ VIOLATIONS: list[Violation] = [
     ),
     (
         stores.stores_cluster_store_conditions,
+        STORE,
+        store({"namespaceSelector": {"matchLabels": {}, "matchExpressions": []}}),
+        "spec.conditions[0].namespaceSelector is empty, so it selects every namespace",
+    ),
+    *(
+        (
+            stores.stores_cluster_store_conditions,
+            STORE,
+            store({"namespaces": ["a"]}, {"namespaceRegexes": ["^a$", regex]}),
+            "spec.conditions[1].namespaceRegexes[1] selects every namespace",
+        )
+        for regex in ("^.*$", ".", "", "^[a-z0-9-]+$", "^$|.*")
+    ),
+    (
+        stores.stores_cluster_store_conditions,
         READ,
         {"store": {"name": "s", "spec": {"conditions": []}}},
         "store.spec.conditions is empty, so every namespace may use the store",
@@ -700,7 +748,7 @@ VIOLATIONS: list[Violation] = [
             store({"namespaces": ["a"]}, {"namespaceRegexes": ["^a$", regex]}),
             "spec.conditions[1].namespaceRegexes[1] is not anchored",
         )
-        for regex in ("prod", "^prod", "prod$")
+        for regex in ("prod", "^prod", "prod$", "^a|b$", "^a|^b$", r"^a\$")
     ),
     (environments.estate_resource_types, GCP_SECRET, {}, "its type is none of those allowed"),
     (

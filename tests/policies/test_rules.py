@@ -323,6 +323,18 @@ VIOLATIONS = [
         {key: value for key, value in FLAGS.items() if key != "context"},
         "context is missing, so the cluster is chosen by accident",
     ),
+    (
+        cluster_provider.kubernetes_provider_keeps_claims,
+        PROVIDER,
+        {**FLAGS, "context": ""},
+        "context is missing, so the cluster is chosen by accident",
+    ),
+    (
+        cluster_provider.kubernetes_provider_keeps_claims,
+        PROVIDER,
+        {**FLAGS, "clusterIdentifier": ""},
+        "clusterIdentifier is missing, so an API server behind a new address replaces every Secret",
+    ),
     *(
         (
             rights.kubernetes_role_no_wildcard_on_secrets,
