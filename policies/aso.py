@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rule import SECRETS, UNKNOWN, Resource, resource_rule, stack_rule
@@ -40,15 +40,34 @@ _GLOBAL_KEY: Final = re.compile(
     r"|MAX_CONCURRENT_RECONCILES|RATE_LIMIT_\w+|AZURE_USER_AGENT_SUFFIX"
 )
 _RESOURCES: Final = ("kubernetes:azure.com/*:*", "kubernetes:*.azure.com/*:*")
-_PROJECTIONS: Final = {
-    "pulumi-python:dynamic/credfleet:SecretProjection": "targetNamespace",
-    "pulumi-python:dynamic/credfleet:AsoProjection": "namespace",
+_NAMED: Final = (("metadata", "namespace"), ("metadata", "name"))
+_DELIVERIES: Final[Mapping[str, Sequence[Sequence[str]]]] = {
+    **dict.fromkeys(SECRETS, _NAMED),
+    "pulumi-python:dynamic/credfleet:SecretProjection": (("targetNamespace",), ("targetName",)),
+    "pulumi-python:dynamic/credfleet:AsoProjection": (("namespace",), ("targetName",)),
+    "pulumi-python:dynamic/credfleet:SecretRead": (("namespace",), ("target",)),
+    "kubernetes:bitnami.com/*:SealedSecret": _NAMED,
+    "kubernetes:external-secrets.io/*:ExternalSecret": (
+        ("metadata", "namespace"),
+        ("spec", "target", "name"),
+        ("metadata", "name"),
+    ),
+    "kubernetes:external-secrets.io/*:ClusterExternalSecret": (
+        (),
+        ("spec", "externalSecretSpec", "target", "name"),
+        ("spec", "externalSecretName"),
+        ("metadata", "name"),
+    ),
 }
-"""What makes a credential inside the cluster → its input that says where."""
+"""What makes a Secret → where its namespace is said, nowhere if it is in many, and in turn its name."""
 
 
 def _keys(secret: Resource) -> Mapping[str, Any]:
     return {**secret.mapping("data"), **secret.mapping("stringData")}
+
+
+def _all_keys_known(secret: Resource) -> bool:
+    return secret.is_known("data") and secret.is_known("stringData")
 
 
 def _is_scoped(secret: Resource) -> bool:
@@ -71,10 +90,9 @@ def aso_secret_reserved_name(secret: Resource) -> Iterator[str]:
     operator = secret.config.get("operatorNamespace", OPERATOR_NAMESPACE)
     if name == GLOBAL_SETTINGS and namespace is not None and namespace != operator:
         yield f"metadata.name is {GLOBAL_SETTINGS}, outside the operator's namespace"
-    data = secret.inputs.get("data", {})
     if (
         name == NAMESPACE_SECRET
-        and data is not UNKNOWN
+        and _all_keys_known(secret)
         and not any(key.startswith("AZURE_") for key in _keys(secret))
     ):
         yield f"metadata.name is {NAMESPACE_SECRET}, but no key is one of ASO's"
@@ -88,7 +106,7 @@ def aso_secret_reserved_name(secret: Resource) -> Iterator[str]:
 def aso_secret_required_keys(secret: Resource) -> Iterator[str]:
     """Refuse what ASO would refuse at every reconcile."""
     keys = _keys(secret)
-    if not _is_scoped(secret) or not keys:
+    if not _is_scoped(secret) or not keys or not _all_keys_known(secret):
         return
     for key in REQUIRED:
         if key not in keys:
@@ -187,18 +205,15 @@ def aso_annotation_value(resource: Resource) -> Iterator[str]:
 
 
 @stack_rule(
-    types=[*SECRETS, *_PROJECTIONS, *_RESOURCES],
+    types=[*_DELIVERIES, *_RESOURCES],
     description="The credential that a resource of ASO names is declared in its namespace.",
     mend="declare the Secret in the resource's namespace, with the three AZURE_… ids",
 )
 def aso_annotation_target(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse a name that leads nowhere: ASO takes no other credential then."""
-    declared = {_place(one): one for one in resources if one.type in SECRETS}
-    delivered = {
-        (one.inputs.get(_PROJECTIONS[one.type]), one.inputs.get("targetName"))
-        for one in resources
-        if one.type in _PROJECTIONS
-    }
+    made = [(place, one) for one in resources for place in _places(one)]
+    declared = {place: one for place, one in made if one.type in SECRETS}
+    delivered = {place for place, one in made if one.type not in SECRETS}
     path = f"metadata.annotations.{CREDENTIAL_FROM}"
     for one in resources:
         name, namespace = (
@@ -212,15 +227,28 @@ def aso_annotation_target(resources: Sequence[Resource]) -> Iterator[tuple[str, 
             continue
         if place not in declared:
             yield one.urn, f"{path} names a Secret that is not declared in the namespace"
-        elif _keys(declared[place]) and not all(key in _keys(declared[place]) for key in REQUIRED):
+        elif not _may_have(declared[place], REQUIRED):
             yield one.urn, f"{path} names a Secret that is no credential of ASO"
 
 
-def _place(secret: Resource) -> tuple[Any, Any]:
-    if secret.inputs.get("metadata") is UNKNOWN:
-        return UNKNOWN, UNKNOWN
-    metadata = secret.mapping("metadata")
-    return metadata.get("namespace"), metadata.get("name")
+def _places(resource: Resource) -> Iterator[tuple[Any, Any]]:
+    """Yield namespace and name of the Secret that a resource makes, UNKNOWN where a preview cannot tell."""
+    for type_, (namespace, *names) in _DELIVERIES.items():
+        if resource.is_a(type_):
+            said = (_said(resource, path) for path in names)
+            yield (
+                _said(resource, namespace) if namespace else UNKNOWN,
+                next((one for one in said if one is not None), None),
+            )
+
+
+def _said(resource: Resource, path: Sequence[str]) -> Any:
+    return resource.text(*path) if resource.is_known(*path) else UNKNOWN
+
+
+def _may_have(secret: Resource, wanted: Collection[str]) -> bool:
+    keys = _keys(secret)
+    return not keys or not _all_keys_known(secret) or all(key in keys for key in wanted)
 
 
 def _may_be(place: tuple[str, str], other: tuple[Any, Any]) -> bool:

@@ -7,8 +7,10 @@ Azure accepts a wrong issuer, subject or audience, and fails only when a token i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any, Final, TypeAlias
 
 from rule import UNKNOWN, Resource, resource_rule, stack_rule
 
@@ -16,13 +18,62 @@ from components.aso_credentials.arm_id import SCOPE_MEND, is_scope
 from components.aso_credentials.federation import AUDIENCE, MOST, SUBJECT
 from components.naming import is_namespace, is_object_name
 
-_FEDERATIONS: Final = ("azure-native:managedidentity*:FederatedIdentityCredential",)
-_ASSIGNMENTS: Final = ("azure-native:authorization*:RoleAssignment",)
-_MAKING_OWNERS: Final = {
+_FEDERATIONS: Final = (
+    "azure-native*:managedidentity*:FederatedIdentityCredential",
+    "kubernetes:managedidentity.azure.com/*:FederatedIdentityCredential",
+)
+_IDENTITIES: Final = ("azure-native*:managedidentity*:UserAssignedIdentity",)
+_ASSIGNMENTS: Final = ("azure-native*:authorization*:RoleAssignment",)
+_GRANTS: Final = (
+    *_ASSIGNMENTS,
+    "azure-native*:authorization*:PimRoleEligibilitySchedule",
+    "kubernetes:authorization.azure.com/*:RoleAssignment",
+    "kubernetes:authorization.azure.com/*:RoleEligibilityScheduleRequest",
+)
+_DEFINITIONS: Final = (
+    "azure-native*:authorization*:RoleDefinition",
+    "kubernetes:authorization.azure.com/*:RoleDefinition",
+)
+_ROLES: Final = (
+    ("roleDefinitionId",),
+    ("roleDefinitionReference", "armId"),
+    ("roleDefinitionReference", "wellKnownName"),
+)
+"""Where a role is named; ASO takes names of Azure's own roles, in whatever case."""
+
+_OWNERS_ROLES: Final = {
     "8e3af657-a8ff-443c-a75c-2fe8c4bcb635": "Owner",
     "18d7d88d-d35e-4fb5-a5c3-7773c20a72d9": "User Access Administrator",
     "f58310d9-a9f6-439a-9e8d-f62e7b41a168": "Role Based Access Control Administrator",
 }
+_MAKING_OWNERS: Final = _OWNERS_ROLES | {name.lower(): name for name in _OWNERS_ROLES.values()}
+_MAKING: Final = tuple(
+    f"microsoft.authorization/{action}"
+    for action in ("roleassignments/write", "roledefinitions/write", "elevateaccess/action")
+)
+"""The actions by which whoever has them gets every other, in lower case."""
+
+_Owner: TypeAlias = tuple[str, str] | str
+"""An identity: its group and name, or its URN while a preview does not know them."""
+
+_OWNERS: Final = dict[str, tuple[str, str] | None]()
+"""URN of a federated credential → its identity by group and name, None when a preview does not know them.
+
+Taken down by each rule that gets its inputs: the outputs lack both.
+"""
+
+
+def _to_azure(resource: Resource) -> Iterator[tuple[str, Resource]]:
+    """Yield what Azure is told behind the path to it, once a preview knows it: ASO has it in a spec."""
+    if not resource.is_a("kubernetes:*"):
+        yield "", resource
+    elif resource.is_known("spec"):
+        yield "spec.", replace(resource, inputs=resource.mapping("spec"))
+
+
+def _take_down(federation: Resource) -> None:
+    group, name = federation.text("resourceGroupName"), federation.text("resourceName")
+    _OWNERS[federation.urn] = None if group is None or name is None else (group.lower(), name.lower())
 
 
 @resource_rule(
@@ -33,13 +84,15 @@ _MAKING_OWNERS: Final = {
 )
 def azure_federation_issuer(federation: Resource) -> Iterator[str]:
     """Refuse an issuer no token has, or one that is not the environment's, where its file lists them."""
-    issuer, issuers = federation.text("issuer"), federation.config.get("issuers", [])
-    if "issuer" not in federation.inputs:
-        yield "issuer is missing"
-    elif issuer is not None and (not issuer.startswith("https://") or issuer != issuer.strip()):
-        yield "issuer is no https URL without blanks"
-    elif issuer is not None and issuers and issuer not in issuers:
-        yield "issuer is none of this environment"
+    _take_down(federation)
+    for place, one in _to_azure(federation):
+        issuer, issuers = one.text("issuer"), one.config.get("issuers", [])
+        if not one.inputs.keys() & {"issuer", "issuerFromConfig"}:
+            yield f"{place}issuer is missing"
+        elif issuer is not None and (not issuer.startswith("https://") or issuer.split() != [issuer]):
+            yield f"{place}issuer is no https URL without blanks"
+        elif issuer is not None and issuers and issuer not in issuers:
+            yield f"{place}issuer is none of this environment"
 
 
 @resource_rule(
@@ -49,12 +102,14 @@ def azure_federation_issuer(federation: Resource) -> Iterator[str]:
 )
 def azure_federation_subject(federation: Resource) -> Iterator[str]:
     """Refuse a subject no ServiceAccount has; there are no wildcards."""
-    subject = federation.inputs.get("subject")
-    if subject is UNKNOWN:
-        return
-    namespace, _, name = str(subject).removeprefix(SUBJECT).partition(":")
-    if not str(subject).startswith(SUBJECT) or not is_namespace(namespace) or not is_object_name(name):
-        yield "subject is not that of one ServiceAccount"
+    _take_down(federation)
+    for place, one in _to_azure(federation):
+        subject = one.inputs.get("subject")
+        if subject is UNKNOWN or "subjectFromConfig" in one.inputs:
+            continue
+        namespace, _, name = str(subject).removeprefix(SUBJECT).partition(":")
+        if not str(subject).startswith(SUBJECT) or not is_namespace(namespace) or not is_object_name(name):
+            yield f"{place}subject is not that of one ServiceAccount"
 
 
 @resource_rule(
@@ -64,9 +119,11 @@ def azure_federation_subject(federation: Resource) -> Iterator[str]:
 )
 def azure_federation_audience(federation: Resource) -> Iterator[str]:
     """Refuse any other audience: the exchange would refuse every token."""
-    audiences = federation.inputs.get("audiences")
-    if audiences is not UNKNOWN and audiences not in ([AUDIENCE], [UNKNOWN]):
-        yield "audiences is not the one of Entra's token exchange"
+    _take_down(federation)
+    for place, one in _to_azure(federation):
+        audiences = one.inputs.get("audiences")
+        if audiences is not UNKNOWN and audiences not in ([AUDIENCE], [UNKNOWN]):
+            yield f"{place}audiences is not the one of Entra's token exchange"
 
 
 @stack_rule(
@@ -76,12 +133,12 @@ def azure_federation_audience(federation: Resource) -> Iterator[str]:
 )
 def azure_identity_federation_limit(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse what Azure refuses only while the update is under way."""
-    seen: Counter[tuple[str, str]] = Counter()
-    for one in _federations(resources):
-        if (identity := _identity(one)) is not None:
-            seen[identity] += 1
-            if seen[identity] == MOST + 1:
-                yield one.urn, f"resourceName is an identity with more than {MOST} federated credentials"
+    seen: Counter[_Owner] = Counter()
+    for owner, place, one in _federations(resources):
+        seen[owner] += 1
+        if seen[owner] == MOST + 1:
+            path = f"{place}owner" if place else "resourceName"
+            yield one.urn, f"{path} is an identity with more than {MOST} federated credentials"
 
 
 @stack_rule(
@@ -91,24 +148,40 @@ def azure_identity_federation_limit(resources: Sequence[Resource]) -> Iterator[t
 )
 def azure_identity_federation_unique(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse a second credential for the same pair, which Azure answers with a conflict."""
-    seen: set[tuple[tuple[str, str], str, str]] = set()
-    for one in _federations(resources):
-        identity, issuer, subject = _identity(one), one.text("issuer"), one.text("subject")
-        if identity is None or issuer is None or subject is None:
+    seen: set[tuple[_Owner, str, str]] = set()
+    for owner, place, one in _federations(resources):
+        issuer, subject = one.text("issuer"), one.text("subject")
+        if issuer is None or subject is None:
             continue
-        if (identity, issuer, subject) in seen:
-            yield one.urn, "issuer and subject are those of another credential of the identity"
-        seen.add((identity, issuer, subject))
+        if (owner, issuer, subject) in seen:
+            yield one.urn, f"{place}issuer and subject are those of another credential of the identity"
+        seen.add((owner, issuer, subject))
 
 
-def _federations(resources: Sequence[Resource]) -> Iterator[Resource]:
-    return (one for one in resources if one.is_a(*_FEDERATIONS))
+def _federations(resources: Sequence[Resource]) -> Iterator[tuple[_Owner, str, Resource]]:
+    """Yield each federated credential behind its identity, if that is known or declared, and its path."""
+    identities = {one.urn for one in resources if one.is_a(*_IDENTITIES)}
+    for one in resources:
+        if not one.is_a(*_FEDERATIONS):
+            continue
+        for place, told in _to_azure(one):
+            owner = _owner_in_cluster(one) if place else _owner(one, identities)
+            if owner is not None:
+                yield owner, place, told
 
 
-def _identity(federation: Resource) -> tuple[str, str] | None:
-    """Return the identity by group and name, or None when a preview does not know them."""
-    group, name = federation.text("resourceGroupName"), federation.text("resourceName")
-    return None if group is None or name is None else (group.lower(), name.lower())
+def _owner(federation: Resource, identities: Set[str]) -> _Owner | None:
+    sources = federation.sources.get("resourceName", ())
+    known = _OWNERS.get(federation.urn)
+    return known or (sources[0] if len(sources) == 1 and sources[0] in identities else None)
+
+
+def _owner_in_cluster(federation: Resource) -> str | None:
+    arm_id, name = federation.text("spec", "owner", "armId"), federation.text("spec", "owner", "name")
+    namespace = federation.text("metadata", "namespace")
+    if arm_id is not None:
+        return arm_id.lower()
+    return None if name is None or namespace is None else f"{namespace}/{name}"
 
 
 @resource_rule(
@@ -124,24 +197,48 @@ def azure_role_principal_type(assignment: Resource) -> Iterator[str]:
 
 
 @resource_rule(
-    types=_ASSIGNMENTS,
+    types=[*_GRANTS, *_DEFINITIONS],
     description="No identity is made owner, or may make owners.",
     mend="assign the role that the work needs",
 )
-def azure_role_no_owner(assignment: Resource) -> Iterator[str]:
+def azure_role_no_owner(grant: Resource) -> Iterator[str]:
     """Refuse roles that can give themselves every other."""
-    role = (assignment.text("roleDefinitionId") or "").rpartition("/")[2].lower()
-    if role in _MAKING_OWNERS:
-        yield f"roleDefinitionId is {_MAKING_OWNERS[role]}"
+    for place, one in _to_azure(grant):
+        for path in _ROLES:
+            role = (one.text(*path) or "").rstrip("/").rpartition("/")[2].lower()
+            if role in _MAKING_OWNERS:
+                yield f"{place}{'.'.join(path)} is {_MAKING_OWNERS[role]}"
+        for index, permission in one.objects("permissions"):
+            if any(_allows(permission, action) for action in _MAKING):
+                yield f"{place}permissions[{index}].actions may make owners"
+
+
+def _allows(permission: Resource, action: str) -> bool:
+    """Whether a permission is known to give an action."""
+    without = permission.items("notActions")
+    return (
+        permission.is_known("notActions")
+        and UNKNOWN not in without
+        and _covers(permission.items("actions"), action)
+        and not _covers(without, action)
+    )
+
+
+def _covers(patterns: Sequence[Any], action: str) -> bool:
+    return any(isinstance(one, str) and fnmatchcase(action, one.lower()) for one in patterns)
 
 
 @resource_rule(
-    types=_ASSIGNMENTS,
+    types=_GRANTS,
     description="A role is assigned in a subscription or a management group.",
     mend=SCOPE_MEND,
 )
-def azure_role_scope(assignment: Resource) -> Iterator[str]:
-    """Refuse what the settings refuse, the whole tenant above all."""
-    scope = assignment.inputs.get("scope")
-    if scope is not UNKNOWN and not (isinstance(scope, str) and is_scope(scope)):
-        yield "scope is no subscription, nothing in one, and no management group"
+def azure_role_scope(grant: Resource) -> Iterator[str]:
+    """Refuse what the settings refuse, the whole tenant above all; what ASO finds by name is never that."""
+    for place, one in _to_azure(grant):
+        path = ("owner", "armId") if place else ("scope",)
+        scope = one.mapping(*path[:-1]).get(path[-1])
+        if not one.is_known(*path) or (place and scope is None):
+            continue
+        if not (isinstance(scope, str) and is_scope(scope)):
+            yield f"{place}{'.'.join(path)} is no subscription, nothing in one, and no management group"

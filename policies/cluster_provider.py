@@ -28,7 +28,7 @@ def kubernetes_provider_keeps_claims(provider: Resource) -> Iterator[str]:
         given = provider.inputs.get(flag)
         if given is not UNKNOWN and given not in (required, str(required).lower()):
             yield f"{flag} is not {str(required).lower()}"
-    if "clusterIdentifier" not in provider.inputs:
+    if provider.inputs.get("clusterIdentifier") in ("", None):
         yield "clusterIdentifier is missing, so an API server behind a new address replaces every Secret"
-    if "context" not in provider.inputs:
+    if provider.inputs.get("context") in ("", None):
         yield "context is missing, so the cluster is chosen by accident"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -13,7 +14,10 @@ from rule import UNKNOWN, Resource, resource_rule, stack_rule
 _CLAIM: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}, "default": []}
 _LABELS: Final = (("metadata", "labels"), ("labels",), ("tags",))
-"""Where Kubernetes, Google Cloud and Azure keep them."""
+"""Where Kubernetes, Google Cloud and others keep them."""
+
+_LABELLED: Final = ("kubernetes:*", "gcp:*", "azure-native*:*")
+_ZONE: Final = re.compile(r"(?<=\d)-[a-z]$")
 
 
 @resource_rule(
@@ -30,7 +34,7 @@ def estate_resource_types(resource: Resource) -> Iterator[str]:
 
 
 @resource_rule(
-    types=["gcp:*", "azure-native:*"],
+    types=["gcp:*", "azure-native*:*"],
     description="Data of an environment stay in its regions.",
     mend="choose one of the regions in policies/config",
     config={"gcp": _TEXTS, "azure": _TEXTS},
@@ -41,19 +45,22 @@ def estate_regions(resource: Resource) -> Iterator[str]:
     allowed = {_region(one) for one in resource.config.get("gcp" if is_google else "azure", [])}
     if not allowed:
         return
-    for path in ("location", "region"):
+    for path in ("location", "region", "zone"):
         if (given := resource.text(path)) is not None and _region(given) not in allowed:
             yield f"{path} is none of the environment's"
-    if "auto" in resource.mapping("replication"):
+    if resource.is_known("replication", "auto") and resource.mapping("replication").get("auto") is not None:
         yield "replication.auto puts replicas anywhere"
     for index, replica in resource.objects("replication", "userManaged", "replicas"):
         if (given := replica.text("location")) is not None and _region(given) not in allowed:
             yield f"replication.userManaged.replicas[{index}].location is none of the environment's"
+    for index, place in resource.objects("locations"):
+        if (given := place.text("locationName")) is not None and _region(given) not in allowed:
+            yield f"locations[{index}].locationName is none of the environment's"
 
 
 def _region(name: str) -> str:
-    """Azure takes `West Europe` for `westeurope`."""
-    return name.replace(" ", "").lower()
+    """Azure takes `West Europe` for `westeurope`; a zone of Google's is its region's, `europe-west1-b`."""
+    return _ZONE.sub("", name.rpartition("/")[2].replace(" ", "").lower())
 
 
 @resource_rule(
@@ -104,7 +111,7 @@ def estate_claims_per_tenant(resources: Sequence[Resource]) -> Iterator[tuple[st
 
 
 @resource_rule(
-    types=["kubernetes:*", "gcp:*", "azure-native:*"],
+    types=["*"],
     description="A resource says whose it is, by the labels or tags the environment asks for.",
     mend="set the label; policies/config says which type needs which",
     config={
@@ -117,15 +124,23 @@ def estate_claims_per_tenant(resources: Sequence[Resource]) -> Iterator[tuple[st
 )
 def estate_owner_labels(resource: Resource) -> Iterator[str]:
     """Refuse what nobody could be asked about."""
-    required = resource.config.get("required", {})
-    path = next((one for one in _LABELS if _holder(resource, one) is not None), None)
-    for label in (one for type_, labels in required.items() if resource.is_a(type_) for one in labels):
-        held = _holder(resource, path) if path else {}
-        if held is not UNKNOWN and not (held or {}).get(label, "") and (held or {}).get(label) is not UNKNOWN:
+    may_be_any = resource.is_a(*_LABELLED)
+    wanted = [
+        label
+        for type_, labels in resource.config.get("required", {}).items()
+        if resource.is_a(type_) and (may_be_any or not type_.startswith("*"))
+        for label in labels
+    ]
+    # Where none is wanted it looks at nothing: what stands in for a secret could not be judged.
+    held = next((one for path in _LABELS if wanted and (one := _held(resource, path)) is not None), {})
+    for label in wanted:
+        if held is not UNKNOWN and held.get(label) in ("", None):
             yield f"the label {label} is missing"
 
 
-def _holder(resource: Resource, path: tuple[str, ...]) -> Any:
-    if resource.inputs.get(path[0]) is UNKNOWN:
+def _held(resource: Resource, path: tuple[str, ...]) -> Any:
+    """Return the labels at a path, UNKNOWN, or None where there are none: tags in a list are none."""
+    if not resource.is_known(*path):
         return UNKNOWN
-    return resource.mapping(*path[:-1]).get(path[-1])
+    held = resource.mapping(*path[:-1]).get(path[-1])
+    return held if isinstance(held, dict) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pulumi_policy import EnforcementLevel, Secret
@@ -21,6 +21,14 @@ _GRANTS: Final = (
     "gcp:*I[Aa][Mm]Binding",
     "gcp:*I[Aa][Mm]Policy",
 )
+_LISTS: Final = (
+    "gcp:bigquery/dataset:Dataset",
+    "gcp:bigquery/datasetAccess:DatasetAccess",
+    "gcp:storage/*ACL:*",
+    "gcp:storage/*AccessControl:*",
+)
+"""What says who may do what beside IAM."""
+
 _PULL_SECRET: Final = re.compile(r"hyperfleet-([a-z0-9_-]{1,63})-pull-secret")
 _LABELS: Final = {
     "managed-by": "hyperfleet",
@@ -30,6 +38,8 @@ _LABELS: Final = {
 }
 _CLUSTER_ID: Final = "cluster-id"
 _EVERYBODY: Final = ("allUsers", "allAuthenticatedUsers")
+_PUBLIC_LISTS: Final = ("publicRead", "publicReadWrite", "authenticatedRead")
+_WAYS: Final = ("auto", "userManaged")
 _PRIMITIVE: Final = ("roles/owner", "roles/editor", "roles/viewer")
 _WORKLOAD: Final = ("serviceAccount:", "principal:", "principalSet:")
 
@@ -64,7 +74,7 @@ def gcp_pull_secret_labels(secret: Resource) -> Iterator[str]:
     for key, wanted in _LABELS.items():
         if labels.get(key) is not UNKNOWN and labels.get(key) != wanted:
             yield f"labels.{key} is not {wanted}"
-    if _CLUSTER_ID not in labels:
+    if labels.get(_CLUSTER_ID) in ("", None):
         yield f"labels.{_CLUSTER_ID} is missing"
 
 
@@ -76,18 +86,17 @@ def gcp_pull_secret_labels(secret: Resource) -> Iterator[str]:
 )
 def gcp_secret_replication(secret: Resource) -> Iterator[str]:
     """Refuse what cannot be changed later: the replication of a secret is settled when it is made."""
-    replication = secret.inputs.get("replication")
-    if replication is UNKNOWN:
+    if not all(secret.is_known("replication", way) for way in _WAYS):
         return
-    ways = [way for way in ("auto", "userManaged") if way in secret.mapping("replication")]
+    ways = [way for way in _WAYS if secret.mapping("replication").get(way) is not None]
     wanted = {"automatic": "auto", "user-managed": "userManaged"}.get(secret.config.get("policy", ""))
     if len(ways) != 1:
         yield "replication is not declared in one way"
     elif wanted and ways != [wanted]:
         yield "replication is not the one of this environment"
-    elif ways == ["userManaged"] and secret.mapping("replication")["userManaged"] is not UNKNOWN:
-        replicas = secret.objects("replication", "userManaged", "replicas")
-        places = [one.inputs.get("location") for _, one in replicas]
+    elif ways == ["userManaged"] and secret.is_known("replication", "userManaged", "replicas"):
+        replicas = secret.items("replication", "userManaged", "replicas")
+        places = [one.get("location") if isinstance(one, dict) else one for one in replicas]
         known = [place for place in places if isinstance(place, str)]
         if not places or None in places or len(set(known)) != len(known):
             yield "replication.userManaged.replicas does not name each location once"
@@ -131,13 +140,26 @@ def gcp_secret_version_marked(version: Resource) -> Iterator[str]:
 
 
 @resource_rule(
-    types=_GRANTS,
+    types=[*_GRANTS, *_LISTS],
     description="No role is given to everybody on the internet, or to everybody with an account at Google.",
     mend="name the people or service accounts that do the work",
 )
 def gcp_iam_not_public(grant: Resource) -> Iterator[str]:
     """Refuse a grant that nobody can take back from those who used it."""
     yield from (f"{path} is everybody" for path, _, member in _grants(grant) if member in _EVERYBODY)
+    for place, one in (
+        ("", grant),
+        *((f"accesses[{index}].", one) for index, one in grant.objects("accesses")),
+    ):
+        for key in ("entity", "specialGroup", "iamMember"):
+            if one.text(key) in _EVERYBODY:
+                yield f"{place}{key} is everybody"
+    for index, entity in enumerate(grant.items("roleEntities")):
+        if isinstance(entity, str) and entity.partition(":")[2] in _EVERYBODY:
+            yield f"roleEntities[{index}] is everybody"
+    for key in ("predefinedAcl", "defaultAcl"):
+        if grant.text(key) in _PUBLIC_LISTS:
+            yield f"{key} is everybody"
 
 
 @resource_rule(
@@ -175,9 +197,14 @@ def _bindings(grant: Resource) -> Iterator[tuple[str, Resource]]:
         yield "", grant
         return
     try:
-        document = json.loads(policy)
+        document = json.loads(policy, object_pairs_hook=_in_lower_case)
     except (ValueError, RecursionError):
         return
     if isinstance(document, dict):
         for index, binding in Resource(grant.type, document).objects("bindings"):
             yield f"policyData.bindings[{index}].", binding
+
+
+def _in_lower_case(members: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object as the provider, written in Go, reads it: the case of its keys does not count."""
+    return {key.casefold(): value for key, value in members}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from pulumi.runtime.config import get_config_env
 from rule import SECRETS, Resource, resource_rule, stack_rule
 
 from components.account_pool import keys
@@ -19,11 +21,30 @@ from components.labels import (
 from components.naming import is_label_value
 
 _PATCH_FORCE: Final = "pulumi.com/patchForce"
+_MEMBERS: Final = "pulumi-python:dynamic/credfleet:MemberSecret"
+_OF_POOLS: Final = (
+    "pulumi-python:dynamic/credfleet:AccountClaim",
+    "pulumi-python:dynamic/credfleet:PoolRoster",
+)
+"""What names the namespace of a pool, which may be in another cluster."""
+
+_RELEASE: Final = "kubernetes:helm.sh/v3:Release"
 _WORKLOADS: Final = (
-    "kubernetes:apps/v1:*",
-    "kubernetes:batch/v1:*",
+    "kubernetes:apps/*",
+    "kubernetes:batch/*",
+    "kubernetes:extensions/*",
     "kubernetes:core/v1:Pod",
-    "kubernetes:core/v1:ReplicationController",
+    "kubernetes:core/v1:PodPatch",
+    "kubernetes:core/v1:ReplicationController*",
+    _RELEASE,
+)
+_OF_OTHERS: Final = "kubernetes:*.*/*"
+"""Groups with a dot, all kinds of others among them: each is a workload if it has a template of pods."""
+
+_POD_TEMPLATES: Final = (
+    ("spec", "template"),
+    ("spec", "jobTemplate", "spec", "template"),
+    ("spec", "jobTargetRef", "template"),
 )
 _PROTOCOL: Final = (
     keys.POOL_STATE,
@@ -33,12 +54,35 @@ _PROTOCOL: Final = (
     keys.CLEANING_TOKEN,
     keys.STATE_REASON,
     keys.SHARED_CLAIMS,
+    keys.TENANT_ID,
+    keys.STATE_BEFORE,
+    keys.MEASURED,
 )
+
+
+def pool_section(config: Mapping[str, str]) -> Resource | None:
+    """Return what the configuration of a stack says of its pool, None if it says nothing."""
+    try:
+        section = json.loads(config["credfleet:accountPool"])
+    except (KeyError, ValueError):
+        return None
+    return Resource("credfleet:accountPool", section) if isinstance(section, dict) else None
+
+
+_SECTION: Final = pool_section(get_config_env())
+
+
+def _type_label() -> str:
+    return (_SECTION and _SECTION.text("labels", "type")) or HYPERSCALER_TYPE
+
+
+def _owner_label() -> str:
+    return (_SECTION and _SECTION.text("labels", "tenant")) or TENANT_NAME
 
 
 def _is_member(secret: Resource) -> bool:
     labels, annotations = secret.mapping("metadata", "labels"), secret.mapping("metadata", "annotations")
-    return HYPERSCALER_TYPE in labels or TENANT_NAME in labels or ACCOUNT_ID in annotations
+    return _type_label() in labels or _owner_label() in labels or ACCOUNT_ID in annotations
 
 
 @resource_rule(
@@ -48,16 +92,18 @@ def _is_member(secret: Resource) -> bool:
 )
 def kubernetes_pool_member_known_type(secret: Resource) -> Iterator[str]:
     """Refuse an account without a type somebody asks for: it is never claimed and never missed."""
-    labels = secret.mapping("metadata", "labels")
-    path = f"metadata.labels.{HYPERSCALER_TYPE}"
+    labels, key = secret.mapping("metadata", "labels"), _type_label()
+    path = f"metadata.labels.{key}"
     if not _is_member(secret):
         return
-    if HYPERSCALER_TYPE not in labels:
-        # accountPool.labels may call it otherwise; what it says is the same.
-        if all(isinstance(value, str) and not hyperscaler_of(value) for value in labels.values()):
+    if key not in labels and secret.is_known("metadata", "labels"):
+        # A program without this section may call it otherwise; what it says is the same.
+        if _SECTION is not None or all(
+            isinstance(value, str) and not hyperscaler_of(value) for value in labels.values()
+        ):
             yield f"{path} is missing"
         return
-    type_ = labels[HYPERSCALER_TYPE]
+    type_ = labels.get(key)
     if isinstance(type_, str) and (
         hyperscaler_of(type_) is None or type_ != type_.lower() or not is_label_value(type_)
     ):
@@ -85,12 +131,15 @@ def kubernetes_pool_member_protocol_keys(secret: Resource) -> Iterator[str]:
 def kubernetes_pool_member_declared_owner(secret: Resource) -> Iterator[str]:
     """Refuse a declared owner: it is no claim, so nothing says who uses the account or frees it."""
     labels, annotations = secret.mapping("metadata", "labels"), secret.mapping("metadata", "annotations")
-    path = f"metadata.labels.{TENANT_NAME}"
-    if TENANT_NAME not in labels:
+    key, brought = _owner_label(), annotations.get(BRING_YOUR_OWN)
+    path = f"metadata.labels.{key}"
+    if key not in labels:
         return
-    if BRING_YOUR_OWN not in annotations:
+    if BRING_YOUR_OWN not in annotations and secret.is_known("metadata", "annotations"):
         yield f"{path} is declared on an account that nobody brought"
-    if isinstance(labels[TENANT_NAME], str) and not is_label_value(labels[TENANT_NAME]):
+    elif isinstance(brought, str) and brought != "true":
+        yield f"metadata.annotations.{BRING_YOUR_OWN} is not true"
+    if isinstance(labels[key], str) and not is_label_value(labels[key]):
         yield f"{path} is no label value, so no tenant would ever match it"
 
 
@@ -106,17 +155,30 @@ def kubernetes_pool_member_never_forced(secret: Resource) -> Iterator[str]:
 
 
 @stack_rule(
-    types=[*SECRETS, *_WORKLOADS],
+    types=[*SECRETS, _MEMBERS, *_OF_POOLS, *_WORKLOADS, _OF_OTHERS],
     description="Nothing runs in the namespace of an account pool.",
     mend="give the workload a namespace of its own, and deliver it the one account it uses",
 )
 def kubernetes_pool_namespace_no_workloads(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse pods beside the accounts: whoever may start one there can mount every credential."""
-    pools = {_namespace(one) for one in resources if one.type in SECRETS and _is_member(one)} - {None}
+    claims_elsewhere = _SECTION is not None and _SECTION.mapping("from").get("cluster")
+    theirs = () if claims_elsewhere else _OF_POOLS
+    pools = {_pool(one, theirs) for one in resources} - {None}
     for one in resources:
-        if one.is_a(*_WORKLOADS) and _namespace(one) in pools:
-            yield one.urn, "metadata.namespace is that of an account pool"
+        path = ("namespace",) if one.type == _RELEASE else ("metadata", "namespace")
+        if _is_workload(one) and one.text(*path) in pools:
+            yield one.urn, f"{'.'.join(path)} is that of an account pool"
 
 
-def _namespace(kubernetes_object: Resource) -> str | None:
-    return kubernetes_object.text("metadata", "namespace")
+def _pool(resource: Resource, theirs: Sequence[str]) -> str | None:
+    """Return the namespace of the pool that a resource is of. theirs: types that name another's."""
+    if resource.type in (_MEMBERS, *theirs):
+        return resource.text("namespace")
+    is_member = resource.type in SECRETS and _is_member(resource)
+    return resource.text("metadata", "namespace") if is_member else None
+
+
+def _is_workload(resource: Resource) -> bool:
+    return resource.is_a(*_WORKLOADS) or any(
+        resource.mapping(*path, "spec").get("containers") for path in _POD_TEMPLATES
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -14,15 +15,31 @@ _TELLING_VALUE: Final = re.compile(
     r"|\b(AKIA|ASIA)[A-Z0-9]{16}\b"
     r"|\bAccountKey=[A-Za-z0-9+/]{20,}"
     r"|\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}"
-    r"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bglpat-[\w-]{20,}"
-    r"|://[^/\s:@]+:[^/\s:@]+@"
-    r'|"(auth|private_key|client_?secret|secret_?access_?key|password)"\s*:\s*"[^"]',
+    r"|\bgh[pousr]_[A-Za-z0-9]{30,}|\bglpat-[\w-]{20,}",
     re.IGNORECASE,
 )
 _TELLING_KEY: Final = re.compile(
-    r"(^|[-_./])(password|passwd|private[-_]?key|client[-_]?secret|secret[-_]?access[-_]?key|api[-_]?key"
-    r"|access[-_]?token|credentials?)$",
+    r"(^|[-_./])((pg)?password|passwd|private[-_]?key|client[-_]?secret|secret[-_]?access[-_]?key|api[-_]?key"
+    r"|(access|api|auth|bearer|bot|gh|github|gitlab|npm|refresh|session|slack|vault)[-_]?token|credentials?)$"
+    r"|[-_./]pwd$",
     re.IGNORECASE,
+)
+_NEW_WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_LOGIN: Final = re.compile(r"://[^/\s:@]+:([^/\s:@]+)@")
+_MEMBER: Final = re.compile(
+    r'"(?:auth|private_key|client_?secret|secret_?access_?key|password)\\*"\s*:\s*\\*"([^"\\]+)',
+    re.IGNORECASE,
+)
+_LINE: Final = re.compile(
+    r"""^(?:export )?([A-Z][A-Z0-9_]*|[a-z][\w-]*(?:\.[\w-]+)+)=(["']?)([^\s"'()\[\]]+)\2\s*$""", re.MULTILINE
+)
+"""A line of variables or of properties; code is written otherwise."""
+
+_NO_CREDENTIAL: Final = re.compile(
+    r"\$\(.*\)|\$\{\w+\}|\$\w+|\{\{.*\}\}|<[^>]*>"  # what is put in its place later
+    r"|(/[\w.@-]+){2,}"  # where it is
+    r"|(?i:yes|no|true|false|on|off|none|null|enabled|disabled|required|optional)|",
+    re.DOTALL,
 )
 
 
@@ -33,30 +50,56 @@ _TELLING_KEY: Final = re.compile(
 )
 def kubernetes_readable_no_credential(kubernetes_object: Resource) -> Iterator[str]:
     """Refuse credentials where no reader is kept from them, and where logs and diffs show them."""
-    yield from _telling("metadata.annotations", kubernetes_object.mapping("metadata", "annotations"))
-    for path, variable in _environment("", kubernetes_object.inputs):
-        if isinstance(variable.get("name"), str):
-            yield from _telling(path, {variable["name"]: variable.get("value")})
+    for path, shown in _shown("", kubernetes_object.inputs):
+        yield from _telling(path, shown)
     if kubernetes_object.type in _CONFIG_MAPS:
         yield from _telling("data", kubernetes_object.mapping("data"))
-        yield from _telling("binaryData", kubernetes_object.mapping("binaryData"))
+        binary = kubernetes_object.mapping("binaryData")
+        yield from _telling("binaryData", {key: _decoded(value) for key, value in binary.items()})
 
 
-def _telling(path: str, values: Any) -> Iterator[str]:
+def _telling(path: str, values: Mapping[str, Any]) -> Iterator[str]:
     for key, value in values.items():
-        if isinstance(value, str) and value and (_TELLING_VALUE.search(value) or _TELLING_KEY.search(key)):
+        if isinstance(value, str) and (_is_credential(key, value) or _holds_credential(value)):
             yield f"{path}.{key} looks like a credential"
 
 
-def _environment(path: str, value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Find the variables of all containers, however deep the kind keeps its pods."""
+def _is_credential(key: str, value: str) -> bool:
+    return bool(_TELLING_KEY.search(_NEW_WORD.sub("_", key))) and not _NO_CREDENTIAL.fullmatch(value.strip())
+
+
+def _holds_credential(text: str) -> bool:
+    said = (*_LOGIN.findall(text), *_MEMBER.findall(text))
+    return (
+        _TELLING_VALUE.search(text) is not None
+        or any(not _NO_CREDENTIAL.fullmatch(one) for one in said)
+        or any(_is_credential(key, value) for key, _, value in _LINE.findall(text))
+    )
+
+
+def _decoded(value: Any) -> Any:
+    try:
+        return base64.b64decode(value, validate=True).decode(errors="replace")
+    except (TypeError, ValueError):
+        return value
+
+
+def _shown(path: str, value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Find the annotations, and the variables of all containers, however deep the kind keeps its pods."""
     if isinstance(value, list):
         for index, item in enumerate(value):
-            yield from _environment(f"{path}[{index}]", item)
+            yield from _shown(f"{path}[{index}]", item)
     elif isinstance(value, dict):
         for key, item in value.items():
             inner = f"{path}.{key}" if path else key
             if key == "env" and isinstance(item, list):
-                yield from ((inner, variable) for variable in item if isinstance(variable, dict))
+                yield from ((inner, named) for one in item if (named := _variable(one)))
+            elif inner.endswith("metadata.annotations") and isinstance(item, dict):
+                yield inner, item
             else:
-                yield from _environment(inner, item)
+                yield from _shown(inner, item)
+
+
+def _variable(value: Any) -> Mapping[str, Any]:
+    named = isinstance(value, dict) and isinstance(value.get("name"), str)
+    return {value["name"]: value.get("value")} if named else {}

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from rule import Resource, resource_rule
+from rule import UNKNOWN, Resource, resource_rule
 
 _RBAC: Final = "kubernetes:rbac.authorization.k8s.io/v1:"
 _CLUSTER_ROLES: Final = (f"{_RBAC}ClusterRole", f"{_RBAC}ClusterRolePatch")
 _ROLES: Final = (f"{_RBAC}Role", f"{_RBAC}RolePatch", *_CLUSTER_ROLES)
-_BINDINGS: Final = (
-    f"{_RBAC}RoleBinding",
-    f"{_RBAC}RoleBindingPatch",
-    f"{_RBAC}ClusterRoleBinding",
-    f"{_RBAC}ClusterRoleBindingPatch",
+_CLUSTER_BINDINGS: Final = (f"{_RBAC}ClusterRoleBinding", f"{_RBAC}ClusterRoleBindingPatch")
+_BINDINGS: Final = (f"{_RBAC}RoleBinding", f"{_RBAC}RoleBindingPatch", *_CLUSTER_BINDINGS)
+_LISTING: Final = frozenset({"list", "watch", "*"})
+_READING: Final = _LISTING | {"get"}
+_EVERY_VERB: Final = _READING - {"*"} | {"create", "update", "patch", "delete", "deletecollection"}
+_READING_SECRETS: Final = ("admin", "edit")
+"""Roles of every cluster; cluster-admin is refused by a rule of its own."""
+
+_OF_EVERY_CLUSTER: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+_AGGREGATED: Final = (
+    _OF_EVERY_CLUSTER,
+    *(
+        {**_OF_EVERY_CLUSTER, f"rbac.authorization.k8s.io/aggregate-to-{role}": "true"}
+        for role in _READING_SECRETS
+    ),
 )
-_READING: Final = frozenset({"get", "list", "watch", "*"})
+"""The labels of those that read Secrets, and of what they are made of."""
+
+_DEFAULT_ACCOUNT: Final = re.compile(r"system:serviceaccount:[^:]*:default")
 _EVERYBODY: Final = frozenset(
     {"system:authenticated", "system:unauthenticated", "system:anonymous", "system:serviceaccounts"}
 )
@@ -41,19 +54,61 @@ def kubernetes_role_no_wildcard_on_secrets(role: Resource) -> Iterator[str]:
         for key in ("apiGroups", "resources", "verbs"):
             if _touches_secrets(rule) and "*" in _words(rule, key):
                 yield f"rules[{index}].{key} has a wildcard that covers Secrets"
+        if _touches_secrets(rule) and _words(rule, "verbs") >= _EVERY_VERB:
+            yield f"rules[{index}].verbs are all that there are"
 
 
 @resource_rule(
-    types=_CLUSTER_ROLES,
+    types=[*_CLUSTER_ROLES, *_CLUSTER_BINDINGS],
     description="Nobody is given the Secrets of all namespaces.",
     mend="use a Role in the namespace that needs it, or name the Secrets under resourceNames",
 )
 def kubernetes_role_no_cluster_wide_secrets(role: Resource) -> Iterator[str]:
     """Refuse a right that is every credential of the fleet."""
     for index, rule in role.objects("rules"):
-        is_named = bool(rule.inputs.get("resourceNames"))
-        if _touches_secrets(rule) and _words(rule, "verbs") & _READING and not is_named:
+        if _touches_secrets(rule) and _reads_unnamed(rule):
             yield f"rules[{index}] reads Secrets in every namespace"
+    for index, selector in role.objects("aggregationRule", "clusterRoleSelectors"):
+        if any(_selects(selector, labels) for labels in _AGGREGATED):
+            path = f"aggregationRule.clusterRoleSelectors[{index}]"
+            yield f"{path} takes in roles that read Secrets in every namespace"
+    bound = role.text("roleRef", "name")
+    if bound in _READING_SECRETS:
+        yield f"roleRef.name is {bound}, which reads Secrets in every namespace"
+
+
+def _reads_unnamed(rule: Resource) -> bool:
+    """Whether a rule reads objects of all names: the API server takes the name in a list for empty."""
+    names = rule.items("resourceNames")
+    if not rule.is_known("resourceNames") or (names and "" not in names):
+        return False
+    return bool(_words(rule, "verbs") & (_LISTING if names else _READING))
+
+
+def _selects(selector: Resource, labels: Mapping[str, str]) -> bool:
+    """Whether a selector is known to select what has these labels."""
+    return (
+        selector.is_known("matchLabels")
+        and selector.is_known("matchExpressions")
+        and selector.mapping("matchLabels").items() <= labels.items()
+        and all(_holds(one, labels) for one in selector.items("matchExpressions"))
+    )
+
+
+def _holds(requirement: Any, labels: Mapping[str, str]) -> bool:
+    one = Resource("", requirement if isinstance(requirement, dict) else {})
+    key, values = one.text("key"), one.items("values")
+    if key is None or not one.is_known("values") or UNKNOWN in values:
+        return False
+    match one.text("operator"):
+        case "In":
+            return labels.get(key) in values
+        case "NotIn":
+            return labels.get(key) not in values
+        case "Exists":
+            return key in labels
+        case operator:
+            return operator == "DoesNotExist" and key not in labels
 
 
 @resource_rule(
@@ -82,5 +137,8 @@ def _is_everybody(name: str) -> bool:
 def kubernetes_binding_not_for_default_account(binding: Resource) -> Iterator[str]:
     """Refuse rights that come with merely running in a namespace."""
     for index, subject in binding.objects("subjects"):
-        if (subject.text("kind"), subject.text("name")) == ("ServiceAccount", "default"):
+        kind, name = subject.text("kind"), subject.text("name") or ""
+        if (kind, name) == ("ServiceAccount", "default") or (
+            kind == "User" and _DEFAULT_ACCOUNT.fullmatch(name)
+        ):
             yield f"subjects[{index}].name is the default ServiceAccount"

@@ -49,14 +49,16 @@ SECRETS: Final = ("kubernetes:core/v1:Secret", "kubernetes:core/v1:SecretPatch")
 class Resource:
     """A resource as a rule sees it: its type, and its properties by their names on the wire, in plain.
 
-    inputs: for a rule over the stack these are the outputs, which repeat the inputs. config: what the
-    environment's file says to this rule.
+    inputs: for a rule over the stack these are the outputs. They repeat the inputs, but for those of
+    azure-native that form an id. config: what the environment's file says to this rule. sources: for a rule
+    over the stack, property → URNs of the resources whose outputs it is made of.
     """
 
     type: str
     inputs: Mapping[str, Any]
     urn: str = ""
     config: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    sources: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
     def mapping(self, *path: str) -> Mapping[str, Any]:
         """Look up an object in the inputs; absent, unknown and of another kind all count as empty."""
@@ -80,6 +82,15 @@ class Resource:
         """Look up a text in the inputs; None when it is absent, unknown or no text."""
         value = self.mapping(*path[:-1]).get(path[-1])
         return value if isinstance(value, str) else None
+
+    def is_known(self, *path: str) -> bool:
+        """Whether a preview knows what is there, or that nothing is; asked before anything is missed."""
+        value: Any = self.inputs
+        for step in path:
+            value = value.get(step) if isinstance(value, dict) else None
+            if value is UNKNOWN:
+                return False
+        return True
 
     def is_a(self, *types: str) -> bool:
         """Whether the resource is of one of these types; a `*` in one stands for anything."""
@@ -160,7 +171,7 @@ def stack_rule(
             touched = {one.urn: Touched() for one in args.resources}
 
             def read(each: PolicyResource) -> Resource:
-                one = Resource(_type(each.resource_type, each.props), {}, each.urn, config)
+                one = Resource(_type(each.resource_type, each.props), {}, each.urn, config, _sources(each))
                 if one.is_a(*types):
                     return replace(one, inputs=plain(each.props, touched[each.urn]))
                 is_read = components and each.provider is None and not one.is_a("pulumi:providers:*")
@@ -225,6 +236,11 @@ def _known(props: Mapping[str, Any], key: str) -> Any:
         return revealed(props.get(key))
     except UnknownValueError:
         return None
+
+
+def _sources(resource: PolicyResource) -> Mapping[str, Sequence[str]]:
+    made = resource.property_dependencies.items()
+    return {key: [source.urn for source in sources] for key, sources in made}
 
 
 def _schema(config: Mapping[str, Mapping[str, Any]] | None) -> PolicyConfigSchema | None:

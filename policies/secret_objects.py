@@ -8,13 +8,15 @@ from typing import Any
 
 from pulumi_policy import EnforcementLevel, Secret
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
-from rule import SECRETS, Resource, resource_rule, revealed
+from rule import SECRETS, UNKNOWN, Resource, resource_rule, revealed
 
 
 def _as_data(secret: Resource) -> Mapping[str, Any] | None:
     """Return the same Secret with its texts in base64 under data; a text wins over data of its key."""
     texts, data = revealed(secret.inputs.get("stringData")), revealed(secret.inputs.get("data", {}))
     if not isinstance(texts, dict) or not isinstance(data, dict):
+        return None
+    if not all(isinstance(text, str) for text in texts.values()):
         return None
     encoded = {key: _encoded(text) for key, text in texts.items()}
     rest = {key: value for key, value in secret.inputs.items() if key != "stringData"}
@@ -34,7 +36,10 @@ def _encoded(text: str) -> str:
 )
 def kubernetes_secret_data_only(secret: Resource) -> Iterator[str]:
     """Refuse stringData: under server-side apply a key removed from it stays live."""
-    if "stringData" in secret.inputs:
+    for key, text in secret.mapping("stringData").items():
+        if text is not UNKNOWN and not isinstance(text, str):
+            yield f"stringData.{key} is no text"
+    if "stringData" in secret.inputs and secret.is_known("stringData") and secret.is_known("data"):
         yield "stringData is used"
 
 

@@ -5,6 +5,7 @@ The direct back end has no object for a store: each read and push states the one
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -15,6 +16,10 @@ _DIRECT: Final = (
     "pulumi-python:dynamic/credfleet:SecretRead",
     "pulumi-python:dynamic/credfleet:SecretPush",
 )
+_PARTS: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+_NAMES: Final = ("q", "7", "zj-0kx-9")
+"""Names of namespaces that nothing has in common."""
+
 _STORES: Final = ("kubernetes:external-secrets.io/*:ClusterSecretStore", *_DIRECT)
 
 
@@ -27,18 +32,17 @@ _STORES: Final = ("kubernetes:external-secrets.io/*:ClusterSecretStore", *_DIREC
 def stores_cluster_store_conditions(store: Resource) -> Iterator[str]:
     """Point out a store that every namespace may use, those made tomorrow too."""
     path = _spec(store)
-    if not path:
-        return
-    conditions = store.mapping(*path).get("conditions")
-    holders = (store.inputs.get(path[0]), store.mapping(*path[:-1]).get(path[-1]), conditions)
-    if any(each is UNKNOWN for each in holders):
+    if not path or not store.is_known(*path, "conditions"):
         return
     where = ".".join(path)
-    if not conditions:
+    if not store.mapping(*path).get("conditions"):
         yield f"{where}.conditions is empty, so every namespace may use the store"
     for index, condition in store.objects(*path, "conditions"):
-        if condition.inputs.get("namespaceSelector") == {}:
+        if _selects_all(condition):
             yield f"{where}.conditions[{index}].namespaceSelector is empty, so it selects every namespace"
+        for place, regex in enumerate(condition.items("namespaceRegexes")):
+            if isinstance(regex, str) and _matches_all(regex):
+                yield f"{where}.conditions[{index}].namespaceRegexes[{place}] selects every namespace"
 
 
 @resource_rule(
@@ -52,8 +56,35 @@ def stores_regex_anchored(store: Resource) -> Iterator[str]:
     path = _spec(store)
     for index, condition in store.objects(*path, "conditions") if path else ():
         for place, regex in enumerate(condition.items("namespaceRegexes")):
-            if isinstance(regex, str) and not (regex.startswith("^") and regex.endswith("$")):
+            if isinstance(regex, str) and not _is_anchored(regex):
                 yield f"{'.'.join(path)}.conditions[{index}].namespaceRegexes[{place}] is not anchored"
+
+
+def _selects_all(condition: Resource) -> bool:
+    """Whether a condition is known to have a selector that says nothing."""
+    selector = condition.inputs.get("namespaceSelector")
+    asked = [condition.mapping("namespaceSelector").get(key) for key in ("matchLabels", "matchExpressions")]
+    return isinstance(selector, dict) and all(one is not UNKNOWN and not one for one in asked)
+
+
+def _matches_all(regex: str) -> bool:
+    try:
+        return all(re.search(regex, name) for name in _NAMES)
+    except (re.error, OverflowError, RecursionError):
+        return False
+
+
+def _is_anchored(regex: str) -> bool:
+    """Whether each alternative says where a name begins and ends."""
+    alternatives: list[list[str]] = [[]]
+    depth = 0
+    for part in _PARTS.findall(regex):
+        depth += (part == "(") - (part == ")")
+        if part == "|" and depth == 0:
+            alternatives.append([])
+        else:
+            alternatives[-1].append(part)
+    return all(parts[:1] == ["^"] and parts[-1:] == ["$"] for parts in alternatives)
 
 
 def _spec(store: Resource) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ SCOPE_MEND: Final = (
     "write /subscriptions/ID, with the resource group behind it where that is enough, or"
     " /providers/Microsoft.Management/managementGroups/NAME"
 )
-_SEGMENT: Final = r"[^/\s<>%&?#\\]+"
+_SEGMENT: Final = r"(?!\.\.?(?:/|$))[^/\s<>%&?#\\]+"
 _SCOPE: Final = re.compile(
     rf"/subscriptions/{_GUID}(/resourceGroups/(?u:{GROUP}))?(/providers/{_SEGMENT}(/{_SEGMENT}/{_SEGMENT})+)*"
     r"|/providers/Microsoft\.Management/managementGroups/[-\w.()]{1,90}(?<!\.)",

@@ -7,6 +7,7 @@ import base64
 from collections.abc import Iterator
 from typing import Any, Final
 
+import environments
 import pytest
 from rule import Resource, resource_rule, stack_rule
 
@@ -77,3 +78,13 @@ def test_a_rule_over_the_stack_could_not_decide_for_those_it_looked_at() -> None
     found = judge_stack(looks_at_all, [(TYPE, inputs(UNSEEN)), (TYPE, inputs(SEALED))])
 
     assert [sentence for _, sentence in found] == [COULD_NOT]
+
+
+def test_a_rule_for_every_type_looks_only_where_the_environment_asks_for_a_label() -> None:
+    given = {"value": encoded(UNSEEN)}
+
+    assert judge(environments.estate_owner_labels, "x:y:Z", given, {"required": {"a:*": ["owner"]}}) == []
+    assert judge(environments.estate_owner_labels, "x:y:Z", given, {"required": {"x:*": ["owner"]}}) == [
+        "the label owner is missing",
+        COULD_NOT,
+    ]

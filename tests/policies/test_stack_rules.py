@@ -1,6 +1,7 @@
 """Rules over a whole stack, and remedies."""
 
-from typing import Any
+import json
+from typing import Any, TypeAlias
 
 import aso
 import azure
@@ -9,23 +10,41 @@ import gcp
 import pool_members
 import pytest
 import secret_objects
+from google.protobuf.json_format import MessageToDict, ParseDict
+from google.protobuf.struct_pb2 import Struct
+from pack import POLICIES
+from pulumi_policy import StackValidationPolicy
+from pulumi_sandbox.protocol import wire
+from pulumi_sandbox.providers.azure_native import bodies
+from pulumi_sandbox.providers.azure_native.resources import RESOURCES
 
+from tests.policies import cases
 from tests.policies.cases import (
     ASO,
+    ASO_FEDERATION,
     CLAIM,
     DEPLOYMENT,
     FEDERATION,
     FROM,
+    IDENTITY,
+    READ,
     SECRET,
     VERSION,
     annotated,
+    aso_federation,
     federation,
+    in_two_places,
     named,
     scoped,
 )
-from tests.support.policies import UNKNOWN, judge_stack, remedied, secret
+from tests.support.policies import UNKNOWN, judge, judge_stack, remedied, secret, with_each_part
 
-PROJECTION = "pulumi-python:dynamic/credfleet:SecretProjection"
+Declared: TypeAlias = tuple[str, dict[str, Any]]
+
+DYNAMIC = "pulumi-python:dynamic/credfleet:"
+PROJECTION = f"{DYNAMIC}SecretProjection"
+EXTERNAL = "kubernetes:external-secrets.io/v1:ExternalSecret"
+NO_WORKLOADS = pool_members.kubernetes_pool_namespace_no_workloads
 NAMING = (ASO, annotated(**{FROM: "aso-credential"}))
 NOT_DECLARED = f"metadata.annotations.{FROM} names a Secret that is not declared in the namespace"
 
@@ -40,12 +59,10 @@ def member(namespace: str) -> tuple[str, dict[str, Any]]:
 
 
 def test_a_workload_beside_the_accounts_of_a_pool_is_refused() -> None:
-    rule = pool_members.kubernetes_pool_namespace_no_workloads
-
-    assert judge_stack(rule, [member("pool"), pod("pool"), pod("tenant-acme")]) == [
+    assert judge_stack(NO_WORKLOADS, [member("pool"), pod("pool"), pod("tenant-acme")]) == [
         ("1", "metadata.namespace is that of an account pool")
     ]
-    assert judge_stack(rule, [member(UNKNOWN), pod(UNKNOWN), pod("pool")]) == []
+    assert judge_stack(NO_WORKLOADS, [member(UNKNOWN), pod(UNKNOWN), pod("pool")]) == []
 
 
 def test_objects_of_kubernetes_are_judged_together_as_what_their_outputs_make_them() -> None:
@@ -53,16 +70,125 @@ def test_objects_of_kubernetes_are_judged_together_as_what_their_outputs_make_th
     accounts = {"apiVersion": "v1", "kind": "Secret", **accounts}
     web = {"apiVersion": "apps/v1", "kind": "Deployment", **web}
 
-    assert judge_stack(
-        pool_members.kubernetes_pool_namespace_no_workloads, [(called, accounts), (called, web)]
-    ) == [("1", "metadata.namespace is that of an account pool")]
+    assert judge_stack(NO_WORKLOADS, [(called, accounts), (called, web)]) == [
+        ("1", "metadata.namespace is that of an account pool")
+    ]
 
 
-def test_a_credential_that_is_declared_or_delivered_in_the_namespace_is_found() -> None:
-    delivered = (PROJECTION, {"targetNamespace": "team-a", "targetName": "aso-credential"})
+@pytest.mark.parametrize("kind", ["AccountClaim", "MemberSecret", "PoolRoster"])
+def test_a_pool_is_known_by_all_that_credfleet_declares_of_it(kind: str) -> None:
+    one = (f"{DYNAMIC}{kind}", {"namespace": "pool"})
 
-    assert judge_stack(aso.aso_annotation_target, [NAMING, (SECRET, scoped())]) == []
-    assert judge_stack(aso.aso_annotation_target, [NAMING, delivered]) == []
+    assert [urn for urn, _ in judge_stack(NO_WORKLOADS, [one, pod("pool"), pod("tenant-acme")])] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("pool", "refused"),
+    [
+        ({}, ["1"]),
+        ({"from": {"namespace": "pool"}}, ["1"]),
+        ({"from": {"namespace": "pool", "cluster": {"context": "other"}}}, []),
+    ],
+)
+def test_a_namespace_of_the_name_of_a_pool_in_another_cluster_is_none(
+    monkeypatch: pytest.MonkeyPatch, pool: dict[str, Any], refused: list[str]
+) -> None:
+    said = pool_members.pool_section({"credfleet:accountPool": json.dumps(pool)})
+    monkeypatch.setattr(pool_members, "_SECTION", said)
+    claim = (CLAIM, {"namespace": "pool"})
+
+    assert [urn for urn, _ in judge_stack(NO_WORKLOADS, [claim, pod("pool")])] == refused
+
+
+PODS = {"spec": {"containers": [{"name": "c"}]}}
+
+
+@pytest.mark.parametrize(
+    ("type_", "inputs"),
+    [
+        ("kubernetes:core/v1:PodPatch", {}),
+        ("kubernetes:core/v1:ReplicationControllerPatch", {}),
+        ("kubernetes:apps/v1:StatefulSetPatch", {}),
+        ("kubernetes:extensions/v1beta1:Deployment", {}),
+        ("kubernetes:serving.knative.dev/v1:Service", {"spec": {"template": PODS}}),
+        ("kubernetes:argoproj.io/v1alpha1:Rollout", {"spec": {"template": PODS}}),
+        ("kubernetes:keda.sh/v1alpha1:ScaledJob", {"spec": {"jobTargetRef": {"template": PODS}}}),
+        ("kubernetes:x.example/v1:Nightly", {"spec": {"jobTemplate": {"spec": {"template": PODS}}}}),
+    ],
+)
+def test_whatever_starts_pods_is_a_workload(type_: str, inputs: dict[str, Any]) -> None:
+    there = {"metadata": {"namespace": "pool"}, **inputs}
+
+    assert [urn for urn, _ in judge_stack(NO_WORKLOADS, [member("pool"), (type_, there)])] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "inputs"),
+    [
+        ("kubernetes:bitnami.com/v1alpha1:SealedSecret", {"spec": {"template": {"type": "Opaque"}}}),
+        ("kubernetes:kyverno.io/v1:Policy", {"spec": {"rules": [{"validate": {"pattern": PODS}}]}}),
+        ("kubernetes:rbac.authorization.k8s.io/v1:Role", {}),
+        ("kubernetes:core/v1:Service", {}),
+    ],
+)
+def test_what_starts_no_pods_is_no_workload(type_: str, inputs: dict[str, Any]) -> None:
+    assert (
+        judge_stack(NO_WORKLOADS, [member("pool"), (type_, {**inputs, "metadata": {"namespace": "pool"}})])
+        == []
+    )
+
+
+def test_an_account_with_labels_of_other_names_makes_its_namespace_a_pool(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pool_members, "_SECTION", cases.KYMA)
+    theirs = (SECRET, {"metadata": {"namespace": "pool", "labels": {"hyperscalerType": "aws"}}})
+
+    assert [urn for urn, _ in judge_stack(NO_WORKLOADS, [theirs, pod("pool"), member("other")])] == ["1"]
+
+
+def test_a_chart_is_released_into_a_namespace_of_its_own() -> None:
+    release = ("kubernetes:helm.sh/v3:Release", {"namespace": "pool", "chart": "web"})
+
+    assert judge_stack(NO_WORKLOADS, [member("pool"), release, member("other")]) == [
+        ("1", "namespace is that of an account pool")
+    ]
+
+
+@pytest.mark.parametrize(
+    "credential",
+    [
+        (SECRET, scoped()),
+        (SECRET, in_two_places()),
+        (PROJECTION, {"targetNamespace": "team-a", "targetName": "aso-credential"}),
+        (f"{DYNAMIC}AsoProjection", {"namespace": "team-a", "targetName": "aso-credential"}),
+        (READ, {"namespace": "team-a", "target": "aso-credential"}),
+        (EXTERNAL, {**annotated(), "spec": {"target": {"name": "aso-credential"}}}),
+        (EXTERNAL, {"metadata": {"name": "aso-credential", "namespace": "team-a"}, "spec": {}}),
+        (
+            "kubernetes:external-secrets.io/v1:ClusterExternalSecret",
+            {
+                "metadata": {"name": "x"},
+                "spec": {"externalSecretSpec": {"target": {"name": "aso-credential"}}},
+            },
+        ),
+        ("kubernetes:bitnami.com/v1alpha1:SealedSecret", named("aso-credential")),
+    ],
+)
+def test_a_credential_that_is_declared_or_delivered_in_the_namespace_is_found(credential: Declared) -> None:
+    type_, inputs = credential
+    for each in (inputs, *with_each_part(inputs, UNKNOWN)):
+        assert judge_stack(aso.aso_annotation_target, [NAMING, (type_, each)]) == [], each
+
+
+@pytest.mark.parametrize("name", cases.OF_THE_STACK)
+def test_what_stands_where_something_else_belongs_stops_no_rule(name: str) -> None:
+    [rule] = [one for one in POLICIES if one.name == name and isinstance(one, StackValidationPolicy)]
+    declared = cases.OF_THE_STACK[name]
+    for place, (type_, inputs) in enumerate(declared[:2]):
+        for odd in (None, 5432, True, "", "x", [], ["x"], [None], {}, {"x": 5}, UNKNOWN):
+            for each in with_each_part(inputs, odd):
+                judge_stack(rule, [*declared[:place], (type_, each), *declared[place + 1 :]], {"most": 1})
 
 
 def test_a_credential_that_is_declared_nowhere_or_elsewhere_is_missed() -> None:
@@ -70,6 +196,24 @@ def test_a_credential_that_is_declared_nowhere_or_elsewhere_is_missed() -> None:
 
     assert judge_stack(aso.aso_annotation_target, [NAMING]) == [("0", NOT_DECLARED)]
     assert judge_stack(aso.aso_annotation_target, [elsewhere, NAMING]) == [("1", NOT_DECLARED)]
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        (READ, {"namespace": "team-b", "target": "aso-credential"}),
+        (READ, {"namespace": "team-a", "target": "other"}),
+        (
+            EXTERNAL,
+            {
+                "metadata": {"name": "aso-credential", "namespace": "team-a"},
+                "spec": {"target": {"name": "x"}},
+            },
+        ),
+    ],
+)
+def test_a_credential_that_is_delivered_elsewhere_is_missed(elsewhere: Declared) -> None:
+    assert judge_stack(aso.aso_annotation_target, [NAMING, elsewhere]) == [("0", NOT_DECLARED)]
 
 
 def test_a_named_secret_without_the_ids_of_azure_is_no_credential() -> None:
@@ -85,12 +229,31 @@ def test_a_secret_of_which_a_preview_knows_half_may_be_the_one_that_is_named() -
     assert judge_stack(aso.aso_annotation_target, [(ASO, annotated(**{FROM: UNKNOWN}))]) == []
 
 
+def previewed(*declared: Declared) -> list[Declared]:
+    """Return each resource of azure-native with the outputs it has in a preview, its inputs judged before."""
+    for index, (type_, inputs) in enumerate(declared):
+        if type_ == FEDERATION:
+            judge(azure.azure_federation_subject, type_, inputs, urn=str(index))
+    return [(type_, outputs(type_, inputs)) for type_, inputs in declared]
+
+
+def outputs(type_: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    known = wire.decode(ParseDict(inputs, Struct()))
+    return MessageToDict(wire.encode(bodies.previewed(RESOURCES[type_], known, {})))
+
+
+def test_the_outputs_of_a_federated_credential_do_not_say_whose_it_is() -> None:
+    assert outputs(FEDERATION, federation()).keys() & {"issuer", "resourceGroupName", "resourceName"} == {
+        "issuer"
+    }
+
+
 def test_the_twenty_first_federated_credential_of_an_identity_is_refused() -> None:
     many = [(FEDERATION, federation(subject=f"s{index}")) for index in range(21)]
     others = [(FEDERATION, federation(resourceName="other")), (FEDERATION, federation(resourceName=UNKNOWN))]
 
-    assert judge_stack(azure.azure_identity_federation_limit, [*many[:20], *others]) == []
-    assert judge_stack(azure.azure_identity_federation_limit, many) == [
+    assert judge_stack(azure.azure_identity_federation_limit, previewed(*many[:20], *others)) == []
+    assert judge_stack(azure.azure_identity_federation_limit, previewed(*many)) == [
         ("20", "resourceName is an identity with more than 20 federated credentials")
     ]
 
@@ -99,14 +262,52 @@ def test_an_identity_trusts_a_pair_of_issuer_and_subject_once() -> None:
     one, other = (FEDERATION, federation()), (FEDERATION, federation(resourceName="other"))
     unknown = (FEDERATION, federation(issuer=UNKNOWN))
 
-    assert judge_stack(azure.azure_identity_federation_unique, [one, other, unknown, unknown]) == []
-    assert judge_stack(azure.azure_identity_federation_unique, [one, one]) == [
+    assert judge_stack(azure.azure_identity_federation_unique, previewed(one, other, unknown, unknown)) == []
+    assert judge_stack(azure.azure_identity_federation_unique, previewed(one, one)) == [
         ("1", "issuer and subject are those of another credential of the identity")
     ]
 
 
+def test_an_identity_whose_name_only_the_update_knows_is_the_one_that_the_name_comes_from() -> None:
+    rule, unnamed = azure.azure_identity_federation_unique, (FEDERATION, federation(resourceName=UNKNOWN))
+    new = (IDENTITY, {"location": "westeurope", "resourceGroupName": "rg"})
+    declared = previewed(new, new, unnamed, unnamed)
+
+    def clashes(*identities: int) -> list[str]:
+        sources = {place: {"resourceName": one} for place, one in enumerate(identities, start=2)}
+        return [urn for urn, _ in judge_stack(rule, declared, sources=sources)]
+
+    assert clashes(0, 0) == ["3"]
+    assert clashes(0, 1) == clashes(0) == clashes() == []
+
+
+def test_a_name_that_comes_from_something_else_than_an_identity_may_be_any() -> None:
+    unnamed = (FEDERATION, federation(resourceName=UNKNOWN))
+    declared = [(CLAIM, {}), *previewed((FEDERATION, {}), unnamed, unnamed)[1:]]
+    sources = {1: {"resourceName": 0}, 2: {"resourceName": 0}}
+
+    assert judge_stack(azure.azure_identity_federation_unique, declared, sources=sources) == []
+
+
+def test_federated_credentials_of_aso_count_for_their_identity_too() -> None:
+    one, other = aso_federation(), {**aso_federation(), "metadata": {"namespace": "team-b"}}
+    named, by_id = (
+        {**one, "spec": {**one["spec"], "owner": owner}} for owner in ({"name": "b"}, {"armId": "/i"})
+    )
+    declared = [(ASO_FEDERATION, each) for each in (one, other, named, by_id)]
+    clash = "spec.issuer and subject are those of another credential of the identity"
+    unique, limit = azure.azure_identity_federation_unique, azure.azure_identity_federation_limit
+
+    assert judge_stack(unique, declared) == []
+    assert judge_stack(unique, [*declared, declared[0], declared[3]]) == [("4", clash), ("5", clash)]
+    assert judge_stack(limit, declared[:1] * 20 + declared[1:]) == []
+    assert judge_stack(limit, declared[:1] * 21) == [
+        ("20", "spec.owner is an identity with more than 20 federated credentials")
+    ]
+
+
 def test_of_two_that_clash_the_same_one_is_named_in_whatever_order_they_come() -> None:
-    same = [(FEDERATION, federation())] * 2
+    same = previewed(*[(FEDERATION, federation())] * 2)
     rule = azure.azure_identity_federation_unique
 
     assert judge_stack(rule, same, backwards=True) == judge_stack(rule, same) != []

@@ -1,7 +1,7 @@
 """Judges resources by a policy, with the inputs wrapped as the host of the pack wraps them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, NoReturn, cast
 
@@ -37,6 +37,19 @@ _PROVIDER: Final = PolicyProviderResource("pulumi:providers:x", {}, "urn:provide
 def secret(value: Any) -> dict[str, Any]:
     """Mark a value as secret, as it comes over the wire."""
     return {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": value}
+
+
+def with_each_part(value: Any, instead: Any) -> Iterator[Any]:
+    """Yield the value once for each part of it, with something else instead of that part."""
+    if isinstance(value, dict) and value == secret(value.get("value")):
+        yield from map(secret, (instead, *with_each_part(value["value"], instead)))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from ({**value, key: part} for part in (instead, *with_each_part(item, instead)))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            parts = (instead, *with_each_part(item, instead))
+            yield from ([*value[:index], part, *value[index + 1 :]] for part in parts)
 
 
 class NotApplicableError(Exception):
@@ -78,10 +91,12 @@ def judge_stack(
     config: Mapping[str, Any] | None = None,
     *,
     backwards: bool = False,
+    sources: Mapping[int, Mapping[str, int]] | None = None,
 ) -> list[tuple[str, str]]:
     """Return the violations among resources, given by type and properties: place in the list, sentence.
 
     The stack and components of credfleet have no provider. backwards: the last of them comes first.
+    sources: place → property → place of whose output it is made.
     """
     found: list[tuple[str, str]] = []
     declared = [
@@ -98,6 +113,9 @@ def judge_stack(
         )
         for index, (type_, inputs) in enumerate(resources)
     ]
+    for place, made in (sources or {}).items():
+        for key, source in made.items():
+            declared[place].property_dependencies[key] = [declared[source]]
     policy.validate(
         StackValidationArgs(declared[:: -1 if backwards else 1], config),
         lambda message, urn: found.append((str(urn), message)),
