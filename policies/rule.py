@@ -324,7 +324,7 @@ def with_marks(props: Any) -> Mapping[str, Any]:
     Raises TypeError where the host was not made to read late: then it shows no marks.
     """
     if not isinstance(props, Late):
-        raise TypeError("the host shows no marks: `read_late` comes before `PolicyPack`")
+        raise TypeError("the host shows no marks: `pack` is to be imported before it judges")
     return with_secrets(props.marked)
 
 

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pack import POLICIES
@@ -77,3 +78,21 @@ def test_a_secret_that_is_exported_in_plain_or_put_out_by_a_component_fails_the_
         ("secrets-stay-marked-everywhere", "test-dev", "d is a secret in plain"),
     ]
     assert marked not in repr(outcome.result.policy)
+
+
+def test_a_pack_of_one_s_own_that_takes_the_rules_judges_as_this_one(
+    stack: Stack, provider: RecordingProvider, tmp_path: Path
+) -> None:
+    (tmp_path / "PulumiPolicy.yaml").write_text("runtime: python\n")
+    (tmp_path / "__main__.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(OWN)!r})\n"
+        "from pack import POLICIES\nfrom pulumi_policy import PolicyPack\n"
+        "PolicyPack('mine', policies=[*POLICIES])\n"
+    )
+
+    def program(script: Script) -> None:
+        script.register("one", {"a": secret("marked-beside-itself"), "b": "marked-beside-itself"})
+
+    outcome = stack.preview(program, policy_packs=(tmp_path,))
+
+    assert [each.policy for each in outcome.result.policy] == ["secrets-stay-marked"]

@@ -352,7 +352,7 @@ def test_names_in_what_is_put_out_marked_as_a_whole_are_no_secrets() -> None:
 def test_a_host_that_shows_no_marks_is_no_host_for_the_rule() -> None:
     args = ResourceValidationArgs(CONFIG_MAP, {"data": {"note": "x"}}, "urn:x", "x", OPTIONS, None)
 
-    with pytest.raises(TypeError, match="read_late"):
+    with pytest.raises(TypeError, match="shows no marks"):
         secret_values.secrets_stay_marked.validate(args, lambda _message, _urn: None)
 
 

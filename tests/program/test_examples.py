@@ -71,7 +71,7 @@ class Copies:
 
     def deploy(self, folder: Path) -> None:
         done = subprocess.run(
-            [sys.executable, killed_up.__file__, str(folder), "dev", str(folder / "backend"), "0"],
+            [sys.executable, "-P", killed_up.__file__, str(folder), "dev", str(folder / "backend"), "0"],
             cwd=folder,
             env={**os.environ, **self.environment},
             capture_output=True,
