@@ -5,12 +5,16 @@ Not here: what the stand-ins answer (sandbox/tests/providers, sandbox/tests/clus
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from pulumi_sandbox.engine.plugins import plugin_provider
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.calls import Calls
 from pulumi_sandbox.protocol.values import Properties, Secret
@@ -30,6 +34,8 @@ class Boxes:
     def __init__(self) -> None:
         self.made: dict[str, Properties] = {}
         self.together = threading.Barrier(2, timeout=30)
+        self.waiting = threading.Semaphore(0)
+        self.cancelled = threading.Event()
 
     def check(self, _urn: str, _old: Properties, new: Properties, **_options: Any) -> Any:
         return new, []
@@ -45,6 +51,9 @@ class Boxes:
             raise KeyError(PASSWORD)
         if new.get("together"):
             self.together.wait()
+        if new.get("waits"):
+            self.waiting.release()
+            self.cancelled.wait(60)
         state = State(f"box-{len(self.made)}", new, {})
         self.made[state.id] = new
         if fails == "half-way":
@@ -55,7 +64,8 @@ class Boxes:
         del self.made[old.id]
 
     def cancel(self) -> None:
-        """It never waits for long."""
+        """End all waits."""
+        self.cancelled.set()
 
 
 @pytest.fixture
@@ -63,9 +73,18 @@ def boxes() -> Boxes:
     return Boxes()
 
 
+def served_by(boxes: Boxes) -> Callable[[Path], Calls]:
+    """Return what serves the package."""
+    package = Package("Boxes", "1.0.0", lambda _options: [], lambda _options: cast("Provider", boxes))
+
+    def served(_program: Path) -> Calls:
+        return calls(package)
+
+    return served
+
+
 def up(stack: Stack, boxes: Boxes, *given: Properties) -> Outcome:
     """Declare a box for each of the inputs, all at once."""
-    package = Package("Boxes", "1.0.0", lambda _options: [], lambda _options: cast("Provider", boxes))
 
     def program(script: Script) -> None:
         script.together(
@@ -75,10 +94,7 @@ def up(stack: Stack, boxes: Boxes, *given: Properties) -> Outcome:
             )
         )
 
-    def served(_program: Path) -> Calls:
-        return calls(package)
-
-    return stack.up(program, providers={"boxes": served})
+    return stack.up(program, providers={"boxes": served_by(boxes)})
 
 
 def test_calls_are_answered_side_by_side(stack: Stack, boxes: Boxes):
@@ -107,3 +123,25 @@ def test_what_was_made_by_half_is_recorded_with_its_reason_without_secrets(stack
     assert outcome.failed_with("[secret] does not open it")
     assert stack.resource("box-0").id == "box-0"
     assert PASSWORD not in outcome.text + stack.state_text
+
+
+def test_what_a_stand_in_does_not_serve_is_refused_in_words(stack: Stack, boxes: Boxes):
+    def program(script: Script) -> None:
+        script.register("all", {}, type_="boxes:index:Boxes", custom=False, remote=True)
+
+    outcome = stack.up(program, providers={"boxes": served_by(boxes)})
+    assert outcome.failed_with("the stand-in does not serve Construct: use the Pulumi CLI")
+
+
+def test_a_cancellation_reaches_a_provider_all_of_whose_places_are_taken(
+    stack: Stack, boxes: Boxes, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(plugin_provider, "_AT_ONCE", 2)
+    stopping = threading.Thread(
+        target=lambda: [boxes.waiting.acquire(), boxes.waiting.acquire(), os.kill(os.getpid(), signal.SIGINT)]
+    )
+    stopping.start()
+    waits: Properties = {"waits": True}
+    assert up(stack, boxes, waits, waits, waits).result.summary.outcome == "cancelled"
+    assert boxes.cancelled.is_set()
+    stopping.join()

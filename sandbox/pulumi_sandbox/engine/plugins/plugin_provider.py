@@ -9,7 +9,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, TypedDict, TypeVar, cast
+from typing import Any, Final, NoReturn, TypedDict, TypeVar, cast
 
 import grpc
 import grpc.aio
@@ -51,6 +51,9 @@ _T = TypeVar("_T")
 _M = TypeVar("_M", bound=Message)
 
 _PROVIDER: Final = "__provider"
+_AT_ONCE: Final = 64
+"""Calls within this process that are answered at a time: each holds a thread."""
+
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _LOST: Final = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED})
 _RUN_ERROR: Final = "pulumi.errors.RunError: "
@@ -308,15 +311,28 @@ class DirectProvider(PluginProvider):
     def __init__(self, calls: Calls) -> None:
         """Take what answers each call."""
         self._calls = calls
+        self._places = asyncio.Semaphore(_AT_ONCE)
         self._stub = cast("provider_pb2_grpc.ResourceProviderAsyncStub", self)
         self._abilities = None
         self._config_known = True
 
     def __getattr__(self, call: str) -> Callable[[Any], Awaitable[Any]]:
-        return partial(_answered, self._calls[call])
+        answer = self._calls.get(call) or partial(_unserved, call)
+        if call == "Cancel":  # those that it ends may hold all places
+            return partial(_answered, answer)
+
+        async def answered(request: Any) -> Any:
+            async with self._places:
+                return await _answered(answer, request)
+
+        return answered
 
     async def close(self) -> None:
         """Nothing is held open."""
+
+
+def _unserved(call: str, _request: Message) -> NoReturn:
+    raise CallRefusedError(f"the stand-in does not serve {call}: use the Pulumi CLI and the genuine provider")
 
 
 async def _answered(call: Call, request: Message) -> Message:
