@@ -375,7 +375,7 @@ CASES: Final[Mapping[str, tuple[str, Printed, Mended]]] = {
 ELSEWHERE: Final[Mapping[str, str]] = {
     "credfleet config schema": "tests/operations/config/test_commands.py::"
     "test_the_schema_is_the_one_that_editors_are_given",
-    "credfleet fleet split": "tests/program/test_fleet_split.py::"
+    "credfleet fleet split --stack STACK --by N --write": "tests/program/test_fleet_split.py::"
     "test_a_fleet_that_is_split_over_three_stacks_changes_no_object_in_the_cluster",
     "credfleet fleet split --stack {} --write": "tests/program/test_fleet_split.py::"
     "test_a_split_fleet_is_split_otherwise_by_number_and_by_hand_and_no_object_changes",
