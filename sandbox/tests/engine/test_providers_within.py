@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pytest
 from pulumi_sandbox.engine.plugins import plugin_provider
@@ -145,3 +147,21 @@ def test_a_cancellation_reaches_a_provider_all_of_whose_places_are_taken(
     assert up(stack, boxes, waits, waits, waits).result.summary.outcome == "cancelled"
     assert boxes.cancelled.is_set()
     stopping.join()
+
+
+AT_ONCE: Final = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from pulumi_sandbox.providers import STAND_INS
+with ThreadPoolExecutor() as pool:
+    list(pool.map(lambda serve: serve(Path()), STAND_INS.values()))
+before = {*sys.modules}
+import kubernetes.config, requests.adapters
+print({*sys.modules} - before)
+"""
+
+
+def test_what_stand_ins_import_in_circles_is_there_before_their_first_call():
+    told = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True, check=True)
+    assert told.stdout == "set()\n"
