@@ -38,6 +38,7 @@ class Boxes:
         self.together = threading.Barrier(2, timeout=30)
         self.waiting = threading.Semaphore(0)
         self.cancelled = threading.Event()
+        self.over = threading.Event()
 
     def check(self, _urn: str, _old: Properties, new: Properties, **_options: Any) -> Any:
         return new, []
@@ -53,6 +54,12 @@ class Boxes:
             raise KeyError(PASSWORD)
         if new.get("together"):
             self.together.wait()
+        if new.get("stays"):
+            os.kill(os.getpid(), signal.SIGINT)
+            self.cancelled.wait(60)
+            os.kill(os.getpid(), signal.SIGINT)
+            if not self.over.wait(5):
+                self.over.set()
         if new.get("waits"):
             self.waiting.release()
             self.cancelled.wait(60)
@@ -147,6 +154,16 @@ def test_a_cancellation_reaches_a_provider_all_of_whose_places_are_taken(
     assert up(stack, boxes, waits, waits, waits).result.summary.outcome == "cancelled"
     assert boxes.cancelled.is_set()
     stopping.join()
+
+
+def test_the_second_signal_leaves_a_call_that_stays_to_itself_and_records_it_as_pending(
+    stack: Stack, boxes: Boxes
+):
+    outcome = up(stack, boxes, {"stays": True})
+    assert not boxes.over.is_set()
+    boxes.over.set()
+    assert outcome.code == 8
+    assert [each.type for each in stack.snapshot.pending] == ["creating"]
 
 
 AT_ONCE: Final = """
