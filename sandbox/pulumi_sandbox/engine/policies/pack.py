@@ -103,8 +103,10 @@ class PolicyPack:
 
         Raises SandboxError `policy-pack-failed`, for an exception in a policy.
         """
-        inputs, request = resource.inputs, _request(resource, goal, provider)
-        violations: list[PolicyViolation] = []
+        return await self._remedy(resource, _request(resource, goal, provider))
+
+    async def _remedy(self, resource: Resource, request: analyzer_pb2.AnalyzeRequest) -> Judged:
+        inputs, violations = resource.inputs, list[PolicyViolation]()
         if self._remediates:
             request.properties.CopyFrom(wire.encode(inputs))
             answer = await self._call(self._stub.Remediate(request))
@@ -128,7 +130,8 @@ class PolicyPack:
 
         Raises SandboxError `policy-pack-failed`, for an exception in a policy.
         """
-        remedied, request = await self.remedied(resource, goal, provider), _request(resource, goal, provider)
+        request = _request(resource, goal, provider)
+        remedied = await self._remedy(resource, request)
         request.properties.CopyFrom(wire.encode(_shown(remedied.inputs)))
         answer = await self._call(self._stub.Analyze(request))
         objections = _violations(answer.diagnostics, resource.urn, self.version)
