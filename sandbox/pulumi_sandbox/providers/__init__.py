@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
-from threading import Lock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
+
+from pulumi_sandbox.providers.importing import import_alone
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,24 +24,11 @@ MODULES: Final[Mapping[str, str]] = MappingProxyType(
 """The module that serves a package in a process of its own, started with `python -m`."""
 
 
-_ALONE: Final = Lock()
-
-
-def _import_alone(*clients: str) -> None:
-    """Import clients before calls come from many threads.
-
-    Their modules import each other in circles: of two threads that import two of them, one finds half of it.
-    """
-    with _ALONE:
-        for client in clients:
-            import_module(client)
-
-
 def _azure_native(_program: Path) -> Calls:
     from pulumi_sandbox.providers.azure_native.package import package
     from pulumi_sandbox.providers.server import calls
 
-    _import_alone("requests.adapters")
+    import_alone("requests.adapters")
     return calls(package())
 
 
@@ -49,7 +36,7 @@ def _gcp(_program: Path) -> Calls:
     from pulumi_sandbox.providers.gcp.package import package
     from pulumi_sandbox.providers.server import calls
 
-    _import_alone("requests.adapters")
+    import_alone("requests.adapters")
     return calls(package())
 
 
@@ -57,7 +44,7 @@ def _kubernetes(program: Path) -> Calls:
     from pulumi_sandbox.providers.kubernetes.package import package
     from pulumi_sandbox.providers.server import calls
 
-    _import_alone("kubernetes.config", "kubernetes.utils.quantity")
+    import_alone("kubernetes.config", "kubernetes.utils.quantity")
     return calls(package(program))
 
 

@@ -7,7 +7,6 @@ discovery is one request for each group and version in use, repeated when a kind
 
 from __future__ import annotations
 
-import importlib
 import json
 import logging
 import threading
@@ -18,6 +17,7 @@ from urllib.parse import urlencode
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties, Value
+from pulumi_sandbox.providers.importing import import_alone
 from pulumi_sandbox.providers.kubernetes import kinds, kubeconfig
 from pulumi_sandbox.providers.kubernetes.api import JSON, NO_QUERY, ApiRefusedError, Method, Query
 from pulumi_sandbox.providers.kubernetes.kinds import Kind
@@ -30,16 +30,10 @@ _CONNECTIONS: Final = 64
 _CONNECT_SECONDS: Final = 5
 _ANSWER_SECONDS: Final = 60
 
-_importing = threading.Lock()
-
 
 def import_client() -> None:
-    """Import the official client, which takes half a second: early, so that it is there when it is needed.
-
-    Its modules import each other in circles, so two threads that import it at once would wait for each other.
-    """
-    with _importing:
-        importlib.import_module("kubernetes.config")
+    """Import the official client, which takes half a second: early, so that it is there when it is needed."""
+    import_alone("kubernetes.config")
 
 
 class Connection:
