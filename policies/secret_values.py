@@ -93,8 +93,9 @@ class Sightings:
         What outputs mark is not taken for a secret: they are marked as a whole where a part is one.
         """
         _, plain = self._taken_down(outputs)
-        told = (*self.hits(urn), *self.hits_of_others(urn))
+        told = self.hits(urn)
         with self._lock:
+            told += _paths(self._plain.get(urn, ()), self._anywhere())
             found = {*_paths(plain, self._declared), *_paths(plain, self._anywhere())}
         return sorted(found.difference(told))
 
