@@ -22,6 +22,9 @@ _DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]
 _LABEL_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _DATA_KEY = re.compile(r"(?!\.$|\.\.)[-._a-zA-Z0-9]+")
 _GCP_PROJECT = re.compile(r"([a-z0-9.-]+:)?[a-z][-a-z0-9]{4,28}[a-z0-9]")
+GUID: Final = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+"""A GUID in either case, as a pattern."""
+
 _PLAIN_SEGMENT = re.compile(r"[A-Za-z0-9_-]+")
 _ENCODED: Final = "enc-"
 
@@ -29,6 +32,11 @@ STACK_HOLDER: Final = "pulumi"
 """What the id of a holder begins with that is a stack."""
 HELD_AS: Final = "heldAs"
 """The key of the configuration that names the stack under whose name another one holds."""
+
+
+def is_guid(text: str) -> bool:
+    """Whether a text is a GUID and nothing else."""
+    return re.fullmatch(GUID, text) is not None
 
 
 def is_gcp_project(text: str) -> bool:

@@ -29,13 +29,13 @@ from pulumi_policy.proxy import (
 from rule import Resource, resource_rule, stack_rule
 from secret_texts import Digests, Trace, Traces, decoded, is_ordinary, is_public
 
+from components.naming import is_guid
 from components.seals import COULD_NOT, SEALED
 
 _CREDENTIALS: Final = "credfleet:credentials"
 _TELLING_KEY: Final = re.compile(
     r"secret|passw|token|private_?key|auth$|api_?key|certificate|credential", re.IGNORECASE
 )
-_GUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SHORTEST_DECLARED: Final = 8
 _SHORTEST_MARKED: Final = 16
 """Characters. Whole objects are marked, so plain words beside a secret are, too; no secret is so short."""
@@ -193,7 +193,7 @@ def _forms_of_marked(path: str, text: str) -> Iterator[str]:
     inner = decoded(text) or ""
     is_meant = not is_ordinary(inner) or (_tells(path) and not is_public(inner))
     for form in (text, inner) if is_meant else (text,):
-        if len(form) >= _SHORTEST_MARKED and not _GUID.fullmatch(form):
+        if len(form) >= _SHORTEST_MARKED and not is_guid(form):
             yield form
 
 

@@ -35,7 +35,6 @@ from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 JsonObject: TypeAlias = dict[str, Any]
 
 _TYPE = re.compile(r"[a-z0-9]([-a-z0-9_.]{0,61}[a-z0-9])?")
-GUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 TO_BE_LEFT: Final = "leaving"
 """What a quarantined account says of itself that its holders are to leave."""
@@ -84,7 +83,7 @@ def is_count(text: str) -> bool:
 
 def account_key(account_id: str) -> str:
     """Return what ids of accounts are compared by: that of Azure is a GUID, the same one in either case."""
-    return account_id.lower() if GUID.fullmatch(account_id) else account_id
+    return account_id.lower() if naming.is_guid(account_id) else account_id
 
 
 def tenant_label(tenant: str) -> str:

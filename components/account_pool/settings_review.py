@@ -16,19 +16,19 @@ from components.account_pool.declared import DeclaredMember
 from components.account_pool.judgement import judge
 from components.account_pool.member_data import data_fault
 from components.account_pool.members_file import ExistingMember
-from components.account_pool.model import GUID, Partition, account_key, tenant_label
+from components.account_pool.model import Partition, account_key, tenant_label
 from components.account_pool.rules import Fault, Pool, Ruleset
 from components.account_pool.settings import AccountPool, Member, Slot
 from components.credentials import Credentials
 from components.errors import Problem
 from components.labels import EU_ACCESS, hyperscaler_of
-from components.naming import config_path
+from components.naming import GUID, config_path
 from components.settings.document import nearest
 from components.settings.section import Dangling, Problems, Surroundings
 
 _ID_FORMS: Final = {
     "aws": re.compile(r"[0-9]{12}"),
-    "azure": GUID,
+    "azure": re.compile(GUID),
 }
 """Cloud → what the ids of its accounts look like, and those of no other cloud do."""
 

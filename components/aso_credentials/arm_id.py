@@ -1,11 +1,12 @@
-"""What is read in ids of Azure: whether one is a GUID, its subscription, whether it is a scope of roles."""
+"""What is read in ids of Azure: the subscription of one, whether it is a scope of roles."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-_GUID: Final = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+from components.naming import GUID
+
 GROUP: Final = r"[-\w.()]{0,89}[-\w()]"
 """A resource group's name, as a pattern."""
 
@@ -15,15 +16,10 @@ SCOPE_MEND: Final = (
 )
 _SEGMENT: Final = r"(?!\.\.?(?:/|$))[^/\s<>%&?#\\]+"
 _SCOPE: Final = re.compile(
-    rf"/subscriptions/{_GUID}(/resourceGroups/(?u:{GROUP}))?(/providers/{_SEGMENT}(/{_SEGMENT}/{_SEGMENT})+)*"
+    rf"/subscriptions/{GUID}(/resourceGroups/(?u:{GROUP}))?(/providers/{_SEGMENT}(/{_SEGMENT}/{_SEGMENT})+)*"
     r"|/providers/Microsoft\.Management/managementGroups/[-\w.()]{1,90}(?<!\.)",
     re.IGNORECASE | re.ASCII,
 )
-
-
-def is_guid(text: str) -> bool:
-    """Whether a text is a GUID and nothing else."""
-    return re.fullmatch(_GUID, text) is not None
 
 
 def is_scope(text: str) -> bool:

@@ -13,10 +13,9 @@ from typing import Any, Final, TypeAlias
 from pulumi_sandbox.documents import read_json
 
 from components.aso_credentials import keys
-from components.aso_credentials.arm_id import is_guid
 from components.aso_credentials.certificate import certificate_fault
 from components.credentials import is_text
-from components.naming import is_object_name
+from components.naming import is_guid, is_object_name
 from components.projection.keys import AsoMethod
 
 Data: TypeAlias = Mapping[str, bytes]

@@ -6,7 +6,8 @@ import uuid
 from collections.abc import Mapping
 from typing import Final
 
-from components.aso_credentials.arm_id import is_guid, subscription_of
+from components.aso_credentials.arm_id import subscription_of
+from components.naming import is_guid
 
 BUILT_IN: Final[Mapping[str, str]] = {
     "Contributor": "b24988ac-6180-42a0-ab88-20f7382dd24c",

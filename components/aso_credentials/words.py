@@ -7,10 +7,10 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import AfterValidator
 
-from components.aso_credentials.arm_id import GROUP, SCOPE_MEND, is_guid, is_scope
+from components.aso_credentials.arm_id import GROUP, SCOPE_MEND, is_scope
 from components.aso_credentials.federation import SUBJECT, is_federation_name
 from components.aso_credentials.roles import BUILT_IN, role_guid
-from components.naming import is_namespace, is_object_name
+from components.naming import is_guid, is_namespace, is_object_name
 from components.settings.words import fit
 
 _ISSUER: Final = re.compile(r"https://[^\s/?#][^\s?#]*")

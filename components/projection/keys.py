@@ -15,9 +15,9 @@ from enum import StrEnum
 from typing import Final
 
 from components.errors import ProjectionError
-from components.naming import is_data_key
+from components.naming import GUID, is_data_key
 
-_GUID = re.compile(rb"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_GUID = re.compile(GUID.encode())
 
 
 class AsoMethod(StrEnum):

@@ -23,6 +23,7 @@ from typing import Any, Final, TypeAlias
 from pulumi_sandbox.protocol.values import Properties, Secret, Value, contains_unknown, reveal
 
 from components.credentials import KEY
+from components.naming import is_guid
 from components.seals import SEALED, UNSEEN
 from components.settings.stack import NAMESPACE
 
@@ -31,7 +32,6 @@ Shape: TypeAlias = Any
 {"scheme": "https://", "rest": shape}, {"list": shapes}, {"fields": [[name, shape], …]}, and what a text
 encodes: {"json": shape}, {"base64": shape}, {"parts": shapes} with colons between them."""
 
-_GUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _TELLING: Final = frozenset({"type", "provider"})
 """Fields of services' credentials that are no secrets: they are names in a binding, in the open."""
 _PROVISIONED: Final = "goog-pulumi-provisioned"
@@ -142,7 +142,7 @@ def _shape(value: Any, name: str, in_the_open: frozenset[str]) -> Shape:
 def _shape_of_text(value: str, name: str, in_the_open: frozenset[str]) -> Shape:
     if name in _TELLING and value in in_the_open:
         return {"open": value}
-    if _GUID.fullmatch(value):
+    if is_guid(value):
         return {"guid": True}
     if (scheme := _SCHEME.match(value)) is not None:
         return {"scheme": scheme[0], "rest": {"text": len(value) - len(scheme[0])}}
