@@ -14,13 +14,13 @@ from typing import Final
 
 from pulumi_sandbox import files
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.passphrases import PASSPHRASES
 from pulumi_sandbox.zygotes.address import forked
 
 _START_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 2.0
 _LINE_LIMIT: Final = 16 * 1024 * 1024
 _TAIL_LINES: Final = 12
-_PASSPHRASES: Final = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Child:
         The passphrase of the state is not handed on; to one that is shut in nothing is.
         Raises SandboxError `program-missing`, when there is no such executable.
         """
-        inherited = {key: value for key, value in os.environ.items() if key not in _PASSPHRASES}
+        inherited = {key: value for key, value in os.environ.items() if key not in PASSPHRASES}
         environment = {**({} if confinement else inherited), **env}
         if not os.access(command[0], os.X_OK):
             raise SandboxError(

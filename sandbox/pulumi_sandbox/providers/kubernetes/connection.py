@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 import threading
 from contextlib import suppress
 from logging.handlers import BufferingHandler
@@ -168,7 +169,7 @@ def _connect(options: Options) -> tuple[ApiClient, str]:
     configuration.retries = Retry(
         total=6, connect=1, read=1, status=5, redirect=0, other=0, allowed_methods=None, raise_on_status=False
     )
-    complaints = BufferingHandler(_CONNECTIONS)
+    complaints = BufferingHandler(sys.maxsize)
     complaints.setLevel(logging.ERROR)
     logging.root.addHandler(complaints)  # the client logs what a plugin for credentials says, and goes on
     try:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final, cast
 
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.passphrases import PASSPHRASES
 from pulumi_sandbox.protocol.values import Properties, Value
 
-_PASSPHRASES: Final = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 _PATHS: Final = frozenset({"certificate-authority", "client-certificate", "client-key", "tokenFile"})
 
 
@@ -55,7 +55,7 @@ class Kubeconfig:
             match entry:
                 case {"user": {"exec": dict(plugin)}}:
                     given = plugin.get("env")
-                    blank: list[Value] = [{"name": name, "value": ""} for name in _PASSPHRASES]
+                    blank: list[Value] = [{"name": name, "value": ""} for name in PASSPHRASES]
                     plugin["env"] = [*given, *blank] if isinstance(given, list) else blank
                 case _:
                     pass
