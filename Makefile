@@ -54,7 +54,7 @@ $(VENV)/.ready: pyproject.toml sandbox/pyproject.toml uv.lock $(UV)
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(UV) \
 	  || { echo "✗ $(VENV): pip got no $$(head -1 $(UV) | cut -d' ' -f1) from the package registry"; echo "→ $(ONLINE)"; exit 1; }; }
 	@echo "· packages: as uv.lock names them"
-	@VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=$(VENV) UV_NO_PROGRESS=1 $(BIN)/uv sync --quiet --locked \
+	@VIRTUAL_ENV= UV_PROJECT_ENVIRONMENT=$(VENV) UV_NO_PROGRESS=1 $(BIN)/uv sync --quiet --locked --all-extras \
 	  || { echo "✗ $(VENV): uv could not install what is locked; it says why above"; echo "→ $(ONLINE)"; exit 1; }
 	@# Every command starts several interpreters: compile once what they import, but not whole clouds.
 	@echo "· packages: compiled once"
@@ -122,9 +122,10 @@ fire: env ## lives of stacks, damaged documents, histories of claims, at full co
 package: env ## build the wheels of credfleet and of the sandbox, and say what they need, with digests: dist/
 	@rm -f dist/credfleet-*.whl dist/pulumi_sandbox-*.whl
 	@VIRTUAL_ENV= $(BIN)/uv build --quiet --wheel --all-packages --out-dir dist
-	@VIRTUAL_ENV= $(BIN)/uv export --quiet --locked --no-dev --no-emit-workspace --no-header --no-annotate \
-	  --output-file dist/requirements.txt > /dev/null
-	@ls dist/*.whl dist/requirements.txt
+	@for file in requirements.txt "requirements-clouds.txt --all-extras"; do \
+	  VIRTUAL_ENV= $(BIN)/uv export --quiet --locked --no-dev --no-emit-workspace --no-header --no-annotate \
+	  --output-file dist/$$file > /dev/null; done
+	@ls dist/*.whl dist/*.txt
 
 try-package: package ## install the wheels where nothing else is, and bring a new project up with them
 	@folder=$$(mktemp -d); trap 'make -C "$$folder/mine" down > /dev/null; rm -rf "$$folder"' EXIT; \
@@ -134,7 +135,7 @@ try-package: package ## install the wheels where nothing else is, and bring a ne
 
 sbom: env ## write what is installed, exactly as locked, as CycloneDX: .sandbox/sbom.json
 	@mkdir -p .sandbox
-	@VIRTUAL_ENV= $(BIN)/uv export --quiet --locked --all-packages --format cyclonedx1.5 --preview-features sbom-export \
+	@VIRTUAL_ENV= $(BIN)/uv export --quiet --locked --all-packages --all-extras --format cyclonedx1.5 --preview-features sbom-export \
 	  --output-file .sandbox/sbom.json > /dev/null
 
 audit: env ## ask osv.dev for known vulnerabilities of what is locked, and Go's database for the control plane's; needs Go

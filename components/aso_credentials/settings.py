@@ -237,6 +237,11 @@ class AsoCredentials(Section):
     resources: Mapping[Name, Resources] = Field(default={}, description="Name → file of resources.")
 
     @property
+    def is_in_azure(self) -> bool:
+        """Whether something is declared in Azure itself."""
+        return bool(self.identities or self.resource_groups)
+
+    @property
     def global_name(self) -> SecretName:
         """Where the operator's settings are."""
         return SecretName(self.operator.namespace, keys.GLOBAL_SETTINGS)

@@ -29,6 +29,7 @@ from components.secret_stores.certificate_files import read_certificates
 from components.secret_stores.settings import SecretStoresSection
 from components.service_credentials.settings import Services
 from components.settings.cloud_keys import NAMESPACES, cloud_meant, review_cloud_keys
+from components.settings.cloud_sdks import review_sdk
 from components.settings.document import read_as_meant, well_formed, without_values
 from components.settings.noun import Noun
 from components.settings.nouns import Cluster, Tenant
@@ -222,6 +223,10 @@ class Settings(Noun):
             yield from review_pool(pool, existing, stated, around)
         accounts = {name: tenant.accounts for name, tenant in self.tenants.items()}
         yield from review_accounts(accounts, pool, existing, stated, around)
+        if self.pull_secrets is not None:
+            yield from review_sdk("gcp", self.pull_secrets.place())
+        if self.aso_credentials is not None and self.aso_credentials.is_in_azure:
+            yield from review_sdk("azure", self.aso_credentials.place())
         for section in self.sections:
             yield from section.review(around)
         if pool is not None and pool.is_in_other_cluster:

@@ -79,7 +79,7 @@ class _Declaring:
         self.waiting: dict[str, pulumi.Output[str]] = {}
         self._azure: dict[str | None, pulumi.ResourceOptions] = {}
         # the provider of Azure is made only if there is something in Azure
-        self.identities = self._identities() if section.identities or section.resource_groups else {}
+        self.identities = self._identities() if section.is_in_azure else {}
         is_strict = any(running.strict for running, _ in section.operator.trusted)
         self._accounts = self._service_accounts() if is_strict else {}
         self._pins = [*self._operator_pin()]

@@ -6,7 +6,6 @@ Nothing but the plugin's own process imports this: the SDK's server of providers
 
 from __future__ import annotations
 
-import json
 import sys
 from importlib.metadata import version
 from typing import Any
@@ -18,7 +17,7 @@ from pulumi.runtime import register_resource_module
 from pulumi.runtime.rpc import ResourceModule
 
 from components.errors import CredfleetError
-from credfleet.remote.remote_components import PACKAGE, package_schema, package_shapes, remote_components
+from credfleet.remote.remote_components import PACKAGE, SCHEMA, lacking, package_shapes, remote_components
 
 
 class _Made(ResourceModule):
@@ -40,7 +39,7 @@ class Components(Provider):
     """Answers `Construct` with the components as they are."""
 
     def __init__(self) -> None:
-        super().__init__(version(PACKAGE), json.dumps(package_schema()))
+        super().__init__(version(PACKAGE), SCHEMA.read_text(encoding="utf-8"))
         self._components = remote_components(package_shapes())
         self._made = _Made()
         register_resource_module(PACKAGE, "index", self._made)
@@ -53,6 +52,8 @@ class Components(Provider):
         Raises RunError, so that there is no traceback, for what a person can mend.
         """
         component = self._components.get(resource_type)
+        for problem in lacking(resource_type):
+            raise pulumi.RunError(f"{problem.place}: {problem.cause}\n→ {problem.mend}")
         if component is None:
             raise pulumi.RunError(f"{resource_type}: no component\n→ one of {', '.join(self._components)}")
         try:

@@ -8,11 +8,12 @@ and other components in them. Types and names are those of Python programs: a st
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any, ClassVar, Final, NoReturn, get_args, get_origin
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, get_args, get_origin
 
 import pulumi
 
@@ -21,14 +22,19 @@ from components.account_pool.model import ClaimRequest
 from components.connection import ClusterTarget
 from components.credentials import Credentials
 from components.dynamic import camel_case
+from components.errors import Problem
 from components.holding import holder_here
-from components.pull_secret.component import PullSecretArgs
 from components.secret_stores.component import SecretStoresArgs
+from components.settings.cloud_sdks import review_sdk
 from components.settings.stack import Settings
-from components.wiring.pull_secrets import started
 from credfleet.remote.shapes import Shapes, Spec, hints_of
 
+if TYPE_CHECKING:
+    from components.pull_secret.component import PullSecretArgs
+
 PACKAGE: Final = "credfleet"
+SCHEMA: Final = Path(str(components.__file__)).parents[1] / "docs" / "schema" / "package.json"
+"""The schema of all, whatever is installed."""
 
 _COMPONENTS: Final = {
     "account_pool.component": ("AccountPool", "TenantAccounts"),
@@ -42,6 +48,9 @@ _COMPONENTS: Final = {
     "secret_stores.component": ("SecretStores",),
     "service_credentials.component": ("ServiceApp", "ServiceBinding", "UserProvidedService"),
 }
+
+_SDKS: Final = {"AsoWorkloadIdentity": "azure", "PullSecret": "gcp"}
+"""Those that need the SDK of a cloud."""
 
 _UNSAID: Final = frozenset(
     {"begun", "composed", "copied", "declared", "elsewhere", "foreseen", "ready", "source", "start", "waits"}
@@ -101,10 +110,8 @@ class Remote:
     def made(self, name: str, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions) -> Any:
         """Construct it; raises InputPropertyError for inputs that make no sense."""
         args = self._whole() if self._whole else self._shapes.read(self._args, dict(inputs))
-        if isinstance(args, PullSecretArgs):
-            beside = pulumi.ResourceOptions(parent=opts.parent)
-            start, begun = started(args.section, args.cluster, args.project, beside)
-            args = replace(args, start=start, begun=begun)
+        if self.cls.__name__ == "PullSecret":
+            args = _started(args, opts)
         if isinstance(args, SecretStoresArgs):
             args = replace(args, source=_in_the_cluster)
         return self.cls(name, args, opts)  # pyright: ignore[reportArgumentType] - a component's own, not the base's
@@ -112,6 +119,14 @@ class Remote:
     def told(self, made: pulumi.ComponentResource) -> dict[str, Any]:
         """Return its outputs."""
         return {camel_case(name): getattr(made, name) for name in self._outputs}
+
+
+def _started(args: PullSecretArgs, opts: pulumi.ResourceOptions) -> PullSecretArgs:
+    from components.wiring.pull_secrets import started
+
+    beside = pulumi.ResourceOptions(parent=opts.parent)
+    start, begun = started(args.section, args.cluster, args.project, beside)
+    return replace(args, start=start, begun=begun)
 
 
 def _in_the_cluster(_source: object, place: str) -> NoReturn:
@@ -148,16 +163,24 @@ def _is_of_resources(hint: Any) -> bool:
 
 
 def remote_components(shapes: Shapes) -> Mapping[str, Remote]:
-    """Return all components by their types."""
+    """Return all components by their types; none that lacks the SDK of its cloud."""
     found: list[Remote] = []
     for module, names in _COMPONENTS.items():
-        loaded = import_module(f"{components.__name__}.{module}")
-        found += [Remote(getattr(loaded, name), shapes) for name in names]
+        usable = [name for name in names if not [*lacking(f"{PACKAGE}:index:{name}")]]
+        loaded = import_module(f"{components.__name__}.{module}") if usable else None
+        found += [Remote(getattr(loaded, name), shapes) for name in usable]
     return {one.token: one for one in sorted(found, key=lambda one: one.token)}
 
 
+def lacking(token: str) -> Iterator[Problem]:
+    """Say which SDK a component lacks here, if one."""
+    extra = _SDKS.get(token.removeprefix(f"{PACKAGE}:index:"))
+    if extra is not None:
+        yield from review_sdk(extra, token)
+
+
 def package_schema() -> Mapping[str, Any]:
-    """Return the schema of the package, which is docs/schema/package.json."""
+    """Return the schema of the package where every SDK is installed, as SCHEMA has it."""
     shapes = package_shapes()
     resources = {token: one.spec for token, one in remote_components(shapes).items()}
     languages = ("csharp", "go", "java", "nodejs", "python")

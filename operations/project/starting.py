@@ -19,6 +19,7 @@ from typing import Any, Final
 from pulumi_sandbox.engine import PassphraseCrypter, load_yaml
 
 from components.errors import CredfleetError
+from components.settings.cloud_sdks import review_sdk
 from components.settings.schema import stack_file_schema
 from operations.cli.answer import Answer, Part, as_json
 from operations.cli.tables import Commands
@@ -198,7 +199,7 @@ def _files(ground: _Ground, wanted: Wanted, scheme: str) -> Iterator[Mapping[str
             schema=schema,
             secrets_provider=wanted.secrets_provider,
             signs_in_at=_SIGNS_IN_AT[scheme],
-            requirements=_requirements(),
+            requirements=_requirements(wanted.rooms),
         )
 
     def stack_file(stack: str) -> str:
@@ -226,16 +227,20 @@ def _files(ground: _Ground, wanted: Wanted, scheme: str) -> Iterator[Mapping[str
     yield {".gitignore": made("gitignore")}
 
 
-def _requirements() -> Sequence[str]:
+def _requirements(rooms: Sequence[str]) -> Sequence[str]:
     """Return what a project installs, each from where it was installed here: no index is asked for a name.
+
+    Pull secrets need the SDK of Google Cloud; the other rooms begin without that of any cloud.
 
     Where pip knows no such place (PEP 610), it came from an index, by its version.
     """
     found: list[str] = []
     for name in ("credfleet", "pulumi-sandbox"):
+        extra = "[gcp]" if name == "credfleet" and "pullSecrets" in rooms else ""
         told = json.loads(distribution(name).read_text("direct_url.json") or "{}")
         digest = (told.get("archive_info") or {}).get("hash", "").replace("sha256=", "#sha256=")
-        found.append(f"{name} @ {told['url']}{digest}" if told else f"{name}=={version(name)}")
+        where = f" @ {told['url']}{digest}" if told else f"=={version(name)}"
+        found.append(f"{name}{extra}{where}")
     return found
 
 
@@ -296,6 +301,12 @@ def _told(ground: _Ground, wanted: Wanted, written: Sequence[str], kept: Sequenc
 
 def _next(ground: _Ground, wanted: Wanted, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
     typed = typed_command()
+    if "requirements.txt" in kept:
+        lines = " ".join(map(shlex.quote, _requirements(wanted.rooms)))
+        yield f"printf '%s\\n' {lines} >> requirements.txt", "your program needs them"
+    if "pullSecrets" in wanted.rooms and [*review_sdk("gcp", "pullSecrets")]:
+        file = shlex.quote(str(ground.folder / "requirements.txt"))
+        yield f"pip install -r {file}", "pull secrets need the SDK of Google Cloud"
     if ground.is_new:
         yield (
             f"cd {shlex.quote(str(ground.folder))} && make up",
@@ -306,9 +317,6 @@ def _next(ground: _Ground, wanted: Wanted, kept: Sequence[str]) -> Iterator[tupl
             "from credfleet import Fleet, Settings",
             'in your program, and: Fleet("fleet", Settings.load()).export()',
         )
-    if "requirements.txt" in kept:
-        lines = " ".join(map(shlex.quote, _requirements()))
-        yield f"printf '%s\\n' {lines} >> requirements.txt", "your program needs them"
     if ".gitignore" in kept:
         yield "echo .sandbox/ >> .gitignore", "the sandbox keeps its state there"
     if wanted.cluster is not None and wanted.secrets_provider != PASSPHRASE:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import sys
 from collections.abc import Mapping
 from importlib.metadata import PathDistribution as Distribution
 from pathlib import Path
@@ -256,6 +257,16 @@ def test_it_depends_on_the_packages_from_where_they_were_installed(
     assert run("init", "mine").exit_code == 0
     lines = [each for each in Path("mine/requirements.txt").read_text().splitlines() if each[0] != "#"]
     assert lines == [line.format(name="credfleet"), line.format(name="pulumi-sandbox")]
+
+
+def test_with_pull_secrets_it_needs_the_sdk_of_google_cloud_and_says_so_where_that_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "pulumi_gcp", None)
+    assert "pip install" not in run("init", "other").output
+    assert "pip install -r mine/requirements.txt" in run("init", "mine", "--rooms", "pullSecrets").output
+    assert "credfleet[gcp]" in Path("mine/requirements.txt").read_text()
+    assert "credfleet[gcp]" not in Path("other/requirements.txt").read_text()
 
 
 def test_its_workflows_pin_actions_that_this_repository_uses_by_their_commits() -> None:
