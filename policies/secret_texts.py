@@ -20,6 +20,8 @@ from typing import Final
 
 _CODE: Final = re.compile(r"(?<!\\)\\+u([0-9a-fA-F]{4})")
 _PART: Final = re.compile(r"(?:\\+[nrt]?|\s)+|(\w+(?:[.-]+\w+)*|.)")
+_ESCAPE: Final = re.compile(r"\\[nrtu]")
+"""A blank or a character by its code, or a backslash before a word as in `DOMAIN\\name`: read as both."""
 _ENCODED: Final = re.compile(r"[A-Za-z0-9+/]{11,}")
 _SHOWN: Final = re.compile(
     r"\s*(?:-----BEGIN (?P<kind>CERTIFICATE|PUBLIC KEY)-----[\w+/=\s]*-----END (?P=kind)-----\s*)+"
@@ -115,6 +117,8 @@ def decoded(text: str) -> str | None:
 
 def _readings(text: str) -> Iterator[str]:
     yield text
+    if _ESCAPE.search(text):
+        yield text.replace("\\", " ")
     for found in _ENCODED.findall(text):
         if (inner := decoded(found)) is not None:
             yield from _readings(inner)

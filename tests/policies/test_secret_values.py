@@ -44,7 +44,9 @@ CREDENTIALS = {
     "storage": PADDED,
     "gcp": json.dumps(SERVICE_ACCOUNT),
 }
+BEGIN_AS_ESCAPES = {"example:token": "token-canary-7f3a", "example:unicode": "ucafe-canary-7f3a"}
 CONFIG = {
+    **BEGIN_AS_ESCAPES,
     "credfleet:credentials": json.dumps(CREDENTIALS),
     "gcp:accessToken": "canary-access-token",
     "gcp:project": "example-project",
@@ -54,7 +56,7 @@ CONFIG = {
 @pytest.fixture(autouse=True)
 def sightings(monkeypatch: pytest.MonkeyPatch) -> Sightings:
     """Let the rule have secrets of its own, and nothing seen so far."""
-    fresh = Sightings(declared_secrets(CONFIG, ["gcp:accessToken"]))
+    fresh = Sightings(declared_secrets(CONFIG, ["gcp:accessToken", *BEGIN_AS_ESCAPES]))
     monkeypatch.setattr(secret_values, "_SIGHTINGS", fresh)
     return fresh
 
@@ -118,6 +120,15 @@ def test_a_secret_is_found_in_base64_inside_a_longer_text(value: str) -> None:
     for each in (encoded(value), encoded(f"orders:{value}"), encoded(value).rstrip("=")):
         assert found(data={"note": f"Authorization: Basic {each}"}) == ["data.note is a secret in plain"]
         assert found(data={"note": encoded(f'{{"auth": "{each}"}}')}) == ["data.note is a secret in plain"]
+
+
+@pytest.mark.parametrize("value", BEGIN_AS_ESCAPES.values(), ids=BEGIN_AS_ESCAPES)
+@pytest.mark.parametrize("written", ["CORP\\{}", "C:\\{}\\x", "a\\\\{}"])
+def test_a_secret_behind_a_backslash_is_found_whatever_it_begins_with(written: str, value: str) -> None:
+    text = written.format(value)
+
+    for each in (text, encoded(text), json.dumps(text)):
+        assert found(data={"note": each}) == ["data.note is a secret in plain"]
 
 
 def test_a_key_of_several_lines_is_found_in_a_block_of_yaml() -> None:
