@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.account_pool.bringing import brought_name
 from components.account_pool.config_map import POOL_UID, PoolConfigMap, has_pool_uid, with_pool_uid
 from components.account_pool.judgement import misconfiguration
 from components.account_pool.keys import CLAIM_TOKEN, INTERNAL, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
@@ -50,6 +51,13 @@ def test_a_partition_is_told_by_its_sorted_terms_with_absent_keys_marked() -> No
 def test_a_record_is_named_by_the_digest_of_partition_tenant_and_slot() -> None:
     """Worked by hand: SHA-256 of ["hyperscaler-type=aws","acme","0"] in UTF-8."""
     assert record_name(Partition("aws"), "acme", "0") == "claim-52dc6dba726254e05ae6e1ce4e62317b4a164b1b"
+
+
+def test_an_account_of_azure_that_is_brought_has_one_name_in_either_case() -> None:
+    guid, other = "0f8fad5b-d9cb-469f-a165-70867728950e", "0f8fad5b-d9cb-469f-a165-70867728950f"
+    assert brought_name("acme", "azure", guid) == brought_name("acme", "azure", guid.upper())
+    assert brought_name("acme", "azure", guid) != brought_name("acme", "azure", other)
+    assert brought_name("acme", "x", "Ab") != brought_name("acme", "x", "ab")
 
 
 @pytest.mark.parametrize(
