@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 import uuid
 from typing import Final
@@ -104,5 +105,5 @@ def config_path(key: str, *segments: str | int) -> str:
         elif _PLAIN_SEGMENT.fullmatch(segment):
             path += f".{segment}"
         else:
-            path += f'["{segment}"]'
+            path += f"[{json.dumps(segment, ensure_ascii=not segment.isprintable())}]"
     return path

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import difflib
 import io
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,7 @@ from components.errors import Problem
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE
 from components.naming import config_path
 from components.projection.settings import CredentialFrom
-from components.settings.document import explain, misspelt
+from components.settings.document import explain, in_print, misspelt
 from components.settings.noun import Noun
 from components.settings.words import ObjectName, PoolType, Text
 
@@ -81,13 +82,14 @@ def read_members(
 
     partition_keys: as `read_members_file` has them.
     """
-    files = sorted(path.glob("*.csv")) if path.is_dir() else [path]
+    is_folder = os.path.isdir(path)
+    files = sorted(path.glob("*.csv")) if is_folder else [path]
     if not files:
         cause = f"{path} holds no file that ends in .csv, so no account would be read"
         return (), (Problem(_PLACE, cause, "name a CSV file, or the folder of such"),)
     read = [read_members_file(file, partition_keys, declares=True) for file in files]
     rows = tuple(row for rows, _ in read for row in rows)
-    unread = _unread(path) if path.is_dir() else ()
+    unread = _unread(path) if is_folder else ()
     return rows, (*unread, *(each for _, found in read for each in found))
 
 
@@ -114,24 +116,21 @@ def read_members_file(
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        return (), (
-            Problem(
-                _PLACE,
-                f"{path} cannot be read ({error.strerror}), so its accounts cannot be checked",
-                "give the path of a CSV file, relative to Pulumi.yaml",
-            ),
-        )
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         cause = "it is no text in UTF-8 from here on, so its accounts cannot be checked"
         at = (shown(path), line, 1)
         return (), (Problem(f"{path.name}:{line}", cause, "save the file in UTF-8", at),)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no path has such a character"
+        cause = f"{in_print(str(path))} cannot be read ({why}), so its accounts cannot be checked"
+        return (), (Problem(_PLACE, cause, "give the path of a CSV file, relative to Pulumi.yaml"),)
     rows = csv.DictReader(io.StringIO(text, newline=""), restkey="", restval="", strict=True)
     reading = _Reading(path, text.splitlines(), partition_keys or (), _DECLARES if declares else {})
     last = 0
     try:
         columns = rows.fieldnames or ()
+        last = rows.line_num
         problems = reading.header(columns, any_column=partition_keys is None)
         if problems:
             return (), problems

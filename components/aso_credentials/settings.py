@@ -384,7 +384,20 @@ class AsoCredentials(Section):
         yield from self._review_resources(resources, around)
         if around.whole(self.KEY, "tenants"):
             served = [one for one in resources if one.resource.namespace in around.namespaces]
-            yield from _review_resolutions(self.resolved(served, around))
+            resolved = self.resolved(served, around)
+            yield from _review_resolutions(resolved)
+            yield from self._review_of_others(resolved, around)
+
+    def _review_of_others(
+        self, resolved: Sequence[tuple[DeclaredResource, Resolution]], around: Surroundings
+    ) -> Problems:
+        """Refuse a resource of a tenant's file that the whole operator's credential would serve."""
+        for one, resolution in resolved:
+            is_of_a_tenant = self.place("resources", one.entry) in around.confined
+            if is_of_a_tenant and resolution.secret == self.global_name:
+                cause = f"{one.resource} would be made with the operator's own credential, which is nobody's"
+                mend = "give its namespace a credential, or name the resource in the stack's file"
+                yield Problem(one.place, cause, mend, one.at)
 
     def _review_credential(self, entry: Entry, around: Surroundings, *, strict: bool) -> Problems:
         """Check references of a credential, what it is made of, and whether the operator would take it."""

@@ -38,6 +38,7 @@ from components.settings.words import (
     Region,
     Text,
     fit,
+    is_of_the_cluster,
     unfit,
 )
 
@@ -303,13 +304,8 @@ class PullSecretsSection(Section):
         for id_, given in self.clusters.items():
             place = self.place("clusters", id_)
             yield from self._review_names(place, id_)
-            if not unfit_templates and not self.namespaces.is_of_one_cluster:
-                yield from around.review_namespace(
-                    self.place("namespaceTemplate"),
-                    self.place_of(id_)[0],
-                    "name a tenant's, list it in cluster.existingNamespaces if it is there already,"
-                    " or use {id}",
-                )
+            if not unfit_templates:
+                yield from self._review_namespace(id_, around)
             yield from _review_slip(f"{place}.provider", given.provider, [GOOGLE])
             for adapter in given.adapters:
                 unsaid = [each for each in ADAPTERS if each not in given.adapters]
@@ -359,6 +355,25 @@ class PullSecretsSection(Section):
             if "{region}" in name.template and given.region is None:
                 cause = f"{self.place(key)} has {{region}} in it, and the cluster has none"
                 yield Problem(f"{place}.region", cause, "give the region of the cluster")
+
+    def _review_namespace(self, id_: str, around: Surroundings) -> Problems:
+        """Check that a cluster's namespace is usable, and nobody's but those who name the cluster."""
+        place, namespace = self.place("clusters", id_), self.place_of(id_)[0]
+        own = around.confined.get(place)
+        others = around.confined.values() if own is None else around.namespaces
+        if namespace == around.pool or is_of_the_cluster(namespace):
+            cause = f"its Secret would be in namespace {namespace}, which is no cluster's"
+            yield Problem(place, cause, "give another id, or another namespaceTemplate")
+        elif namespace != own and namespace in others:
+            cause = f"its Secret would be in namespace {namespace}, which is another's to say"
+            mend = "name the cluster in the file of the tenant that has it, or give it another id"
+            yield Problem(place, cause, mend)
+        elif not self.namespaces.is_of_one_cluster:
+            yield from around.review_namespace(
+                self.place("namespaceTemplate"),
+                namespace,
+                "name a tenant's, list it in cluster.existingNamespaces if it is there already, or use {id}",
+            )
 
     def _review_entries(self) -> Problems:
         """Keep two clusters from sharing an entry."""

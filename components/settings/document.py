@@ -134,8 +134,12 @@ def misspelt(key: str, known: Iterable[str]) -> tuple[str, str]:
     names = sorted(known)
     near = difflib.get_close_matches(key, names, n=1)
     mend = f"did you mean {near[0]}?" if near else f"known here: {', '.join(names)}"
-    shown = key if key.strip() and key.isprintable() else repr(key)
-    return f"{shown} is not a known key, so it would be ignored without a word", mend
+    return f"{in_print(key)} is not a known key, so it would be ignored without a word", mend
+
+
+def in_print(name: str) -> str:
+    """Return a name as a message shows it: on one line, whatever is in it."""
+    return name if name.strip() and name.isprintable() else repr(name)
 
 
 def nearest(name: str, names: Collection[str]) -> str:

@@ -29,11 +29,14 @@ def logs_in(entry: Mapping[str, Any]) -> bool:
     if entry.get("kind") in _NEEDS_NONE or any(kind in _NEEDS_NONE for kind in embedded):
         return True
     specs = [_map(each) for each in embedded.values()] or [_map(entry.get("spec"))]
-    return "credentialsFrom" in entry or all(map(_names_a_login, specs))
+    return all(_names_a_login(spec, has_credential="credentialsFrom" in entry) for spec in specs)
 
 
-def _names_a_login(spec: Mapping[str, Any]) -> bool:
-    """Whether each way to log in names a Secret or a ServiceAccount: one without is the process's own."""
+def _names_a_login(spec: Mapping[str, Any], *, has_credential: bool) -> bool:
+    """Whether each way to log in names a Secret or a ServiceAccount: one without is the process's own.
+
+    has_credential: whether one more way is written in from `credentialsFrom`.
+    """
     kind = spec.get("authType") or spec.get("principalType")
     if kind in _OF_THE_PROCESS:
         return False
@@ -41,7 +44,7 @@ def _names_a_login(spec: Mapping[str, Any]) -> bool:
         return any(_names(spec.get("serviceAccountRef")))
     asked = [value for key, value in spec.items() if key.startswith("auth") and not isinstance(value, str)]
     if not asked:
-        return any(any(_names(each)) for each in _all(spec, "secretRef"))
+        return has_credential or any(any(_names(each)) for each in _all(spec, "secretRef"))
     ways = [way for each in asked for way in _ways(_map(each))]
     return bool(ways) and all(any(_names(way)) for way in ways)
 

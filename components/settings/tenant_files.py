@@ -21,10 +21,10 @@ from pulumi_sandbox.documents import Document, Mark, Step, Unreadable, read_file
 
 from components.errors import Problem
 from components.naming import config_path
-from components.settings.document import misspelt, nearest
+from components.settings.document import in_print, misspelt, nearest
 from components.settings.places import ENDS, steps_in
 from components.settings.store_logins import logs_in
-from components.settings.words import named_in
+from components.settings.words import is_of_the_cluster, named_in
 
 KEY: Final = "tenantsFrom"
 DEFAULTS: Final = "_defaults"
@@ -47,7 +47,6 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 _WITH_NAMESPACE: Final = ("instances", "apps", "named", "providers", "stores", "reads", "pushes")
 _NAMESPACE: Final = re.compile(rb"^(\{\s*)?[\"']?namespace[\"']?\s*:", re.MULTILINE)
-_OF_THE_CLUSTER: Final = re.compile("default|kube-.*")
 _NO_NAMES: Final = (
     "it is no map of names, so all that the tenant had there would be deleted",
     "write it as a map: {name: …}, or remove it",
@@ -219,7 +218,7 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
     if not isinstance(given, str) or not given:
         return TenantFiles()
     folder = root / given
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         cause, mend = f"{given} is no folder", "name the folder of the tenants' files, from Pulumi.yaml on"
         return TenantFiles((), (Problem(config_path(KEY), cause, mend),))
     files: dict[str, Document] = {}
@@ -233,7 +232,7 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
         told: Problem | None = None
         document = Document({}, Mark(shown(path), 1, 1))
         try:
-            document = read_file(path)
+            document = _read_inside(path, folder)
         except Unreadable as error:
             told = Problem(place, error.cause, error.mend, error.at or document.mark)
         if not isinstance(document.data, dict):
@@ -259,10 +258,18 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
     for name, document in files.items():
         own = Layer(document)
         problems += _slips(name, own, (CLASS,), classes) if is_ours(name) else ()
-        below = (own, classes.get(str(own.data.get(CLASS))), of_all)
+        below = (own, classes.get(str(own.data.get(CLASS, ""))), of_all)
         found.append(TenantFile(name, f"{given}/{name}", root, [each for each in below if each]))
     ours = tuple(each for each in found if is_ours(each.name))
     return TenantFiles(ours, tuple(problems), tuple(each for each in found if not is_ours(each.name)))
+
+
+def _read_inside(path: Path, folder: Path) -> Document:
+    """Read a file of the folder. Raises Unreadable, for a link that leads out of it as well."""
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        cause = "it is a link to a file outside of the folder, whose lines a message could show"
+        raise Unreadable(Mark(shown(path), 1, 1), cause, "put the file itself here")
+    return read_file(path)
 
 
 def _unread(place: str, path: Path) -> Iterator[Problem]:
@@ -310,7 +317,7 @@ def _slips(
         elif key not in known:
             yield problem((key,), *misspelt(str(key), known))
     if CLASS in further and CLASS in layer.data and str(named := layer.data[CLASS]) not in classes:
-        cause = f"{named} is no class of {DEFAULTS}.yaml, so nothing of one would be taken"
+        cause = f"{in_print(str(named))} is no class of {DEFAULTS}.yaml, so nothing of one would be taken"
         yield problem((CLASS,), cause, nearest(str(named), classes))
     for section in (*PARTS, *(each for each in further if each != CLASS)):
         given = layer.data.get(section, {})
@@ -377,7 +384,7 @@ def _entries(source: object) -> Iterator[str]:
 def _not_its_own(file: TenantFile, entry: Entry, elsewhere: _Around) -> Iterator[Problem]:
     """Find what leads to things of others."""
     match entry.place:
-        case ("tenants", _) if _OF_THE_CLUSTER.fullmatch(str(file.data.get("namespace"))):
+        case ("tenants", _) if is_of_the_cluster(str(file.data.get("namespace"))):
             yield _strange(file, ("namespace",), f"namespace {file.data.get('namespace')}")
         case (_, "namespaces", namespace) if namespace != file.data.get("namespace"):
             yield _strange(file, entry.inside, f"namespace {namespace}")

@@ -52,10 +52,16 @@ Flag: TypeAlias = Annotated[bool, Strict()]
 Count: TypeAlias = Annotated[int, Strict(), Field(ge=0, lt=2**63)]
 Positive: TypeAlias = Annotated[int, Strict(), Field(ge=1, lt=2**63)]
 
+
+def is_of_the_cluster(namespace: str) -> bool:
+    """Whether a namespace is one that Kubernetes keeps to itself."""
+    return namespace == "default" or namespace.startswith("kube-")
+
+
 NamespaceName: TypeAlias = Annotated[
     str,
     fit(
-        lambda text: is_namespace(text) and text != "default" and not text.startswith("kube-"),
+        lambda text: is_namespace(text) and not is_of_the_cluster(text),
         "it is no namespace of a fleet: Kubernetes takes up to 63 of a-z, 0-9 and, inside, '-',"
         " and keeps default and kube-… to itself",
         "choose a name such as tenant-acme",

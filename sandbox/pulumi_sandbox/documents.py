@@ -199,13 +199,17 @@ def _mark_behind(text: str, file: str) -> Mark:
 
 @dataclass(slots=True)
 class _Container:
-    """A map or list that is being read. key: of the entry that comes next, None while it is to come."""
+    """A map or list that is being read.
+
+    key: of the entry that comes next, None while it is to come. is_merge: whether it is a bare `<<`.
+    """
 
     value: dict[str, Any] | list[Any]
     at: Mark
     anchor: str | None
     size: int = 1
     key: str | None = None
+    is_merge: bool = False
     merges: list[tuple[Mark, Any]] = field(default_factory=list[tuple[Mark, Any]])
 
     @property
@@ -254,11 +258,7 @@ class _Reading:
                 at, f"it is nested more than {DEEPEST} levels deep here", "write it with fewer levels"
             )
         if self._awaits_key():
-            raise Unreadable(
-                at,
-                "the name of an entry is a map or a list here, and a name is a text",
-                "write a text; what begins with { or [ and is one belongs in quotes",
-            )
+            _refuse_name(at)
         self._open.append(_Container(value, at, event.anchor))
         self.marks[id(value)] = {}
 
@@ -301,6 +301,8 @@ class _Reading:
                 "write out what is meant, or split the file",
             )
         if self._awaits_key():
+            if isinstance(value, dict | list):
+                _refuse_name(at)
             self._name(value if isinstance(value, str) else str(value), at, is_merge=False)
         else:
             self._put(value, at, size)
@@ -319,7 +321,7 @@ class _Reading:
                 "keep one of the two",
             )
         marks[key] = at.line, at.column
-        holder.key = "<<" if is_merge else key
+        holder.key, holder.is_merge = key, is_merge
 
     def _put(self, value: Any, at: Mark, size: int) -> None:
         if not self._open:
@@ -330,7 +332,7 @@ class _Reading:
         if isinstance(holder.value, list):
             self.marks[id(holder.value)][len(holder.value)] = at.line, at.column
             holder.value.append(value)
-        elif holder.key == "<<":
+        elif holder.is_merge:
             holder.merges += [(at, each) for each in (value if isinstance(value, list) else [value])]
         elif holder.key is not None:
             holder.value[holder.key] = value
@@ -345,6 +347,14 @@ class _Reading:
             if key not in holder.value:
                 holder.value[key] = value
                 marks[key] = at.line, at.column
+
+
+def _refuse_name(at: Mark) -> NoReturn:
+    raise Unreadable(
+        at,
+        "the name of an entry is a map or a list here, and a name is a text",
+        "write a text; what begins with { or [ and is one belongs in quotes",
+    )
 
 
 _TAG: Final = "tag:yaml.org,2002:"

@@ -359,6 +359,21 @@ STRANGE: Final[dict[str, tuple[dict[str, Any], int, str]]] = {
         5,
         "no login of its own",
     ),
+    "the login of whoever runs it beside a credential": (
+        {
+            "secretStores": {
+                "providers": {
+                    "x": {
+                        "kind": "AzureKV",
+                        "credentialsFrom": {"secret": "tenant-acme/login"},
+                        "spec": {"vaultUrl": "https://globex.vault.azure.net", "authType": "ManagedIdentity"},
+                    }
+                }
+            }
+        },
+        5,
+        "no login of its own",
+    ),
     "the login of whoever runs it, in a store": (
         {"secretStores": {"stores": {"x": {"provider": {"gcpsm": {"projectID": "globex"}}}}}},
         5,
@@ -855,3 +870,95 @@ def test_a_fault_of_the_defaults_is_told_once_and_where_it_stands(
         if each.at and each.at[0].endswith("tenants/_defaults.yaml")
     ]
     assert found == [line]
+
+
+_CLUSTER: Final = {"name": "prod", "generation": 1, "project": "acme-project"}
+
+
+@pytest.mark.parametrize(
+    ("template", "id_", "words"),
+    [
+        ("clusters-{id}", "prod", "which is another's to say"),
+        ("tenant-{id}", "globex", "which is another's to say"),
+        ("{id}", "kube-public", "which is no cluster's"),
+        ("{id}", "account-pool", "which is no cluster's"),
+        ("tenant-{id}", "acme", None),
+        ("clusters-{id}", "stage", None),
+    ],
+)
+@pytest.mark.parametrize("is_of_the_stack", [False, True])
+def test_the_pull_secret_of_a_cluster_is_in_no_namespace_of_another_tenants_file(
+    tmp_path: Path, template: str, id_: str, words: str | None, *, is_of_the_stack: bool
+) -> None:
+    if is_of_the_stack and id_ == "acme":
+        words = "which is another's to say"
+    clusters = {id_: _CLUSTER}
+    of_acme = {} if is_of_the_stack else {"pullSecrets": {"clusters": clusters}}
+    acme = {"namespace": "tenant-acme", **of_acme}
+    values = written(
+        tmp_path,
+        acme=acme,
+        globex={"namespace": "tenant-globex"},
+        evil={"namespace": "clusters-prod", "pullSecrets": []},
+    )
+    of_the_stack = {"clusters": clusters} if is_of_the_stack else {}
+    values["credfleet:pullSecrets"] = json.dumps({"namespaceTemplate": template, **of_the_stack})
+    values["credfleet:accountPool"] = json.dumps({"namespace": "account-pool"})
+    said = [each.cause for each in told(tmp_path, values) if "Secret would be in" in each.cause]
+    assert [words in each for each in said if words] == [True] * bool(words)
+
+
+def test_a_tenants_manifest_is_not_served_by_the_credential_of_the_whole_operator(tmp_path: Path) -> None:
+    group = {
+        "apiVersion": "resources.azure.com/v1api20200601",
+        "kind": "ResourceGroup",
+        "metadata": {"name": "rg", "namespace": "tenant-acme"},
+        "spec": {"location": "westeurope"},
+    }
+    acme = {
+        "namespace": "tenant-acme",
+        "asoCredentials": {"resources": {"rg": {"file": "tenants/acme/rg.yaml"}}},
+    }
+    values = written(tmp_path, acme=acme)
+    (tmp_path / "tenants/acme").mkdir()
+    (tmp_path / "tenants/acme/rg.yaml").write_text(yaml.safe_dump(group))
+    guid = "00000000-0000-4000-8000-0000000000e1"
+    principal = {"subscriptionId": guid, "tenantId": guid, "clientId": guid, "secretFrom": "acme-db"}
+    values["credfleet:asoCredentials"] = json.dumps(
+        {"globalSettings": {"credential": {"servicePrincipal": principal}}}
+    )
+    found = [each for each in told(tmp_path, values) if "the operator's own credential" in each.cause]
+    assert [each.at and each.at[0] for each in found] == [str(tmp_path / "tenants/acme/rg.yaml")]
+
+
+def test_what_is_named_with_ends_of_lines_is_told_on_one_line(tmp_path: Path) -> None:
+    bad = {"x\n::error::y": 1, "class": "g\n::error::c", "services": {"instances": {"q\n::error::z": {}}}}
+    values = written(tmp_path, acme={"namespace": "tenant-acme", **bad})
+    found = told(tmp_path, values)
+    assert len(found) > 2
+    assert [text for each in found for text in (each.place, each.cause, each.mend) if "\n" in text] == []
+
+
+def test_a_class_is_taken_only_by_who_names_it(tmp_path: Path) -> None:
+    classes = {"None": {"accounts": {"aws": {"type": "aws"}}}}
+    settings = read(tmp_path, _defaults={"classes": classes}, acme={"namespace": "tenant-acme"})
+    assert not settings.tenants["acme"].accounts
+
+
+def test_a_tenants_file_is_no_link_out_of_the_folder(tmp_path: Path) -> None:
+    values = written(tmp_path, acme={"namespace": "tenant-acme"})
+    (tmp_path / "outside.yaml").write_text("hunter2: 1\n")
+    (tmp_path / "tenants/evil.yaml").symlink_to(tmp_path / "outside.yaml")
+    (only,) = told(tmp_path, values)
+    assert only.cause.startswith("it is a link to a file outside of the folder")
+
+
+@pytest.mark.parametrize("given", ["a" * 300, "a\0b"])
+@pytest.mark.parametrize("key", ["tenantsFrom", "membersFrom"])
+def test_what_is_no_path_is_refused_in_words(tmp_path: Path, key: str, given: str) -> None:
+    values = written(tmp_path, acme={"namespace": "tenant-acme"})
+    if key == "tenantsFrom":
+        values["credfleet:tenantsFrom"] = given
+    else:
+        values["credfleet:accountPool"] = json.dumps({"membersFrom": given})
+    assert key in "".join(each.place for each in told(tmp_path, values))
