@@ -19,6 +19,7 @@ from pulumi_sandbox.protocol import urns
 from components.account_pool.forecast import Claim, Forecast, heard
 from components.labels import TENANT
 from components.pull_secret import skipping
+from components.settings.words import named_in
 from operations.preview_report.digest import Diagnostic, Digest, State, Step
 
 POOL: Final = "account pool"
@@ -243,9 +244,7 @@ def _namespaces(steps: Iterable[Step]) -> Mapping[str, str]:
             if named.type == urns.ROOT_STACK_TYPE:
                 tenants = _below(state.outputs, "tenants")
                 owners |= {
-                    str(_below(tenants, name).get("namespace")): name
-                    for name in tenants
-                    if _OBJECT_NAME.fullmatch(name)
+                    str(_below(tenants, name).get("namespace")): name for name in tenants if named_in(name)
                 }
             elif named.type == _NAMESPACE and _is_labelled(state):
                 name = _below(state.inputs, "metadata").get("name")

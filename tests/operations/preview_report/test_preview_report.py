@@ -168,21 +168,22 @@ ROOT_STACK = "urn:pulumi:dev::credfleet::pulumi:pulumi:Stack::credfleet-dev"
     ],
 )
 @pytest.mark.parametrize("told_by", ["outputs", "declaration"])
+@pytest.mark.parametrize("tenant", ["acme", "Acme_1", "a.B"])
 def test_what_is_written_into_the_namespace_of_a_tenant_is_the_tenants(
-    type_: str, inputs: dict[str, Any], told_by: str
+    type_: str, inputs: dict[str, Any], told_by: str, tenant: str
 ):
-    outputs = {"tenants": {"acme": {"namespace": "tenant-acme"}}}
+    outputs = {"tenants": {tenant: {"namespace": "tenant-acme"}}}
     known = {
         "outputs": {"op": "same", "urn": ROOT_STACK, "oldState": {"outputs": outputs}},
         "declaration": step(
             "create",
-            "acme-namespace",
+            f"{tenant}-namespace",
             NAMESPACE,
-            new={"metadata": {"name": "tenant-acme", "labels": {"credfleet.io/tenant": "acme"}}},
+            new={"metadata": {"name": "tenant-acme", "labels": {"credfleet.io/tenant": tenant}}},
         ),
     }
     changes = reviewed(known[told_by], step("delete", "x", type_, old=inputs)).changes
-    assert [(each.owner, each.is_tenant) for each in changes if each.name == "x"] == [("acme", True)]
+    assert [(each.owner, each.is_tenant) for each in changes if each.name == "x"] == [(tenant, True)]
 
 
 def test_a_tenant_called_as_the_stack_is_told_apart_from_it():
