@@ -360,7 +360,7 @@ class PullSecretsSection(Section):
         """Check that a cluster's namespace is usable, and nobody's but those who name the cluster."""
         place, namespace = self.place("clusters", id_), self.place_of(id_)[0]
         own = around.confined.get(place)
-        others = around.confined.values() if own is None else around.namespaces
+        others = {*around.confined.values(), *(() if own is None else around.namespaces)}
         if namespace == around.pool or is_of_the_cluster(namespace):
             cause = f"its Secret would be in namespace {namespace}, which is no cluster's"
             yield Problem(place, cause, "give another id, or another namespaceTemplate")

@@ -166,7 +166,7 @@ class TenantFiles:
         """Add them to the configuration of the stack's file, and say what may not be added."""
         yield from self.unreadable
         around = _Around.of(document, (*self.files, *self.others))
-        elsewhere = {entry.place for other in self.others for entry in other.entries}
+        elsewhere = {_as_azure_has_it(entry.place) for other in self.others for entry in other.entries}
         namespaces = {other.namespace: other for other in self.others if other.namespace}
         for file in self.files:
             if (other := namespaces.get(file.namespace)) is not None:
@@ -174,12 +174,19 @@ class TenantFiles:
                 yield file.problem(("namespace",), cause, "give the tenant a namespace of its own")
             for entry in file.entries:
                 yield from _not_its_own(file, entry, around)
-                yield from _added(document, file, entry, is_elsewhere=entry.place in elsewhere)
+                yield from _added(
+                    document, file, entry, is_elsewhere=_as_azure_has_it(entry.place) in elsewhere
+                )
 
     @property
     def confined(self) -> Mapping[str, str]:
-        """The place of each entry that a file makes → the namespace that is its tenant's."""
-        return {place: str(file.data.get("namespace")) for place, (file, _) in self._made.items()}
+        """The place of each entry that a file makes → the namespace that is its tenant's.
+
+        Of another stack's tenants only themselves.
+        """
+        others = {config_path(_TENANTS, other.name): other.namespace for other in self.others}
+        own = {place: str(file.data.get("namespace")) for place, (file, _) in self._made.items()}
+        return others | own
 
     @cached_property
     def _made(self) -> Mapping[str, tuple[TenantFile, Entry]]:
@@ -339,6 +346,12 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(below[key], dict) and isinstance(above[key], dict):
             found[key] = _over(below[key], above[key])
     return found
+
+
+def _as_azure_has_it(place: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a place by which entries are compared: the case of names in Azure does not count there."""
+    is_of_azure = place[:-1] in (("asoCredentials", "resourceGroups"), ("asoCredentials", "identities"))
+    return (*place[:-1], place[-1].lower()) if is_of_azure else place
 
 
 def _added(

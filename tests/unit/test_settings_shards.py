@@ -68,6 +68,37 @@ def test_what_another_stacks_tenant_owns_by_its_name_is_not_for_one_with_a_short
         Settings.parse({**values, "credfleet:tenantsFrom": "tenants"}, SECRET_KEYS, tmp_path, stack="prod")
 
 
+_GROUP: Final = {"location": "westeurope", "subscriptionId": "00000000-0000-4000-8000-0000000000e1"}
+
+
+@pytest.mark.parametrize(
+    ("of_acme", "words"),
+    [
+        ({"asoCredentials": {"resourceGroups": {"GLOBEX-rg": _GROUP}}}, "GLOBEX-rg is said by another file"),
+        (
+            {
+                "pullSecrets": {
+                    "clusters": {"globex": {"name": "x", "generation": 1, "project": "acme-project"}}
+                }
+            },
+            "namespace clusters-globex, which is another's to say",
+        ),
+    ],
+    ids=["a resource group in another case", "the namespace of a cluster"],
+)
+def test_what_is_another_stacks_tenants_is_not_for_this_ones(
+    tmp_path: Path, of_acme: dict[str, Any], words: str
+) -> None:
+    written(tmp_path, TWO)
+    (tmp_path / "tenants").mkdir()
+    globex = {"namespace": "clusters-globex", "asoCredentials": {"resourceGroups": {"globex-rg": _GROUP}}}
+    for name, file in {"acme": {"namespace": "tenant-acme", **of_acme}, "globex": globex}.items():
+        (tmp_path / "tenants" / f"{name}.yaml").write_text(json.dumps(file), encoding="utf-8")
+    values = {**stack(tenants=None, pullSecrets={}), "credfleet:tenantsFrom": "tenants"}
+    with pytest.raises(ConfigurationError, match=words):
+        Settings.parse(values, SECRET_KEYS, tmp_path, stack="prod")
+
+
 @pytest.mark.parametrize(
     ("fleets", "place", "cause", "line"),
     [
