@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.metadata import requires
+from importlib.metadata import requires, version
 from importlib.util import find_spec
 from typing import Final
 
@@ -13,12 +13,15 @@ _PACKAGES: Final = {"azure": "pulumi-azure-native", "gcp": "pulumi-gcp"}
 
 
 def review_sdk(extra: str, place: str) -> Iterator[Problem]:
-    """Refuse what needs the SDK of a cloud, `azure` or `gcp`, where that is not installed."""
+    """Refuse what needs the SDK of a cloud, `azure` or `gcp`, where that is not installed in its version."""
     package = _PACKAGES[extra]
-    if find_spec(package.replace("-", "_")) is None:
-        pinned = next(each for each in requires("credfleet") or () if each.startswith(package))
+    asked = next(each for each in requires("credfleet") or () if each.startswith(package))
+    pinned = asked.partition(";")[0].strip()
+    found = None if find_spec(package.replace("-", "_")) is None else version(package)
+    if found is None or pinned != f"{package}=={found}":
+        is_found = f"and {found} is" if found else "which is not"
         yield Problem(
             place,
-            f"it needs the package {package}, which is not installed here",
-            f"pip install {pinned.partition(';')[0].strip()}; in requirements.txt: credfleet[{extra}]",
+            f"it needs the package {pinned}, {is_found} installed here",
+            f"pip install {pinned}  # and put [{extra}] behind credfleet in requirements.txt",
         )

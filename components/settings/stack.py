@@ -126,10 +126,12 @@ class Settings(Noun):
         try:
             _refuse_open_ports(values)
             sealed = {credentials} if is_config_secret(credentials) else set[str]()
-            return cls.parse(values, sealed, Path.cwd(), stack=pulumi.get_stack())
+            settings = cls.parse(values, sealed, Path.cwd(), stack=pulumi.get_stack())
+            settings.refuse_what_cannot_run()
         except ConfigurationError as error:
             problems = located(error.problems, Path.cwd() / f"Pulumi.{pulumi.get_stack()}.yaml")
             raise pulumi.RunError(str(ConfigurationError(problems))) from None
+        return settings
 
     @classmethod
     def parse(
@@ -223,10 +225,6 @@ class Settings(Noun):
             yield from review_pool(pool, existing, stated, around)
         accounts = {name: tenant.accounts for name, tenant in self.tenants.items()}
         yield from review_accounts(accounts, pool, existing, stated, around)
-        if self.pull_secrets is not None:
-            yield from review_sdk("gcp", self.pull_secrets.place())
-        if self.aso_credentials is not None and self.aso_credentials.is_in_azure:
-            yield from review_sdk("azure", self.aso_credentials.place())
         for section in self.sections:
             yield from section.review(around)
         if pool is not None and pool.is_in_other_cluster:
@@ -237,6 +235,17 @@ class Settings(Noun):
             section.sources() for section in (*self.sections, *filter(None, [pool]))
         )
         yield from review_written(self._written(), sources)
+
+    def refuse_what_cannot_run(self) -> None:
+        """Raise ConfigurationError where a run of the program would miss the SDK of a cloud here."""
+        if lacking := [*self._lacking()]:
+            raise ConfigurationError(lacking)
+
+    def _lacking(self) -> Iterator[Problem]:
+        if self.pull_secrets is not None:
+            yield from review_sdk("gcp", self.pull_secrets.place())
+        if self.aso_credentials is not None and self.aso_credentials.is_in_azure:
+            yield from review_sdk("azure", self.aso_credentials.place())
 
     def _taken_namespaces(self) -> Mapping[str, str]:
         """Return the namespaces that no tenant can have, and whose they are."""

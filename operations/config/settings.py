@@ -59,7 +59,7 @@ def check(stack: str) -> Answer:
             why = error.code
             if why == "salt-unreadable":
                 of_the_salt.append(Problem(error.place, error.cause, error.mend, at_rest.stack_file.salt_at))
-    judged(at_rest, crypter, of_the_salt)
+    refuse_what_cannot_run(at_rest, judged(at_rest, crypter, of_the_salt))
     unchecked = _unchecked(
         at_rest, sealed if crypter is None else (), no_passphrase=why == "passphrase-missing"
     )
@@ -136,6 +136,14 @@ def judged(
     if problems or settings is None:
         raise ConfigurationError(located(problems, at_rest.stack_file.path))
     return settings
+
+
+def refuse_what_cannot_run(at_rest: StackAtRest, settings: Settings) -> None:
+    """Raise ConfigurationError where the program would miss a package on this machine."""
+    try:
+        settings.refuse_what_cannot_run()
+    except ConfigurationError as error:
+        raise ConfigurationError(located(error.problems, at_rest.stack_file.path)) from None
 
 
 def _of_the_file(at_rest: StackAtRest) -> Sequence[Problem]:

@@ -51,7 +51,7 @@ from operations.cli.ask import ask
 from operations.cli.failures import CLAIMS_SKIPPED, DOOMED
 from operations.cli.forking import keep_process
 from operations.cli.options import Form
-from operations.config.settings import judged
+from operations.config.settings import judged, refuse_what_cannot_run
 from operations.fleet.tenants import refuse_strays
 from operations.folders import Folders
 from operations.sandbox import cloud_services, control_plane, existing, results
@@ -256,6 +256,7 @@ def _prepare(wanted: Run, refuse: Callable[[Workspace, Settings], None] | None =
     workspace = _open(folders, wanted.stack)
     settings = judged(workspace, workspace.crypter)
     if refuse:
+        refuse_what_cannot_run(workspace, settings)
         refuse(workspace, settings)
     with ProgressLine() as progress:
         values = workspace.config().values

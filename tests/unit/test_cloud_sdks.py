@@ -5,13 +5,17 @@ That a project does without both from its wheel to its claimed account is tried 
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from components.errors import Problem
+from components.errors import ConfigurationError, Problem
+from components.settings import cloud_sdks
+from components.settings.stack import Settings
+from operations.config.settings import check, settings_of
 from tests.support.aso import CLIENT, SUB, TENANT
-from tests.support.stacks import ROOT, problems, stack
+from tests.support.stacks import ROOT, SECRET_KEYS, problems, stack
 
 SDKS = ("pulumi_azure_native", "pulumi_gcp")
 
@@ -33,8 +37,8 @@ for token in asked:
         components.construct("one", token, {}, None)
     except pulumi.RunError as error:
         if "is not installed" in str(error) or "no component" in str(error):
-            print(str(error).replace("\\n", " ").partition("; in req")[0].partition(" → one of")[0])
-    except Exception:
+            print(str(error).replace("\\n", " ").partition("  # and")[0].partition(" → one of")[0])
+    except pulumi.errors.InputPropertyError:
         pass
 """
 
@@ -50,9 +54,9 @@ def test_all_but_two_components_are_there_without_any_cloud_and_those_say_what_t
         [sys.executable, "-c", WITHOUT, *SDKS], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert told.stdout.splitlines() == [
-        "credfleet:index:AsoWorkloadIdentity: it needs the package pulumi-azure-native, which is not"
+        "credfleet:index:AsoWorkloadIdentity: it needs the package pulumi-azure-native==3.29.0, which is not"
         " installed here → pip install pulumi-azure-native==3.29.0",
-        "credfleet:index:PullSecret: it needs the package pulumi-gcp, which is not installed here"
+        "credfleet:index:PullSecret: it needs the package pulumi-gcp==10.2.0, which is not installed here"
         " → pip install pulumi-gcp==10.2.0",
         "credfleet:index:Nothing: no component",
     ]
@@ -65,8 +69,7 @@ def test_a_stack_that_asks_for_no_cloud_needs_no_sdk() -> None:
     assert problems(stack(credentials__sp="made up", asoCredentials=aso)) == ()
 
 
-@pytest.mark.usefixtures("without")
-@pytest.mark.parametrize(
+IN_A_CLOUD = pytest.mark.parametrize(
     ("section", "package", "extra"),
     [
         ({"pullSecrets": {"clusters": {}}}, "pulumi-gcp==10.2.0", "gcp"),
@@ -78,15 +81,51 @@ def test_a_stack_that_asks_for_no_cloud_needs_no_sdk() -> None:
     ],
     ids=["pull secrets", "resource groups"],
 )
+
+
+def lacking(section: dict[str, Any]) -> list[Problem]:
+    settings = Settings.parse(stack(**section), SECRET_KEYS, ROOT)
+    try:
+        settings.refuse_what_cannot_run()
+    except ConfigurationError as error:
+        return [*error.problems]
+    return []
+
+
+@pytest.mark.usefixtures("without")
+@IN_A_CLOUD
 def test_what_is_declared_in_a_cloud_names_the_package_it_lacks(
     section: dict[str, Any], package: str, extra: str
 ) -> None:
     (room,) = section
-    name = package.partition("==")[0]
-    assert problems(stack(**section)) == (
+    assert lacking(section) == [
         Problem(
             f"credfleet:{room}",
-            f"it needs the package {name}, which is not installed here",
-            f"pip install {package}; in requirements.txt: credfleet[{extra}]",
+            f"it needs the package {package}, which is not installed here",
+            f"pip install {package}  # and put [{extra}] behind credfleet in requirements.txt",
         ),
+    ]
+
+
+@IN_A_CLOUD
+def test_a_package_of_another_version_is_as_one_that_is_not_there(
+    monkeypatch: pytest.MonkeyPatch, section: dict[str, Any], package: str, extra: str
+) -> None:
+    assert lacking(section) == []
+    monkeypatch.setattr(cloud_sdks, "version", {package.partition("==")[0]: "9.0.0"}.__getitem__)
+    (told,) = lacking(section)
+    assert told.cause == f"it needs the package {package}, and 9.0.0 is installed here"
+
+
+@pytest.mark.usefixtures("without")
+def test_who_runs_no_program_is_not_asked_for_what_one_needs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: p\nruntime: python\n")
+    (tmp_path / "Pulumi.dev.yaml").write_text(
+        "config:\n  credfleet:cluster: {context: c}\n  credfleet:pullSecrets: {clusters: {}}\n"
     )
+    monkeypatch.chdir(tmp_path)
+    assert settings_of("dev").pull_secrets is not None
+    with pytest.raises(ConfigurationError, match="pulumi-gcp"):
+        check("dev")
