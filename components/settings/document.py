@@ -76,7 +76,7 @@ def problems_of(
     place: of the document. otherwise: the mend of what nobody has words of ours for.
     """
     for fault in _own(error.errors(include_url=False, include_input=False)):
-        yield _problem(fault, model, lambda path: _dotted(place, path), otherwise)
+        yield _problem(fault, model, lambda path: below(place, path), otherwise)
 
 
 def _own(faults: Sequence[ErrorDetails]) -> Iterator[ErrorDetails]:
@@ -87,6 +87,11 @@ def _own(faults: Sequence[ErrorDetails]) -> Iterator[ErrorDetails]:
         instead = unknown if fault["type"] == "missing" else inside if fault["type"] == "too_short" else ()
         if (fault["loc"][:-1] if fault["type"] == "missing" else fault["loc"]) not in instead:
             yield fault
+
+
+def below(place: str, path: Iterable[int | str]) -> str:
+    """Return a path below a place, as documents of Kubernetes are read; names with dots stand in brackets."""
+    return (place + config_path("", *path).removeprefix(config_path(""))).lstrip(".")
 
 
 def read_as_meant(model: type[Model], document: Document) -> tuple[Problem, ...]:
@@ -191,13 +196,6 @@ def _problem(
     if fault["type"] == "extra_forbidden":
         return unknown_key(place_of(path), str(path[-1]), _known_keys(_schema(model), path[:-1]))
     return Problem(place_of(path), *explain(fault, otherwise))
-
-
-def _dotted(place: str, path: Iterable[int | str]) -> str:
-    """Return a path below a place, as documents of Kubernetes are read."""
-    return (place + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)).lstrip(
-        "."
-    )
 
 
 @cache

@@ -11,11 +11,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from pulumi_sandbox.documents import Document, Step, Unreadable, read_file
+from pulumi_sandbox.documents import Document, Unreadable, read_file
 from pydantic import Field, ValidationError
 
 from components.errors import ConfigurationError, Problem
-from components.settings.document import problems_of
+from components.settings.document import below, problems_of
 from components.settings.noun import Noun
 from components.settings.places import steps_in
 from components.settings.words import Name
@@ -79,9 +79,9 @@ class Stacks:
         return bool if fleet is None else lambda tenant: fleet.stack_of(tenant) == stack
 
     def _problems(self, document: Document) -> Iterator[Problem]:
-        def problem(path: Iterable[Step], cause: str, mend: str) -> Problem:
+        def problem(path: Iterable[str], cause: str, mend: str) -> Problem:
             steps = ("fleets", *path)
-            return Problem(f"{STACKS} {'.'.join(map(str, steps))}", cause, mend, document.at(steps))
+            return Problem(f"{STACKS} {below('', steps)}", cause, mend, document.at(steps))
 
         seen: set[str] = set()
         for name, fleet in self.fleets.items():

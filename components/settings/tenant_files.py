@@ -225,13 +225,16 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
     if not isinstance(given, str) or not given:
         return TenantFiles()
     folder = root / given
-    if not os.path.isdir(folder):
-        cause, mend = f"{given} is no folder", "name the folder of the tenants' files, from Pulumi.yaml on"
+    try:
+        paths = sorted(folder.iterdir())
+    except (OSError, ValueError):
+        cause = f"{given} is no folder that can be read here"
+        mend = "name the folder of the tenants' files, from Pulumi.yaml on"
         return TenantFiles((), (Problem(config_path(KEY), cause, mend),))
     files: dict[str, Document] = {}
     found: list[TenantFile] = []
     problems: list[Problem] = []
-    for path in sorted(folder.iterdir()):
+    for path in paths:
         place, is_mine = config_path(_TENANTS, path.stem), path.stem.startswith("_") or is_ours(path.stem)
         if path.suffix != ".yaml" or (path.stem.startswith("_") and path.stem != DEFAULTS):
             problems += _unread(place, path) if is_mine else ()

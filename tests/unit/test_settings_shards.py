@@ -131,6 +131,8 @@ def test_what_is_another_stacks_tenants_is_not_for_this_ones(
         ({"prod": {"stack": {"a": {}}}}, "fleets.prod.stack", "stack is not a known key", 3),
         ({"prod": {"stacks": {"a": None}}}, "fleets.prod.stacks.a", "no map", 4),
         ({"prod": 5}, "fleets.prod", "no map", 2),
+        ({"eu.prod": {"stacks": {"a": {}, "b.c": 5}}}, 'fleets["eu.prod"].stacks["b.c"]', "no map", 5),
+        ({"eu.prod": {"stacks": {"a": {}, "b.c": {}}}}, 'fleets["eu.prod"].stacks["b.c"]', "begin after", 5),
         (None, "fleets", "no map", 1),
     ],
 )

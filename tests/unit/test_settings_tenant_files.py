@@ -739,6 +739,21 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     assert problem.place == "credfleet:tenantsFrom"
 
 
+def test_a_folder_that_may_not_be_listed_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(path: Path) -> list[Path]:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    values = written(tmp_path, acme=ACME)
+    monkeypatch.setattr(Path, "iterdir", denied)
+    problem = told(tmp_path, values)[0]
+    assert (problem.place, problem.cause) == (
+        "credfleet:tenantsFrom",
+        "tenants is no folder that can be read here",
+    )
+
+
 @pytest.mark.parametrize(
     ("more", "place"),
     [
