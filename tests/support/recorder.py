@@ -1,11 +1,13 @@
 """Runs a Pulumi program against a monitor that writes down what it registers and does nothing else."""
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 import pulumi
+import pytest
 from google.protobuf.struct_pb2 import Struct, Value
 from pulumi.runtime import mocks, rpc
 from pulumi.runtime.proto import resource_pb2
@@ -177,7 +179,8 @@ def record(
         set_root_resource(cast(pulumi.Resource, None))
         await run_in_stack(program)
 
-    with asyncio.Runner() as runner:
+    with asyncio.Runner() as runner, pytest.MonkeyPatch.context() as patches:
+        patches.setattr(sys, "excepthook", sys.excepthook)  # that of the program is not the tests'
         runner.run(main())
     return recorder
 
