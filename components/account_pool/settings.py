@@ -359,6 +359,14 @@ class AccountPool(Noun):
         """Read the rules, for Kyma's plans and its own, and list what is wrong with them."""
         return read_rules(self.rules, {**PLANS, **self.plans})
 
+    @property
+    def owners(self) -> Mapping[str, str]:
+        """Whose a namespace is that holds the pool, or ServiceAccounts with rights in it."""
+        may_bring = {f"tenant {name}": subjects for name, subjects in self.bringers.items()}
+        may = may_bring | {"who may clean accounts": self.cleaners, "who may claim accounts": self.claimers}
+        found = {each.namespace: whose for whose, those in may.items() for each in those if each.namespace}
+        return found | {self.namespace: "the account pool"}
+
     def written(self) -> Iterator[Written]:
         """Yield the Secrets of the members."""
         for name in self.members:

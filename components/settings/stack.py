@@ -253,7 +253,7 @@ class Settings(Noun):
         if self.aso_credentials is not None:
             taken[self.aso_credentials.operator.namespace] = "Azure Service Operator"
         if self.account_pool is not None:
-            taken[self.account_pool.namespace] = "the account pool"
+            taken |= self.account_pool.owners
         return taken
 
     def _written(self) -> Iterator[Written]:

@@ -822,14 +822,20 @@ def test_a_namespace_of_the_cluster_itself_is_no_tenants(tmp_path: Path, namespa
     assert f"namespace {namespace} is not tenant acme's, and its file names only what is" in causes
 
 
+_CI: Final = {"kind": "ServiceAccount", "name": "ci", "namespace": "ci"}
+
+
 @pytest.mark.parametrize(
     ("section", "given", "namespace", "whose"),
     [
         ("cluster", {"context": "c", "existingNamespaces": ["vault"]}, "vault", "others, by cluster."),
         ("asoCredentials", {"operator": {}}, "azureserviceoperator-system", "Azure Service Operator"),
         ("asoCredentials", {"operator": {"namespace": "aso"}}, "aso", "Azure Service Operator"),
+        ("accountPool", {"claimers": [_CI]}, "ci", "who may claim accounts"),
+        ("accountPool", {"cleaners": [_CI]}, "ci", "who may clean accounts"),
+        ("accountPool", {"admissionPolicy": True, "bringers": {"globex": [_CI]}}, "ci", "tenant globex"),
     ],
-    ids=["it is there already", "its usual one", "its own"],
+    ids=["it is there already", "its usual one", "its own", "claims", "cleans", "another tenant brings"],
 )
 def test_a_namespace_that_somebody_else_has_is_no_tenants(
     tmp_path: Path, section: str, given: dict[str, Any], namespace: str, whose: str
@@ -838,6 +844,12 @@ def test_a_namespace_that_somebody_else_has_is_no_tenants(
     found = [each for each in told(tmp_path, values) if each.place == "credfleet:tenants.acme.namespace"]
     assert [whose in each.cause for each in found] == [True]
     assert found[0].at == (str(tmp_path / "tenants/acme.yaml"), 1, 1)
+
+
+def test_a_tenant_may_bring_accounts_by_a_service_account_of_its_own_namespace(tmp_path: Path) -> None:
+    pool = {"admissionPolicy": True, "bringers": {"acme": [_CI]}}
+    values = written(tmp_path, acme={"namespace": "ci"}) | {"credfleet:accountPool": json.dumps(pool)}
+    assert Settings.parse(values, SECRET_KEYS, tmp_path).tenants["acme"].namespace == "ci"
 
 
 def test_a_manifest_of_a_tenant_is_of_its_namespace(tmp_path: Path) -> None:
