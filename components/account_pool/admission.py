@@ -36,9 +36,6 @@ API_VERSION: Final = "admissionregistration.k8s.io/v1"
 POLICY: Final = "ValidatingAdmissionPolicy"
 BINDING: Final = "ValidatingAdmissionPolicyBinding"
 
-GUARDED: Final = tuple(table.name for table in tables(()))
-"""What has a policy and a binding, in the order they are drawn."""
-
 _OPERATIONS: Final[tuple[Operation, ...]] = ("CREATE", "UPDATE", "DELETE")
 
 

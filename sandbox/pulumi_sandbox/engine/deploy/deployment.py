@@ -49,7 +49,6 @@ from pulumi_sandbox.protocol.values import Properties
 
 _UNCHANGED: Final = frozenset({"same", "read", "discard"})
 _FAILED, _EXPECTED_NO_CHANGES, _CANCELLED = 1, 7, 8
-_ATTACHED: Final = "PULUMI_DEBUG_PROVIDERS"
 _PROGRAM_GRACE_SECONDS: Final = 5.0
 
 
