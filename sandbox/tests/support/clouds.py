@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from threading import Thread
 
+import uvicorn
 from pulumi_sandbox.services.cloud.certificates import Certificate
 from pulumi_sandbox.services.cloud.faults import Fault
 from pulumi_sandbox.services.cloud.front import Request, Service, listen, server_for
@@ -60,7 +62,7 @@ def served(
     """
     witness = contract and Witness(service, contract, of_client=of_client)
     server, listening = server_for(witness or service, certificate), listen()
-    thread = Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True)
+    thread = Thread(target=lambda: asyncio.run(_serve(server, listening)), daemon=True)
     thread.start()
     try:
         yield Served(service, listening.getsockname()[1], "https" if certificate else "http")
@@ -68,6 +70,14 @@ def served(
         server.should_exit = True
     if witness:
         assert not (faults := witness.faults), faults
+
+
+async def _serve(server: uvicorn.Server, listening: socket.socket) -> None:
+    """Serve to the end, and let go of connections that came or were busy as it ended."""
+    await server.serve(sockets=[listening])
+    for connection in server.server_state.connections:
+        connection.transport.abort()
+    await asyncio.sleep(0)
 
 
 @contextmanager

@@ -54,8 +54,12 @@ def _project(folder: Path) -> Path:
 
 def _zygotes(project: Path) -> list[psutil.Process]:
     """The processes that fork for a project, and those that attend to one command each."""
-    sockets = [*Folders(project).commands.glob("*.sock")]
-    return [psutil.Process(pid) for each in sockets for pid in processes.find(SERVER.name, str(each))]
+    found: list[psutil.Process] = []
+    for each in Folders(project).commands.glob("*.sock"):
+        for pid in processes.find(SERVER.name, str(each)):
+            with suppress(psutil.NoSuchProcess):  # one of the command before, which ends meanwhile
+                found.append(psutil.Process(pid))
+    return found
 
 
 def _kept(folder: Path) -> Path:
