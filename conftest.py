@@ -3,6 +3,7 @@
 The API server is what `credfleet sandbox build` built.
 """
 
+import gc
 import os
 import re
 import signal
@@ -60,6 +61,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if marker != "program" and "control_plane" in getattr(item, "fixturenames", ()):
             marker = "cluster"
         item.add_marker(marker)
+
+
+def pytest_collection_finish() -> None:
+    """Let no collection of garbage look at what is imported."""
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
