@@ -49,6 +49,18 @@ for name, work in {{
 import pulumi
 pulumi.log.warn("<b>@everybody</b>")
 """
+PICKLED: Final = """
+import pulumi
+class Steals:
+    def __reduce__(self):
+        return eval, ("open({stolen!r}, 'w').write(str(dict(__import__('os').environ)))",)
+import base64, pickle
+pickled = base64.b64encode(pickle.dumps(Steals())).decode()
+pulumi.CustomResource(
+    "pulumi-python:dynamic/x:Y", "n", {{"__provider": pickled}}, pulumi.ResourceOptions(id="1")
+)
+"""
+"""Finding R1: a resource that is looked up, whose provider is a program of the branch."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +84,24 @@ def record() -> bytes:
 def reviewed(tmp_path_factory: pytest.TempPathFactory, record: bytes) -> Reviewed:
     """Review a branch that edits the stack file, and whose program tries to get out."""
     folder = tmp_path_factory.mktemp("review")
+    (folder / "outside").write_text(CANARY)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        done, checkout = _review(
+            folder, record, HOSTILE.format(outside=str(folder / "outside"), port=port), port
+        )
+        server.setblocking(False)
+        connections = sum(1 for _ in _accepted(server))
+    return Reviewed(done.stdout, done.stderr, done.returncode, connections, checkout)
+
+
+def _review(
+    folder: Path, record: bytes, prologue: str, port: int
+) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """Review a branch whose program begins with `prologue`; variables of a proxy name the port."""
     checkout = folder / "branch"
     (checkout / ".git").mkdir(parents=True)
     (checkout / ".git" / "config").write_text(CANARY)
-    (folder / "outside").write_text(CANARY)
     shutil.copy(ROOT / "Pulumi.yaml", checkout)
     shutil.copytree(ROOT / "components", checkout / "components")
     (checkout / "components" / "__pycache__").mkdir(exist_ok=True)
@@ -86,26 +112,20 @@ def reviewed(tmp_path_factory: pytest.TempPathFactory, record: bytes) -> Reviewe
         document = edit.applied(document, lambda text: f"v1:{len(text)}:edited")
     (checkout / f"Pulumi.{STACK}.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
     (folder / "record.json").write_bytes(record)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        program = (ROOT / "__main__.py").read_text()
-        hostile = HOSTILE.format(outside=str(folder / "outside"), port=port)
-        (checkout / "__main__.py").write_text(hostile + program)
-        proxy = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "https_proxy"), f"http://127.0.0.1:{port}")
-        given = ["--stack", STACK, "--checkout", str(checkout), "--record", str(folder / "record.json")]
-        done = subprocess.run(
-            [str(CREDFLEET), "review", *given],
-            cwd=ROOT,
-            env={**os.environ, **proxy, "AWS_SECRET_ACCESS_KEY": CANARY, "PULUMI_CONFIG_PASSPHRASE": CANARY},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        server.setblocking(False)
-        connections = sum(1 for _ in _accepted(server))
+    (checkout / "__main__.py").write_text(prologue + (ROOT / "__main__.py").read_text())
+    proxy = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "https_proxy"), f"http://127.0.0.1:{port}")
+    given = ["--stack", STACK, "--checkout", str(checkout), "--record", str(folder / "record.json")]
+    done = subprocess.run(
+        [str(CREDFLEET), "review", *given],
+        cwd=ROOT,
+        env={**os.environ, **proxy, "AWS_SECRET_ACCESS_KEY": CANARY, "PULUMI_CONFIG_PASSPHRASE": CANARY},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if "not-shut-in" in done.stderr or "kernel does not let a program be shut in" in done.stderr:
         pytest.skip(done.stderr)
-    return Reviewed(done.stdout, done.stderr, done.returncode, connections, checkout)
+    return done, checkout
 
 
 def _accepted(server: socket.socket) -> Iterator[None]:
@@ -193,6 +213,16 @@ def _words(text: str) -> Iterator[str]:
         yield from _words(each if isinstance(each, str) else json.dumps(each))
     if not inner and len(text) > 16:
         yield text
+
+
+def test_a_provider_that_the_branch_pickled_is_never_loaded(tmp_path: Path, record: bytes) -> None:
+    stolen = tmp_path / "stolen"
+
+    done, _ = _review(tmp_path, record, PICKLED.format(stolen=str(stolen)), port=1)
+
+    assert not stolen.exists()
+    assert done.returncode == 1
+    assert "a review runs no dynamic provider of the branch: Read is not allowed" in done.stdout + done.stderr
 
 
 def test_an_environment_of_a_kms_shows_as_new_where_nobody_recorded_it() -> None:

@@ -360,12 +360,15 @@ async def _answered(call: Call, request: Message) -> Message:
 class TrustedDynamic(PluginProvider):
     """A host of dynamic providers that loads none the program names, but those that are known by type.
 
-    A resource of another type is taken as it is, and differs where its inputs do.
+    A resource of another type is taken as it is, and differs where its inputs do. Check and Diff pass, with
+    the known provider in the place of the program's; every other call about a resource is refused, since the
+    host loads a provider from whatever it is sent.
     """
 
     def __init__(self, address: str, engine_address: str, known: Mapping[str, Value]) -> None:
         """Dial the host."""
         super().__init__(address, engine_address)
+        self._stub = cast("provider_pb2_grpc.ResourceProviderAsyncStub", _Passing(self._stub))
         self._known = known
 
     async def check(self, urn: str, olds: Properties | None, news: Properties, *, preview: bool) -> Checked:
@@ -388,6 +391,24 @@ class TrustedDynamic(PluginProvider):
 
     def _with_known(self, urn: str, properties: Properties) -> Properties:
         return {**properties, _PROVIDER: self._known[urns.parse(urn).type]}
+
+
+class _Passing:
+    """The calls of a provider that may be made where nobody trusts the program."""
+
+    _PASSES: Final = frozenset(
+        {"Handshake", "CheckConfig", "DiffConfig", "Configure", "GetPluginInfo", "Cancel", "Check", "Diff"}
+    )
+
+    def __init__(self, stub: object) -> None:
+        self._stub = stub
+
+    def __getattr__(self, call: str) -> Callable[[Any], Awaitable[Any]]:
+        return getattr(self._stub, call) if call in self._PASSES else partial(self._refuse, call)
+
+    @staticmethod
+    async def _refuse(call: str, _request: Message) -> NoReturn:
+        raise CallRefusedError(f"a review runs no dynamic provider of the branch: {call} is not allowed")
 
 
 def _named(urn: str) -> _Named:
