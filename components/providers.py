@@ -17,6 +17,7 @@ import pulumi
 from pulumi.runtime.config import CONFIG, get_config_env, is_config_secret
 from pulumi_sandbox.documents import read_json
 
+from components.open_ports import VARIABLES, leaves_port_open
 from components.settings.nouns import Cluster
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ def _configured(package: str, arguments: Callable[..., Any]) -> dict[str, Any]:
             raise pulumi.RunError(
                 f"{key}: the provider has no such option, so it would be ignored without a word\n→ {mend}"
             )
+        if key in VARIABLES and leaves_port_open(text):
+            continue  # the provider reads the variable itself: no state has a port of one machine
         value = read_json(text) if re.match(r"[\[{]|true$|false$", text) else text
         given[known[name]] = pulumi.Output.secret(value) if is_config_secret(key) else value
     return given

@@ -18,13 +18,9 @@ class Folders(folders.Folders):
         return self.sandbox / "logs"
 
     @property
-    def providers(self) -> Path:
-        """The record of the stand-in providers that are kept up."""
-        return self.sandbox / "providers.json"
-
-    def settled(self, stack: str) -> Path:
-        """Return the copy of a stack's file that names the ports which the file leaves open."""
-        return self.sandbox / f"Pulumi.{stack}.yaml"
+    def pulumi_home(self) -> Path:
+        """The home of the Pulumi CLI (PULUMI_HOME), where it finds every provider."""
+        return self.sandbox / "pulumi"
 
     @property
     def report(self) -> Path:

@@ -30,6 +30,7 @@ from components.dynamic import (
 )
 from components.errors import CredfleetError, Problem, PullSecretError, SecretManagerError
 from components.importing import ALONE
+from components.open_ports import HYPERFLEET, leaves_port_open, settled
 from components.projection.kubernetes_secrets import open_secrets
 from components.projection.model import SecretRef
 from components.projection.projector import Secrets
@@ -137,7 +138,7 @@ class PullSecretStartProvider(Shell):
         given = json.loads(self.configured("pullSecrets") or "{}").get("hyperfleet") or {}
         if not given or given.get("contract") == Contract.V1:
             return None
-        hyperfleet = HyperFleet(given["apiUrl"])
+        hyperfleet = HyperFleet(settled(HYPERFLEET, given["apiUrl"]))
         generation = hyperfleet.deletion(cluster)
         return None if generation is None else (hyperfleet, generation)
 
@@ -459,10 +460,11 @@ class PullSecretRetention(
 class PullSecretStatusArgs:
     """A report. conditions: type, status, reason and message of each. data: what else HyperFleet keeps.
 
-    contract: how it is made; that it is made another way is no change.
+    contract: how it is made; that it is made another way is no change. api_url: with port 0 the sandbox's,
+    wherever it is.
     """
 
-    api_url: str
+    api_url: str = field(compare=False)
     cluster: str = field(metadata=IDENTITY)
     generation: int
     conditions: Input[Sequence[Mapping[str, str]]]
@@ -488,16 +490,18 @@ class PullSecretStatusProvider(Shell):
         """Refuse a report about nothing."""
         return _empty(inputs, ("apiUrl", "cluster", "generation"))
 
-    def is_stale(self, olds: Properties, _news: Properties) -> bool:
-        """Whether the last report did not get through."""
-        return bool(olds.get("trouble"))
+    def is_stale(self, olds: Properties, news: Properties) -> bool:
+        """Return whether the last report did not get through, or went somewhere else."""
+        moved = news["apiUrl"] != olds.get("apiUrl") and not leaves_port_open(news["apiUrl"])
+        return moved or bool(olds.get("trouble"))
 
     def make(self, props: Properties) -> Properties:
         """Report; HyperFleet puts it in the place of the adapter's last report."""
         now = _now()
         document = report(int(props["generation"]), props["conditions"], props["data"], now)
         try:
-            HyperFleet(props["apiUrl"], Contract(props["contract"])).report(props["cluster"], document)
+            hyperfleet = HyperFleet(settled(HYPERFLEET, props["apiUrl"]), Contract(props["contract"]))
+            hyperfleet.report(props["cluster"], document)
         except CredfleetError as error:
             return {"reportedAt": "", "trouble": str(error)}
         return {"reportedAt": now, "trouble": ""}

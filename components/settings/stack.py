@@ -24,6 +24,7 @@ from components.aso_credentials.settings import AsoCredentials
 from components.credentials import KEY, Credentials, read_credentials
 from components.errors import ConfigurationError, Problem
 from components.naming import config_path
+from components.open_ports import is_in_environment
 from components.pull_secret.settings import PullSecretsSection
 from components.secret_stores.certificate_files import read_certificates
 from components.secret_stores.settings import SecretStoresSection
@@ -406,9 +407,13 @@ def _without_interruptions(
 
 
 def _refuse_open_ports(values: Mapping[str, str]) -> None:
-    """Raise ConfigurationError for addresses whose ports the sandbox was to choose."""
+    """Raise ConfigurationError for addresses whose ports the sandbox chooses, where the shell has none."""
     mend = 'run `credfleet sandbox up`, then: eval "$(credfleet sandbox env)"; or write the port'
-    open_ones = [key for key, text in values.items() if key != NAMESPACE + KEY and _OPEN_PORT.search(text)]
+    open_ones = [
+        key
+        for key, text in values.items()
+        if key != NAMESPACE + KEY and _OPEN_PORT.search(text) and not is_in_environment(key)
+    ]
     if open_ones:
         raise ConfigurationError(
             Problem(key, "it leaves a port open, which the sandbox chooses", mend) for key in open_ones

@@ -14,6 +14,7 @@ from pulumi_sandbox.engine import load_yaml
 
 from components.errors import CredfleetError
 from components.naming import config_path
+from components.open_ports import HYPERFLEET, settled
 from components.pull_secret.hyperfleet import Contract, HyperFleet, Observed
 from components.pull_secret.observations import written
 from components.pull_secret.preconditions import ADAPTERS
@@ -67,7 +68,7 @@ def _question(folders: Folders, stack: str, url: str | None) -> Question:
             "add the name of a file",
         )
     given: dict[str, Any] = section.get("hyperfleet") or {}
-    known = url or given.get("apiUrl")
+    known = url or settled(HYPERFLEET, str(given.get("apiUrl") or ""))
     if not known:
         raise _unfit(
             "hyperfleet",

@@ -1,7 +1,7 @@
 """Which cloud services a stack means by loopback addresses, and stand-ins for them there.
 
-Where the stack's file leaves a port open (`:0`), the sandbox of this folder chooses one and keeps it; the
-genuine CLI gets it by a copy of the file.
+Where the stack's file leaves a port open (`:0`), the sandbox of this folder chooses one and keeps it;
+programs and providers get the address by a variable of the environment.
 """
 
 from __future__ import annotations
@@ -11,16 +11,14 @@ import json
 import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from pulumi_sandbox import files
 from pulumi_sandbox.documents import read_json
-from pulumi_sandbox.engine import StackAtRest
-from pulumi_sandbox.protocol import paths
-from pulumi_sandbox.services import LOOPBACK, OWN, Clouds, CloudService, Progress, addresses, named, settled
+from pulumi_sandbox.services import LOOPBACK, OWN, Clouds, CloudService, Progress, named
+from pulumi_sandbox.services import addresses as open_addresses
 
+from components.open_ports import VARIABLES
 from operations.folders import Folders
 from operations.sandbox import hyperfleet
 
@@ -41,12 +39,10 @@ _CONDITIONS: Final = ("Applied", "Available", "Health")
 
 def start(
     folders: Folders, values: Mapping[str, str], pull_secrets: PullSecretsSection | None, progress: Progress
-) -> dict[str, str]:
+) -> None:
     """Start what a stack's configuration names on loopback, and let this process' children trust it.
 
     values: full key → text, as the CLI passes a configuration. pull_secrets: what it says of them.
-    Returns the texts that leave a port open, with the port.
-
     Raises:
         SandboxError: as `Clouds.start`.
     """
@@ -56,7 +52,6 @@ def start(
     if pull_secrets is not None and HYPERFLEET in ports:
         for id_, cluster in pull_secrets.clusters.items():
             _introduce(id_, cluster, ports[HYPERFLEET])
-    return settled(values, ports)
 
 
 def stand_ins(folders: Folders) -> Clouds:
@@ -64,24 +59,17 @@ def stand_ins(folders: Folders) -> Clouds:
     return Clouds(folders.clouds, SERVICES)
 
 
-def settled_file(folders: Folders, at_rest: StackAtRest) -> Path | None:
-    """Write a copy of a stack's file with the ports that were chosen; None where it leaves none open.
+def addresses(folders: Folders, values: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables with the address of each service whose port a stack's file leaves open.
 
     Raises:
         SandboxError: as `Clouds.started`.
     """
     chosen = {each.service: each.port for each in stand_ins(folders).started()}
-    whole = addresses(at_rest.read()[0].values, chosen)
-    if not whole:
-        return None
-    file = at_rest.stack_file
-    copy = folders.settled(at_rest.stack)
-    files.replace(copy, file.path.read_text(encoding="utf-8-sig"))
-    file.path = copy
-    for (key, *inside), address in whole.items():
-        file.set(".".join((str(key), *filter(None, [paths.render(tuple(inside))]))), address, path=True)
-    file.save()
-    return copy
+    return {
+        VARIABLES[".".join(map(str, path))]: address
+        for path, address in open_addresses(values, chosen).items()
+    }
 
 
 def _introduce(id_: str, cluster: ClusterEntry, port: int) -> None:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from pulumi_sandbox.services import ControlPlane, Progress
 
 CONTEXT = "credfleet-sandbox"
+OWNER = "credfleet"
+"""Whose cache holds what is built."""
 
 USERS = ("provisioner", "janitor")
 """A claimer and a cleaner of accounts, who may what RBAC grants them."""
@@ -20,7 +22,7 @@ def programs(progress: Progress) -> Path:
     """Return the folder with the API server's programs, building them first when no build is kept."""
     from pulumi_sandbox.services import binaries, cache_folder
 
-    return binaries(progress, cache_folder("credfleet"))
+    return binaries(progress, cache_folder(OWNER))
 
 
 def start(folders: Folders, progress: Progress) -> ControlPlane:
@@ -29,7 +31,7 @@ def start(folders: Folders, progress: Progress) -> ControlPlane:
 
     return ControlPlane.start(
         folders.control_plane,
-        binaries=kept_in(cache_folder("credfleet")),
+        binaries=kept_in(cache_folder(OWNER)),
         make=lambda: programs(progress),
         users=[User(name) for name in USERS],
         context=CONTEXT,

@@ -2,42 +2,45 @@
 
 import os
 import shlex
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import typer
-from pulumi_sandbox import running
+from pulumi_sandbox import pulumi_cli, running
 from pulumi_sandbox.engine import StackAtRest, find_backend
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.progress_line import ProgressLine
+from pulumi_sandbox.pulumi_cli import PulumiCli
 from pulumi_sandbox.services import ControlPlane
 from pulumi_sandbox.stack_cluster import StackCluster
 
+from components.open_ports import VARIABLES
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
 from operations.folders import Folders
-from operations.sandbox import control_plane, stand_ins
-from operations.sandbox.cloud_services import settled_file
-from operations.sandbox.cloud_services import stand_ins as cloud_stand_ins
+from operations.sandbox import cloud_services, control_plane
+from operations.sandbox.control_plane import OWNER
 from operations.sandbox.public_passphrase import is_strange
 
 _PASSPHRASE: Final = "PULUMI_CONFIG_PASSPHRASE"  # noqa: S105 - the name of a variable
-_TAKEN_BACK: Final = frozenset({"PULUMI_CONFIG_PASSPHRASE_FILE", "PULUMI_OPTION_CONFIG_FILE"})
+_TAKEN_BACK: Final = frozenset({"PULUMI_CONFIG_PASSPHRASE_FILE", *VARIABLES.values()})
 """What is one stack's and no other's."""
 
 
-def build_control_plane() -> None:
-    """Build the programs of the API server unless they are built."""
+def build() -> None:
+    """Build the programs of the API server unless they are built, and the Pulumi CLI unless one is there."""
     with ProgressLine() as progress:
         folder = control_plane.programs(progress)
-    typer.echo(f"✓ built: {folder}")
+        cli = pulumi_cli.find(OWNER, progress)
+    typer.echo(f"✓ API server: {folder}\n✓ Pulumi {cli.version}: {cli.program}")
 
 
 def stop() -> None:
     """Stop the API server of the project's sandbox and the stand-ins of cloud services, if they run."""
     folders = Folders.find(Path.cwd())
-    if not running.stop(folders, cloud_stand_ins(folders)):
+    if not running.stop(folders, cloud_services.stand_ins(folders)):
         typer.echo("Nothing runs.")
         return
     typer.echo("✓ stopped. Data and state are kept; `credfleet sandbox up` goes on from there.")
@@ -45,7 +48,7 @@ def stop() -> None:
 
 def status(folders: Folders) -> dict[str, Any]:
     """Return what runs of this project's sandbox, HyperFleet's stand-in among it."""
-    return running.status(folders, cloud_stand_ins(folders))
+    return running.status(folders, cloud_services.stand_ins(folders))
 
 
 def shown_status() -> Answer:
@@ -72,25 +75,34 @@ def shown_status() -> Answer:
     return Answer(told, parts)
 
 
-def exports(folders: Folders, stack: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables with which the genuine Pulumi CLI runs a stack of this sandbox."""
+def exports(folders: Folders, stack: str, environment: Mapping[str, str], cli: PulumiCli) -> dict[str, str]:
+    """Return the variables with which a shell runs `pulumi` on a stack of this sandbox."""
     cluster = StackCluster.recall(folders.clusters(stack))
     plane = ControlPlane.find(folders.control_plane)
     kubeconfig = cluster.kubeconfig if cluster else plane.kubeconfig("admin") if plane else None
+    at_rest = _at_rest(folders, stack, environment)
     variables = {
+        "PATH": _first_on_path((cli.program.parent, Path(sys.executable).parent), environment),
         "PULUMI_BACKEND_URL": find_backend(folders.backend, environment).as_uri(),
-        **cloud_stand_ins(folders).trust(),
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        "PULUMI_HOME": str(folders.pulumi_home),
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+        **cloud_services.stand_ins(folders).trust(),
     }
     if kubeconfig is not None:
         variables["KUBECONFIG"] = str(kubeconfig)
-    at_rest = _at_rest(folders, stack, environment)
-    if at_rest is not None and (file := settled_file(folders, at_rest)) is not None:
-        variables["PULUMI_OPTION_CONFIG_FILE"] = str(file)
-    if (providers := stand_ins.addresses(folders.providers)) is not None:
-        variables["PULUMI_DEBUG_PROVIDERS"] = providers
+    if at_rest is not None:
+        variables |= cloud_services.addresses(folders, at_rest.read()[0].values)
     if given := _passphrase_file(folders, stack, at_rest, environment):
         variables["PULUMI_CONFIG_PASSPHRASE_FILE"] = given
     return variables
+
+
+def _first_on_path(folders: Sequence[Path], environment: Mapping[str, str]) -> str:
+    """Return a PATH that begins with these folders, each of which it has once."""
+    own = [str(folder) for folder in folders]
+    others = [each for each in environment.get("PATH", "").split(os.pathsep) if each not in own]
+    return os.pathsep.join([*own, *others])
 
 
 def _at_rest(folders: Folders, stack: str, environment: Mapping[str, str]) -> StackAtRest | None:
@@ -119,7 +131,10 @@ def _passphrase_file(
 def print_exports(stack: str) -> None:
     """Print the variables as shell exports, for `eval`; the public passphrase is for the sandbox alone."""
     folders = Folders.find(Path.cwd())
-    variables = exports(folders, stack, os.environ)
+    with ProgressLine() as progress:
+        cli = pulumi_cli.find(OWNER, progress)
+    pulumi_cli.furnish(folders.pulumi_home)
+    variables = exports(folders, stack, os.environ, cli)
     for name, value in sorted(variables.items()):
         typer.echo(f"export {name}={shlex.quote(value)}")
     taken = _TAKEN_BACK & os.environ.keys() - variables.keys()
@@ -129,6 +144,8 @@ def print_exports(stack: str) -> None:
         typer.echo(f"unset {name}")
 
 
-def serve_providers() -> None:
-    """Keep the stand-in providers of this project up until Ctrl-C."""
-    stand_ins.serve(Folders.find(Path.cwd()))
+def shown_providers() -> Answer:
+    """Return which provider serves each package here."""
+    served = pulumi_cli.furnish(Folders.find(Path.cwd()).pulumi_home)
+    columns = (Column("Package", names=True), Column("Provider", leaves=1))
+    return Answer({"providers": served}, [Table("Providers", columns, [*served.items()])])

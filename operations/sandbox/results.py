@@ -5,15 +5,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from pulumi_sandbox.engine import Op, Outcome, Resource, StepFinished, StepPlanned, short_type
+from pulumi_sandbox.engine import Resource, short_type
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import masked
 
 from components.account_pool.skipping import SKIPPED
 from components.errors import how_many
+from operations.sandbox.deployment import Outcome, Step
 from operations.sandbox.report import Claimed, Declared
 
-_DONE: Final[Mapping[Op, str]] = {
+_DONE: Final[Mapping[str, str]] = {
     "create": "created",
     "update": "updated",
     "replace": "replaced",
@@ -23,7 +24,7 @@ _DONE: Final[Mapping[Op, str]] = {
 }
 """What is said of a resource after a step; of one without such a step, that it is unchanged."""
 
-_TO_DO: Final[Mapping[Op, str]] = {
+_TO_DO: Final[Mapping[str, str]] = {
     "create": "to create",
     "update": "to update",
     "replace": "to replace",
@@ -38,9 +39,7 @@ _OWN: Final = "credfleet:index:"
 _CLAIM_NOUN: Final = ":AccountClaim"
 
 
-def declared(
-    resources: Sequence[Resource], steps: Iterable[StepPlanned | StepFinished]
-) -> tuple[Declared, ...]:
+def declared(resources: Sequence[Resource], steps: Iterable[Step]) -> tuple[Declared, ...]:
     """Return the resources as a tree, without the stack itself and default providers."""
     actions = _actions(steps)
     shown = [resource for resource in resources if not _is_engines_own(resource) and not resource.delete]
@@ -64,29 +63,27 @@ def declared(
     return tuple(below("", 0))
 
 
-def pending(
-    foreseen: Iterable[StepPlanned | StepFinished], done: Iterable[StepPlanned | StepFinished]
-) -> tuple[Declared, ...]:
+def pending(foreseen: Iterable[Step], done: Iterable[Step]) -> tuple[Declared, ...]:
     """Return what a preview foresaw and no update did since, with what would be done to it."""
-    finished = {each.step.urn for each in done if isinstance(each, StepFinished) and each.error is None}
-    left = {each.step.urn: each.step for each in foreseen if each.step.op in _TO_DO}
+    finished = {step.urn for step in done if step.done and not step.failed}
+    left = {step.urn: step for step in foreseen if step.op in _TO_DO}
     return tuple(
         Declared(
             urn,
             step.type,
             step.name,
-            step.resource.id,
+            step.id,
             _TO_DO[step.op],
             0,
             _part(urn),
-            namespace_of(step.resource),
+            namespace_of(step),
         )
         for urn, step in left.items()
         if urn not in finished and not urns.is_default_provider(urn) and step.type != urns.ROOT_STACK_TYPE
     )
 
 
-def namespace_of(resource: Resource) -> str:
+def namespace_of(resource: Resource | Step) -> str:
     """Return the namespace that the object of a resource is in, empty where it is in none."""
     metadata = masked(resource.inputs.get("metadata"))
     if isinstance(metadata, dict) and isinstance(metadata.get("namespace"), str):
@@ -99,7 +96,7 @@ def namespace_of(resource: Resource) -> str:
 
 def claimed(
     resources: Iterable[Resource],
-    steps: Iterable[StepPlanned | StepFinished],
+    steps: Iterable[Step],
     since: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Claimed, ...]:
     """Return the accounts that the stack's claims hold. since: account → when it was claimed."""
@@ -111,9 +108,9 @@ def claimed(
     )
 
 
-def claims_touched(steps: Iterable[StepPlanned | StepFinished]) -> Collection[tuple[str, str]]:
+def claims_touched(steps: Iterable[Step]) -> Collection[tuple[str, str]]:
     """Return the claims, tenant and slot, that steps change."""
-    named = (urns.parse(each.step.urn) for each in steps if each.step.op != "same")
+    named = (urns.parse(step.urn) for step in steps if step.op != "same")
     return {
         (tenant, slot)
         for urn in named
@@ -156,13 +153,13 @@ def headline(resources: Sequence[Declared], deleted: int, claims: int, skipped: 
             return f"Stopped by you: {', '.join(done) or 'nothing changed'}; the next run goes on from there"
 
 
-def _actions(steps: Iterable[StepPlanned | StepFinished]) -> dict[str, str]:
+def _actions(steps: Iterable[Step]) -> dict[str, str]:
     actions: dict[str, str] = {}
-    for event in steps:
-        if isinstance(event, StepFinished) and event.error is not None:
-            actions[event.step.urn] = "failed"
-        elif event.step.op in _DONE:
-            actions[event.step.urn] = _DONE[event.step.op]
+    for step in steps:
+        if step.failed:
+            actions[step.urn] = "failed"
+        elif step.done and step.op in _DONE:
+            actions[step.urn] = _DONE[step.op]
     return actions
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pulumi_sandbox.engine import Result, Workspace
+from pulumi_sandbox.engine import Workspace
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import masked
 from pulumi_sandbox.stack_cluster import StackCluster
@@ -23,6 +23,7 @@ from operations.folders import Folders
 from operations.pool.access import DEFAULT_NAMESPACE, DEFAULT_STACK, Where
 from operations.pool.status import place
 from operations.sandbox import results
+from operations.sandbox.deployment import Deployed
 from operations.sandbox.processes import status as services_status
 from operations.sandbox.report import Report, Share, Skipped, Violation
 from operations.sandbox.stack_state import as_text, shown_outputs
@@ -34,11 +35,17 @@ if TYPE_CHECKING:
 
 
 def report_of(
-    folders: Folders, cluster: StackCluster, workspace: Workspace, foreseen: Result, update: Result | None
+    folders: Folders,
+    cluster: StackCluster,
+    workspace: Workspace,
+    foreseen: Deployed,
+    update: Deployed | None,
+    *,
+    typed: str,
 ) -> Report:
     """Gather what an update did and what it left.
 
-    foreseen: what its preview came to. update: None where there was none.
+    foreseen: what its preview came to. update: None where there was none. typed: how this command is typed.
     """
     snapshot, result, steps = workspace.store.load(), update or foreseen, update.steps if update else ()
     declared = results.declared(snapshot.resources, steps)
@@ -49,20 +56,19 @@ def report_of(
     outputs = shown_outputs(snapshot)
     skipped = (*held_back(outputs), *_skipped(workspace.project.directory, settings.account_pool, members))
     ok = result.exit_code == 0
-    typed = typed_command()
     return Report(
         project=workspace.project.name,
         stack=workspace.stack,
         ok=ok,
         headline=results.headline(
             declared,
-            result.summary.changes.get("delete", 0) if update else 0,
+            result.changes.get("delete", 0) if update else 0,
             len(claimed),
             len(skipped),
-            result.summary.outcome,
+            result.outcome,
         ),
         finished=datetime.now(UTC),
-        seconds=result.summary.seconds,
+        seconds=result.seconds,
         server=cluster.server,
         namespaces={name: tenant.namespace for name, tenant in settings.tenants.items()},
         declared=declared,
@@ -70,7 +76,12 @@ def report_of(
         skipped=skipped,
         shares=shares,
         violations=tuple(
-            Violation(each.policy, each.level, each.message, urns.parse(each.urn).name if each.urn else "")
+            Violation(
+                each.policy_name,
+                each.enforcement_level,
+                each.message,
+                urns.parse(each.resource_urn).name if each.resource_urn else "",
+            )
             for each in result.policy
         ),
         outputs=tuple((key, as_text(value)) for key, value in outputs.items()),
@@ -104,9 +115,9 @@ def _next(
         is_usual = not on and cluster.own and settings.account_pool.namespace == DEFAULT_NAMESPACE
         status = f"credfleet pool status{'' if is_usual else f' --stack {stack}'}"
         yield status, "who has which account, and what is free"
-    yield f"credfleet sandbox preview{on}", "what the next update would change"
-    yield f'eval "$(credfleet sandbox env{on})"', "for kubectl and the Pulumi CLI"
-    yield f"credfleet sandbox destroy{on}", "delete what was declared"
+    yield f'eval "$(credfleet sandbox env{on})"', "this stack for kubectl and pulumi, in this shell"
+    yield f"pulumi preview --stack {stack}", "what the next update would change"
+    yield f"pulumi destroy --stack {stack}", "delete what was declared"
     if cluster.own:
         yield "make down", "stop what runs; data and state are kept"
 
@@ -164,13 +175,13 @@ def _remark(message: str) -> str:
     return " ".join(said) or about
 
 
-def as_document(report: Report, result: Result, page: Path, errors: list[str]) -> dict[str, Any]:
+def as_document(report: Report, result: Deployed, page: Path) -> dict[str, Any]:
     """Return an update for machines; `changes` counts steps by operation."""
     return {
         "stack": report.stack,
-        "outcome": result.summary.outcome,
+        "outcome": result.outcome,
         "headline": report.headline,
-        "changes": dict(result.summary.changes),
+        "changes": dict(result.changes),
         "seconds": round(report.seconds, 3),
         "server": report.server,
         "declared": [
@@ -191,8 +202,8 @@ def as_document(report: Report, result: Result, page: Path, errors: list[str]) -
         ],
         "skipped": [asdict(each) for each in report.skipped],
         "policies": [asdict(each) for each in report.violations],
-        "outputs": {key: masked(value) for key, value in sorted(result.outputs.items())},
-        "errors": errors,
+        "outputs": dict(report.outputs),
+        "errors": list(result.errors),
         "report": str(page),
     }
 

@@ -40,6 +40,10 @@ class ProgressLine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Wipe a terminal's line, so that something else can be written there."""
         if self._live and self._said:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

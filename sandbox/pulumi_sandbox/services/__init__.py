@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from pulumi_sandbox.services.build import PULUMI_CLI as PULUMI_CLI
     from pulumi_sandbox.services.build import binaries as binaries
     from pulumi_sandbox.services.build import cache_folder as cache_folder
     from pulumi_sandbox.services.build import kept_in as kept_in
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.services.zygotes import start_zygote as start_zygote
 
 _HOMES: Final = {
-    "build": ("binaries", "cache_folder", "kept_in"),
+    "build": ("PULUMI_CLI", "binaries", "cache_folder", "kept_in"),
     "cloud.front": ("Service",),
     "cloud.registry": ("OWN", "CloudService", "addresses", "named", "settled"),
     "clouds": ("Clouds",),

@@ -1,4 +1,4 @@
-"""Builds etcd, kube-apiserver and kube-controller-manager once per machine, from the pinned Go modules."""
+"""Builds the API server's programs and the Pulumi CLI once per machine, from pinned Go modules."""
 
 import hashlib
 import json
@@ -20,59 +20,100 @@ from pulumi_sandbox.locks import exclusive
 from pulumi_sandbox.services.progress import Progress, Step, silent
 from pulumi_sandbox.services.toolchain import Go, installed, toolchain_for
 
-MODULE = Path(__file__).parents[1] / "control-plane"
-
-PROGRAMS: Mapping[str, str] = {
-    "etcd": "go.etcd.io/etcd/server/v3",
-    "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
-    "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
-}
-"""The package each program is built from."""
+_MODULES: Final = Path(__file__).parents[1]
+_HOST: Final = _MODULES / "language_host.py"
 
 CACHE_VARIABLE: Final = "PULUMI_SANDBOX_CACHE"
 """The variable that names the folder of built programs, over all defaults."""
 
-USUAL_SECONDS = 270.0
-"""A cold build with its downloads on two cores, until this machine has measured its own."""
+
+@dataclass(frozen=True, slots=True)
+class GoModule:
+    """A Go module of ours, by its folder's name, that pins programs of others.
+
+    what: the programs, in a sentence. pinned: the module whose version they have. stamp: from that version,
+    what is stamped into them: variable → text.
+    """
+
+    name: str
+    what: str
+    pinned: str
+    programs: Mapping[str, str]
+    stamp: Callable[[str], Mapping[str, str]]
+    flags: tuple[str, ...] = ()
+    usual_seconds: float = 270.0
+    """A cold build with its downloads on two cores, until this machine has measured its own."""
+
+    @property
+    def folder(self) -> Path:
+        """Where its go.mod is."""
+        return _MODULES / self.name
+
+
+def _kubernetes_stamp(version: str) -> Mapping[str, str]:
+    """Clients that read `/version` fail without it."""
+    major, minor = version.removeprefix("v").split(".")[:2]
+    base = "k8s.io/component-base/version"
+    return {f"{base}.gitVersion": version, f"{base}.gitMajor": major, f"{base}.gitMinor": minor}
+
+
+CONTROL_PLANE: Final = GoModule(
+    "control-plane",
+    "etcd and Kubernetes",
+    "k8s.io/kubernetes",
+    {
+        "etcd": "go.etcd.io/etcd/server/v3",
+        "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+        "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+    },
+    _kubernetes_stamp,
+)
+PULUMI_CLI: Final = GoModule(
+    "pulumi-cli",
+    "the Pulumi CLI",
+    "github.com/pulumi/pulumi/sdk/v3",
+    {"pulumi": "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"},
+    lambda version: {"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version": version},
+    ("-tags", "osusergo,grpcnotrace"),
+)
+_SDK_SCRIPTS: Final = ("python/cmd/pulumi-language-python-exec", "python/dist/pulumi-resource-pulumi-python")
+"""What the CLI starts from beside itself to run Python, in the module of the SDK."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """All that decides which bytes come out of a build."""
+    """All that decides which bytes come out of a build. beside: text of a file of ours among them."""
 
+    module: GoModule
     go_mod: str
     go_sum: str
     go: Go
+    beside: str = ""
 
     @property
-    def kubernetes(self) -> str:
-        """The pinned release of Kubernetes, `v1.36.3`."""
-        pinned = re.search(r"k8s\.io/kubernetes (v\d+\.\d+\.\d+)", self.go_mod)
+    def version(self) -> str:
+        """The pinned release, `v1.36.3`."""
+        pinned = re.search(rf"{re.escape(self.module.pinned)} (v\d+\.\d+\.\d+)", self.go_mod)
         if pinned is None:
             raise SandboxError(
                 code="go-module-broken",
-                place=str(MODULE / "go.mod"),
-                cause="it does not require k8s.io/kubernetes",
+                place=str(self.module.folder / "go.mod"),
+                cause=f"it does not require {self.module.pinned}",
                 mend="restore the file: install the package pulumi-sandbox anew",
             )
         return pinned.group(1)
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """Flags of `go build`. The version is stamped in, or clients that read `/version` fail."""
-        stamp = "k8s.io/component-base/version"
-        major, minor = self.kubernetes.removeprefix("v").split(".")[:2]
-        link = (
-            f"-s -w -X {stamp}.gitVersion={self.kubernetes} "
-            f"-X {stamp}.gitMajor={major} -X {stamp}.gitMinor={minor}"
-        )
-        return ("-trimpath", "-buildvcs=false", "-ldflags", link)
+        """Flags of `go build`."""
+        stamped = (f"-X {key}={text}" for key, text in self.module.stamp(self.version).items())
+        return ("-trimpath", "-buildvcs=false", *self.module.flags, "-ldflags", " ".join(("-s -w", *stamped)))
 
     @property
     def key(self) -> str:
         """The name of the folder in the cache: equal inputs, equal programs."""
-        inputs = json.dumps([self.go_mod, self.go_sum, self.go.name, *self.arguments])
-        return hashlib.sha256(inputs.encode()).hexdigest()[:20]
+        inputs = [self.go_mod, self.go_sum, self.go.name, *self.arguments, *filter(None, [self.beside])]
+        return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:20]
 
 
 def cache_folder(owner: str = "pulumi-sandbox") -> Path:
@@ -83,36 +124,39 @@ def cache_folder(owner: str = "pulumi-sandbox") -> Path:
     return Path(base) / owner / "control-plane"
 
 
-def kept_in(cache: Path) -> Path:
-    """Return the folder that the three programs have in `cache`, whether they are there or not."""
-    return cache / _recipe().key
+def kept_in(cache: Path, module: GoModule = CONTROL_PLANE) -> Path:
+    """Return the folder that a module's programs have in `cache`, whether they are there or not."""
+    return cache / _recipe(module).key
 
 
-def _recipe() -> Recipe:
-    go_mod = (MODULE / "go.mod").read_text()
-    return Recipe(go_mod, (MODULE / "go.sum").read_text(), toolchain_for(go_mod))
+def _recipe(module: GoModule) -> Recipe:
+    go_mod = (module.folder / "go.mod").read_text()
+    host = _HOST.read_text() if module is PULUMI_CLI else ""
+    return Recipe(module, go_mod, (module.folder / "go.sum").read_text(), toolchain_for(go_mod), host)
 
 
-def binaries(progress: Progress = silent, cache: Path | None = None) -> Path:
-    """Return the folder with the three programs in `cache`, building them first when no build is kept.
+def binaries(
+    progress: Progress = silent, cache: Path | None = None, module: GoModule = CONTROL_PLANE
+) -> Path:
+    """Return the folder with a module's programs in `cache`, building them first when no build is kept.
 
     Builders that come at once wait for the first. A build that fails or is killed leaves nothing that a later
     one would take for finished; programs that are no longer what was built are built again.
 
     Raises SandboxError `go-missing`, `disk-full`, `modules-unreachable` or `build-failed`.
     """
-    cache = cache or cache_folder()
-    recipe, kept = _recipe(), kept_in(cache)
+    cache = cache or cache_folder().with_name(module.name)
+    recipe, kept = _recipe(module), kept_in(cache, module)
     if _is_as_built(kept):
         return kept
-    waiting = Step("another process is building the control plane; waiting for it", 0.0, _usual(cache))
+    waiting = Step(f"another process is building {module.what}; waiting for it", 0.0, _usual(cache, module))
     try:
         with exclusive(cache / "lock", on_wait=lambda: progress(waiting)):
             if not _is_as_built(kept):
                 shutil.rmtree(kept, ignore_errors=True)
                 _build(recipe, cache, kept, progress)
     except OSError as error:
-        raise explain(str(error), str(cache)) from error
+        raise explain(str(error), str(cache), module) from error
     return kept
 
 
@@ -151,43 +195,44 @@ def _digests(folder: Path) -> dict[str, str]:
     return {program.name: digest(program) for program in sorted(folder.iterdir())}
 
 
-def explain(last_words: str, place: str) -> SandboxError:
+def explain(last_words: str, place: str, module: GoModule = CONTROL_PLANE) -> SandboxError:
     """Say why a build failed, from the last lines of its log (or the system's error)."""
     if files.names_full_disk(last_words):
         return SandboxError(
             code="disk-full",
             place=place,
-            cause="the disk is full; building the control plane needs about 4 GB free, its programs 230 MB",
+            cause=f"the disk is full; building {module.what} needs about 4 GB free",
             mend="free some room, then run the command again",
         )
     if re.search(r"dial tcp|proxyconnect|i/o timeout|TLS handshake|no such host", last_words):
         return SandboxError(
             code="modules-unreachable",
             place=place,
-            cause=f"Go could not download the modules of the control plane: {last_words}",
+            cause=f"Go could not download the modules of {module.what}: {last_words}",
             mend="check the network, or name a module proxy with GOPROXY, then run the command again",
         )
     return SandboxError(
         code="build-failed",
         place=place,
-        cause=f"the control plane could not be built: {last_words}",
+        cause=f"{module.what} could not be built: {last_words}",
         mend="read that log; `go clean -cache` and the same command again mend a broken build cache",
     )
 
 
 def _build(recipe: Recipe, cache: Path, kept: Path, progress: Progress) -> None:
-    unfinished = cache / "unfinished"
+    module, unfinished = recipe.module, cache / "unfinished"
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
-    go = installed(recipe.go, cache, progress)
-    what = f"building etcd and Kubernetes {recipe.kubernetes} from source, once per machine"
-    usual = _usual(cache)
-    seconds = _run_go(
-        [str(go), "build", *recipe.arguments, "-o", f"{unfinished}/", *PROGRAMS.values()],
-        cache / f"build-{recipe.key}.log",
-        lambda elapsed: progress(Step(what, elapsed, usual)),
-    )
-    (unfinished / "server").rename(unfinished / "etcd")
+    go = str(installed(recipe.go, cache, progress))
+    what = f"building {module.what} {recipe.version} from source, once per machine"
+    usual = _usual(cache, module)
+    log = cache / f"build-{recipe.key}.log"
+    build = [go, "build", *recipe.arguments, "-o", f"{unfinished}/", *module.programs.values()]
+    seconds = _run_go(build, module, log, lambda elapsed: progress(Step(what, elapsed, usual)))
+    if module is CONTROL_PLANE:
+        (unfinished / "server").rename(unfinished / "etcd")
+    else:
+        _put_beside(unfinished, _folder_of(go, module))
     for program in unfinished.iterdir():
         with program.open("rb") as file:
             os.fsync(file.fileno())
@@ -196,13 +241,37 @@ def _build(recipe: Recipe, cache: Path, kept: Path, progress: Progress) -> None:
     files.replace(cache / "seconds", f"{max(seconds, _slowest(cache) or 0):.0f}")
 
 
-def _run_go(command: list[str], log: Path, tick: Callable[[float], None]) -> float:
-    """Run Go to its end, calling `tick` with the seconds so far each second; give the seconds it took."""
+def _put_beside(folder: Path, sdk: Path) -> None:
+    """Put what the CLI runs Python with beside it: the SDK's scripts, and the language host."""
+    for script in _SDK_SCRIPTS:
+        program = folder / Path(script).name
+        program.write_bytes((sdk / script).read_bytes())
+        program.chmod(0o755)
+    host = folder / "pulumi-language-python"
+    host.write_text(f"#!/usr/bin/env python3\n{_HOST.read_text()}")
+    host.chmod(0o755)
+
+
+def _folder_of(go: str, module: GoModule) -> Path:
+    """Return where Go keeps the pinned module."""
+    listed = [go, "list", "-m", "-f", "{{.Dir}}", module.pinned]
+    done = subprocess.run(listed, cwd=module.folder, env=_go_environment(), capture_output=True, check=True)
+    return Path(done.stdout.decode().strip())
+
+
+def _go_environment() -> dict[str, str]:
     own = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=readonly", "GOWORK": "off"}
+    return {**os.environ, **own}
+
+
+def _run_go(command: list[str], module: GoModule, log: Path, tick: Callable[[float], None]) -> float:
+    """Run Go to its end, calling `tick` with the seconds so far each second; give the seconds it took."""
     began = time.monotonic()
     with (
         log.open("w") as output,
-        subprocess.Popen(command, cwd=MODULE, env={**os.environ, **own}, stdout=output, stderr=output) as go,
+        subprocess.Popen(
+            command, cwd=module.folder, env=_go_environment(), stdout=output, stderr=output
+        ) as go,
     ):
         try:
             while (status := _wait_a_second(go)) is None:
@@ -212,7 +281,7 @@ def _run_go(command: list[str], log: Path, tick: Callable[[float], None]) -> flo
             go.wait()
             raise
     if status != 0:
-        raise explain(" / ".join(log.read_text().strip().splitlines()[-3:]), str(log))
+        raise explain(" / ".join(log.read_text().strip().splitlines()[-3:]), str(log), module)
     return time.monotonic() - began
 
 
@@ -223,8 +292,8 @@ def _wait_a_second(process: subprocess.Popen[bytes]) -> int | None:
         return None
 
 
-def _usual(cache: Path) -> float:
-    return _slowest(cache) or USUAL_SECONDS
+def _usual(cache: Path, module: GoModule) -> float:
+    return _slowest(cache) or module.usual_seconds
 
 
 def _slowest(cache: Path) -> float | None:

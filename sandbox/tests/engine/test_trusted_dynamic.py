@@ -15,6 +15,7 @@ from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.engine.plugins.plugin_provider import TrustedDynamic
 from pulumi_sandbox.engine.plugins.process import start_plugin
 from pulumi_sandbox.protocol.stubs import provider_pb2
+from pulumi_sandbox.protocol.values import Properties
 
 _TYPE: Final = "pulumi-python:dynamic/x:Y"
 _URN: Final = f"urn:pulumi:dev::shop::{_TYPE}::n"
@@ -49,7 +50,7 @@ def _asked(folder: Path, ask: Callable[[TrustedDynamic], Awaitable[Any]]) -> Non
 
 def _sent(call: str, pickled: str) -> Callable[[TrustedDynamic], Awaitable[Any]]:
     """Return a call as the engine makes it of what a branch declares; a bare message where it makes none."""
-    properties = {"__provider": pickled}
+    properties: Properties = {"__provider": pickled}
     resource = Resource(urn=_URN, type=_TYPE, custom=True, id="1", inputs=properties, outputs=properties)
     asks: dict[str, Callable[[TrustedDynamic], Awaitable[Any]]] = {
         "Check": lambda provider: provider.check(_URN, properties, properties, preview=True),
@@ -62,7 +63,7 @@ def _sent(call: str, pickled: str) -> Callable[[TrustedDynamic], Awaitable[Any]]
         "Construct": lambda provider: provider.construct(provider_pb2.ConstructRequest()),
         "Call": lambda provider: provider.call(provider_pb2.CallRequest()),
     }
-    return asks.get(call, lambda provider: getattr(provider._stub, call)(object()))
+    return asks.get(call, lambda provider: getattr(provider._stub, call)(object()))  # pyright: ignore[reportPrivateUsage] - the boundary itself
 
 
 @pytest.mark.parametrize("call", _CALLS)

@@ -61,6 +61,11 @@ class Store:
         return Store(self._backend, self._project, stack, self._crypter)
 
     @property
+    def has_steps(self) -> bool:
+        """Whether changes lie beside the state that the CLI does not know."""
+        return self._path_of_steps.exists()
+
+    @property
     def history(self) -> History:
         """The updates that the stack has had."""
         return History(self._backend / ".pulumi" / "history" / self._project / self._stack, self.path)

@@ -11,6 +11,8 @@ from pulumi_sandbox.providers.contract import Problem
 from pulumi_sandbox.providers.options import option_problems
 
 _GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+VARIABLE: Final = "ARM_METADATA_HOSTNAME"
+"""What the genuine provider reads as well where the option is not given."""
 _REQUIRED: Final = {
     "metadataHost": "the sandbox reaches no real Azure; set it to a stand-in (127.0.0.1:PORT), "
     "or use the Pulumi CLI",
@@ -56,13 +58,14 @@ class Options:
 
 def problems(config: Properties) -> list[Problem]:
     """List what is wrong with the options, unknown ones passed over."""
-    return option_problems(config, _reason, _REQUIRED)
+    named = {"metadataHost": os.environ[VARIABLE]} if os.environ.get(VARIABLE) else {}
+    return option_problems({**named, **config}, _reason, _REQUIRED)
 
 
 def read(given: Mapping[str, str]) -> Options:
     """Read the options from what Configure is given; the CA is named by SSL_CERT_FILE, as for Go programs."""
     return Options(
-        metadata_host=given.get("metadataHost", ""),
+        metadata_host=given.get("metadataHost") or os.environ.get(VARIABLE, ""),
         subscription=given.get("subscriptionId", ""),
         location=given.get("location", ""),
         authority=os.environ.get("SSL_CERT_FILE", ""),

@@ -1,5 +1,6 @@
 """The provider's options: which ones are taken, and what they mean."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, cast
@@ -9,6 +10,8 @@ from pulumi_sandbox.providers.contract import Problem
 from pulumi_sandbox.providers.options import option_problems, option_value
 
 ENDPOINT: Final = "secretManagerCustomEndpoint"
+VARIABLE: Final = "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT"
+"""What the genuine provider reads as well where the option is not given."""
 
 _TEXTS: Final = frozenset({ENDPOINT, "accessToken", "project"})
 _WITHOUT_EFFECT: Final = frozenset({"pluginDownloadURL", "region", "version", "zone"})
@@ -42,7 +45,8 @@ def problems(config: Properties) -> list[Problem]:
     Endpoint and token are required: this provider speaks to a stand-in only, never to the real service, and
     looks for no credentials.
     """
-    return option_problems(config, _reason, _REQUIRED)
+    named = {ENDPOINT: os.environ[VARIABLE]} if os.environ.get(VARIABLE) else {}
+    return option_problems({**named, **config}, _reason, _REQUIRED)
 
 
 def read(given: Mapping[str, str]) -> Options:
@@ -53,7 +57,7 @@ def read(given: Mapping[str, str]) -> Options:
     elif given.get(_STRATEGY) == "PROACTIVE":
         attribution = "always"
     return Options(
-        endpoint=given.get(ENDPOINT, ""),
+        endpoint=given.get(ENDPOINT) or os.environ.get(VARIABLE, ""),
         token=given.get("accessToken", ""),
         project=given.get("project", ""),
         labels=cast("Mapping[str, str]", option_value(given.get("defaultLabels") or "{}")),

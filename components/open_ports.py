@@ -1,0 +1,58 @@
+"""Addresses whose port a stack's file leaves open (`:0`): the sandbox's services, named by the environment.
+
+The clouds' own variables are used where they exist, so that providers of others read them as well.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import urlsplit
+
+from components.errors import CredfleetError
+
+SECRET_MANAGER: Final = "gcp:secretManagerCustomEndpoint"  # noqa: S105 - the key of an address
+HYPERFLEET: Final = "credfleet:pullSecrets.hyperfleet.apiUrl"
+
+VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        SECRET_MANAGER: "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT",
+        "azure-native:metadataHost": "ARM_METADATA_HOSTNAME",
+        HYPERFLEET: "HYPERFLEET_API_URL",
+    }
+)
+"""Key of a stack's file → the variable that has the address where the file leaves the port open."""
+
+
+def leaves_port_open(address: str) -> bool:
+    """Return whether an address has port 0."""
+    try:
+        return urlsplit(address if "://" in address else f"//{address}").port == 0
+    except ValueError:
+        return False
+
+
+def is_in_environment(key: str) -> bool:
+    """Return whether the environment has the address that stands at a key, or within it."""
+    return any(path.startswith(key) and os.environ.get(name) for path, name in VARIABLES.items())
+
+
+def settled(key: str, address: str) -> str:
+    """Return an address of a stack's file, or the environment's where the file leaves the port open.
+
+    Raises:
+        CredfleetError: code `sandbox-unknown`, where the environment has none.
+    """
+    if not leaves_port_open(address):
+        return address
+    known = os.environ.get(VARIABLES[key])
+    if not known:
+        raise CredfleetError(
+            code="sandbox-unknown",
+            place=key,
+            cause=f"port 0 means the sandbox's service, and {VARIABLES[key]} is not set",
+            mend='run `credfleet sandbox up`, then `eval "$(credfleet sandbox env)"` in this shell',
+        )
+    return known

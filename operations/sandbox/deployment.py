@@ -1,0 +1,220 @@
+"""Previews and updates of one stack by the Pulumi CLI, through the Automation API, and what they came to."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+import psutil
+from pulumi.automation import (
+    CommandError,
+    ConcurrentUpdateError,
+    Stack,
+    create_or_select_stack,
+)
+from pulumi.automation.events import EngineEvent, PolicyEvent, StepEventMetadata
+from pulumi_sandbox.protocol import urns
+
+from components.errors import CredfleetError
+
+Outcome: TypeAlias = Literal["succeeded", "failed", "cancelled"]
+Show: TypeAlias = Callable[[EngineEvent], None]
+
+FAILED: Final = 1
+CANCELLED: Final = 8
+"""Exit codes, as of the Pulumi CLI."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is done to a resource, or would be. inputs: with secrets masked. done: not only planned."""
+
+    op: str
+    urn: str
+    type: str
+    id: str
+    inputs: Mapping[str, Any]
+    done: bool
+    failed: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the resource in the program."""
+        return urns.parse(self.urn).name
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """How a preview or an update ended.
+
+    changes: operation → how many resources. outputs_differ: whether the stack's outputs are other ones now.
+    errors: messages of what went wrong.
+    """
+
+    outcome: Outcome
+    changes: Mapping[str, int]
+    seconds: float
+    steps: Sequence[Step]
+    policy: Sequence[PolicyEvent]
+    messages: Sequence[str]
+    errors: Sequence[str]
+    outputs_differ: bool
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a command that did nothing else."""
+        return {"succeeded": 0, "failed": FAILED, "cancelled": CANCELLED}[self.outcome]
+
+
+@dataclass(slots=True)
+class _Record:
+    """Keeps what events tell, and shows each."""
+
+    show: Show
+    steps: dict[tuple[str, str], Step] = field(default_factory=dict[tuple[str, str], Step])
+    policy: list[PolicyEvent] = field(default_factory=list[PolicyEvent])
+    messages: list[str] = field(default_factory=list[str])
+    errors: list[str] = field(default_factory=list[str])
+    changes: Mapping[str, int] = field(default_factory=dict[str, int])
+    seconds: float = 0.0
+    outputs_differ: bool = False
+
+    def take(self, event: EngineEvent) -> None:
+        """Keep what an event tells."""
+        if event.resource_pre_event:
+            self._keep(event.resource_pre_event.metadata, done=False)
+        elif event.res_outputs_event:
+            self._keep(event.res_outputs_event.metadata, done=not event.res_outputs_event.planning)
+        elif event.res_op_failed_event:
+            self._keep(event.res_op_failed_event.metadata, done=True, failed=True)
+        elif event.policy_event:
+            self.policy.append(event.policy_event)
+        elif event.diagnostic_event and not event.diagnostic_event.ephemeral:
+            said = self.errors if event.diagnostic_event.severity == "error" else self.messages
+            said.append(event.diagnostic_event.message.strip())
+        elif event.summary_event:
+            self.changes = {
+                str(getattr(op, "value", op)): n for op, n in event.summary_event.resource_changes.items()
+            }
+            self.seconds = float(event.summary_event.duration_seconds)
+        self.show(event)
+
+    def _keep(self, told: StepEventMetadata, *, done: bool, failed: bool = False) -> None:
+        state = told.new or told.old
+        op = told.op.value
+        if state is None:
+            return
+        if state.type == urns.ROOT_STACK_TYPE and told.old and told.new and done is False:
+            self.outputs_differ |= told.old.outputs != told.new.outputs and told.new.outputs is not None
+        self.steps[told.urn, op] = Step(
+            op, told.urn, state.type, state.id or "", state.inputs or {}, done, failed
+        )
+
+    def ended(self, outcome: Outcome) -> Deployed:
+        """Return what it came to."""
+        return Deployed(
+            outcome,
+            self.changes,
+            self.seconds,
+            (*self.steps.values(),),
+            self.policy,
+            self.messages,
+            self.errors,
+            self.outputs_differ,
+        )
+
+
+def select_stack(project: Path, stack: str) -> Stack:
+    """Return a stack of the project, made first where the backend has none, for the CLI on PATH."""
+    return create_or_select_stack(stack, work_dir=str(project))
+
+
+def deploy(run: Callable[..., Any], show: Show, **options: Any) -> Deployed:
+    """Have the CLI preview or update, and tell how it ended; Ctrl-C ends it in order.
+
+    run: `preview`, `up`, `refresh` of a stack, which takes `options`.
+
+    Raises:
+        CredfleetError: code `stack-locked`.
+    """
+    record = _Record(show)
+    outcome: Outcome = "succeeded"
+    with _interruptible() as interrupted:
+        try:
+            run(on_event=record.take, **options)
+        except ConcurrentUpdateError as error:
+            raise CredfleetError(
+                code="stack-locked",
+                place="the stack",
+                cause=f"another update holds it: {_last_words(error)}",
+                mend="wait for it; if its process is gone: `pulumi cancel --yes`",
+            ) from None
+        except CommandError as error:
+            outcome = "cancelled" if interrupted.is_set() else "failed"
+            if not record.errors:
+                record.errors.append(_last_words(error))
+    return record.ended(outcome)
+
+
+def _last_words(error: CommandError) -> str:
+    said = str(error).partition("stderr:")[2].strip() or str(error).strip()
+    return said.splitlines()[-1] if said else "it gave no reason"
+
+
+@contextmanager
+def _interruptible() -> Generator[threading.Event]:
+    """Let the CLI end in order on Ctrl-C and SIGTERM; yield whether that was asked.
+
+    A terminal signals the CLI as well, which takes a second signal for an order to stop at once.
+    """
+    asked = threading.Event()
+
+    def interrupt(_number: int, _frame: object) -> None:
+        asked.set()
+        if not _shares_terminal():
+            for child in psutil.Process().children():
+                with suppress(psutil.Error):
+                    child.send_signal(signal.SIGINT)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    former = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def _shares_terminal() -> bool:
+    with suppress(OSError):
+        return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    return False
+
+
+def free_dead_lock(backend: Path, project: str, stack: str) -> list[int]:
+    """Remove the stack's locks whose process on this machine is gone; return these processes."""
+    freed: list[int] = []
+    for file in (backend / ".pulumi" / "locks" / "organization" / project / stack).glob("*.json"):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            lock: dict[str, Any] = json.loads(file.read_bytes())
+            if lock["hostname"] == socket.gethostname() and not _runs_pulumi(int(lock["pid"])):
+                file.unlink()
+                freed.append(int(lock["pid"]))
+    return freed
+
+
+def _runs_pulumi(pid: int) -> bool:
+    with suppress(psutil.Error):
+        return psutil.Process(pid).name().startswith("pulumi")
+    return False

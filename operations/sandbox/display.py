@@ -1,0 +1,110 @@
+"""What a person sees of a preview or an update while the Pulumi CLI runs: one line a change, and a count."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Final, TextIO
+
+import typer
+from pulumi_sandbox.progress_line import ProgressLine
+from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.services import Step as Progress
+from pulumi_sandbox.steering import visible
+
+if TYPE_CHECKING:
+    from pulumi.automation.events import DiagnosticEvent, EngineEvent, StepEventMetadata
+
+_DONE: Final = {
+    "create": ("+", "created"),
+    "create-replacement": ("+-", "replaced"),
+    "update": ("~", "updated"),
+    "delete": ("-", "deleted"),
+    "import": ("=", "imported"),
+    "read": (">", "read"),
+}
+_PLANNED: Final = {
+    "create": "to create",
+    "update": "to update",
+    "delete": "to delete",
+    "replace": "to replace",
+}
+_QUIET: Final = ("same", "refresh", "discard", "remove-pending-replace")
+_ALWAYS: Final = ("warning", "error")
+_NOISE: Final = "using pulumi-"
+"""How the CLI's own warnings about providers on PATH begin; `credfleet sandbox providers` lists these."""
+
+
+class Display:
+    """Shows the events of one preview or update; close it to show the total."""
+
+    def __init__(self, title: str, *, hidden: tuple[str, ...] = (), stream: TextIO | None = None) -> None:
+        """Begin. hidden: how messages begin that are shown elsewhere."""
+        self._stream = stream or sys.stdout
+        self._line = ProgressLine(sys.stderr)
+        self._title = title
+        self._hidden = (*hidden, _NOISE)
+        self._began = time.monotonic()
+        self._started: dict[str, float] = {}
+        self._seen = 0
+        self._changes: dict[str, int] = {}
+        self._planning = title.startswith("Preview")
+        self._write(title)
+
+    def show(self, event: EngineEvent) -> None:
+        """Show an event of the engine."""
+        if event.resource_pre_event:
+            self._seen += 1
+            self._started[event.resource_pre_event.metadata.urn] = time.monotonic()
+        elif event.res_outputs_event and not event.res_outputs_event.planning:
+            self._finish(event.res_outputs_event.metadata)
+        elif event.res_op_failed_event:
+            self._write(self._described("✗ failed", event.res_op_failed_event.metadata))
+        elif event.diagnostic_event:
+            self._diagnose(event.diagnostic_event)
+        elif event.policy_event and event.policy_event.enforcement_level == "mandatory":
+            where = event.policy_event.resource_urn
+            name = urns.parse(where).name if where else "the stack"
+            message = event.policy_event.message.strip()
+            self._write(f"error: {name}: {event.policy_event.policy_name}: {message}")
+        elif event.summary_event:
+            self._changes = {
+                str(getattr(op, "value", op)): count
+                for op, count in event.summary_event.resource_changes.items()
+            }
+        count = f", {self._seen} resources" if sys.stderr.isatty() else ""
+        self._line(Progress(f"{self._title.lower()}{count}", time.monotonic() - self._began))
+
+    def close(self) -> None:
+        """Say how many resources there were, by what happened to them."""
+        words = _PLANNED if self._planning else {op: word for op, (_, word) in _DONE.items()}
+        counts = [f"{count} {words[op]}" for op, count in self._changes.items() if op in words and count]
+        same = self._changes.get("same", 0)
+        counts += [f"{same} unchanged"] if same else []
+        self._line.clear()
+        if counts:
+            self._write(f"Resources: {', '.join(counts)} · {time.monotonic() - self._began:.1f}s")
+
+    def _finish(self, told: StepEventMetadata) -> None:
+        op = told.op.value
+        if op in _QUIET or op not in _DONE:
+            return
+        self._write(self._described(" ".join(_DONE[op]), told))
+
+    def _described(self, what: str, told: StepEventMetadata) -> str:
+        took = time.monotonic() - self._started.get(told.urn, time.monotonic())
+        return f"{what:<12}{urns.parse(told.urn).name}  {told.type}  {took:.1f}s"
+
+    def _diagnose(self, said: DiagnosticEvent) -> None:
+        message = said.message.strip()
+        if said.ephemeral or not message or message.startswith(self._hidden):
+            return
+        if said.severity in _ALWAYS:
+            place = f"{urns.parse(said.urn).name}: " if said.urn else ""
+            self._write(f"{said.severity}: {place}{message}")
+        elif said.severity.startswith("info"):
+            self._write(f"info: {message}")
+
+    def _write(self, text: str) -> None:
+        self._line.clear()
+        typer.echo(visible(text), file=self._stream)

@@ -1,0 +1,114 @@
+"""The Pulumi CLI that runs a sandbox's stacks, and a home for it in which every provider is found."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Final
+
+from pulumi_sandbox import files
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.providers import MODULES
+from pulumi_sandbox.services import PULUMI_CLI, Progress, binaries, cache_folder
+
+OLDEST: Final = (3, 260, 0)
+"""The oldest CLI whose automation interface and hooks the program relies on."""
+
+LOCAL: Final = "local provider of the sandbox"
+_NAMED: Final = "PULUMI"
+"""The variable that names another CLI than the one on PATH."""
+
+
+@dataclass(frozen=True, slots=True)
+class PulumiCli:
+    """A CLI: its program (an absolute path) and its version, `v3.274.1`."""
+
+    program: Path
+    version: str
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether it is of the major version 3, and new enough."""
+        found = re.match(r"v(\d+)\.(\d+)\.(\d+)", self.version)
+        release = tuple(map(int, found.groups())) if found else ()
+        return OLDEST <= release < (OLDEST[0] + 1,)
+
+
+def find(owner: str, progress: Progress) -> PulumiCli:
+    """Return the CLI that PULUMI names, else the one on PATH if it is supported, else one that is built once.
+
+    owner: whose cache holds what is built.
+    Raises SandboxError `cli-unsupported`, when PULUMI names no supported one; and as `binaries`.
+    """
+    named = os.environ.get(_NAMED)
+    found = _asked(named or shutil.which("pulumi"))
+    if found and found.is_supported:
+        return found
+    if named:
+        raise SandboxError(
+            code="cli-unsupported",
+            place=f"{_NAMED}={named}",
+            cause=f"it is Pulumi {found.version}" if found else "it cannot be run",
+            mend=f"name a Pulumi CLI from {'.'.join(map(str, OLDEST))} on, before 4; or unset {_NAMED}",
+        )
+    folder = binaries(progress, cache_folder(owner).with_name(PULUMI_CLI.name), PULUMI_CLI)
+    built = _asked(str(folder / "pulumi"))
+    if built is None:
+        raise SandboxError(
+            code="build-failed",
+            place=str(folder),
+            cause="the Pulumi CLI that was built cannot be run",
+            mend=f"remove {folder}, and run the command again",
+        )
+    return built
+
+
+def _asked(program: str | None) -> PulumiCli | None:
+    if program is None:
+        return None
+    quiet = {**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
+    try:
+        done = subprocess.run([program, "version"], env=quiet, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return PulumiCli(Path(program).absolute(), done.stdout.strip())
+
+
+def furnish(home: Path) -> dict[str, str]:
+    """Make a home of the CLI (PULUMI_HOME) in which the provider of each package is found.
+
+    A genuine one is used wherever it is installed: on PATH, or in the user's plugin cache, which is linked.
+    For any other package the sandbox's local provider is put there. Returns package → where its provider is,
+    LOCAL for those.
+    """
+    return {package: _provide(home, package, module) for package, module in MODULES.items()}
+
+
+def _provide(home: Path, package: str, module: str) -> str:
+    program = f"pulumi-resource-{package}"
+    if (on_path := shutil.which(program)) is not None:
+        return on_path
+    try:
+        version = metadata.version(f"pulumi-{package}")
+    except metadata.PackageNotFoundError:
+        return "not installed"
+    plugin = f"resource-{package}-v{version}"
+    installed = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi") / "plugins" / plugin
+    folder = home / "plugins" / plugin
+    if installed.is_dir() and installed != folder:
+        if not folder.is_symlink():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.symlink_to(installed)
+        return str(installed)
+    if folder.is_symlink():
+        folder.unlink()
+    script = f'#!/bin/sh\nexec {sys.executable} -u -P -m {module} "$@"\n'
+    if not (folder / program).is_file() or (folder / program).read_text(encoding="utf-8") != script:
+        files.replace(folder / program, script, mode=0o700)
+    return LOCAL
