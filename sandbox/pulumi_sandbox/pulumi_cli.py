@@ -57,7 +57,7 @@ def find(owner: str, progress: Progress) -> PulumiCli:
             cause=f"it is Pulumi {found.version}" if found else "it cannot be run",
             mend=f"name a Pulumi CLI from {'.'.join(map(str, OLDEST))} on, before 4; or unset {_NAMED}",
         )
-    folder = binaries(progress, cache_folder(owner).with_name(PULUMI_CLI.name), PULUMI_CLI)
+    folder = binaries(progress, cache_folder(owner).with_name(PULUMI_CLI.folder.name), PULUMI_CLI)
     built = _asked(str(folder / "pulumi"))
     if built is None:
         raise SandboxError(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from pulumi_sandbox import files
@@ -21,7 +22,6 @@ from pulumi_sandbox.services.progress import Progress, Step, silent
 from pulumi_sandbox.services.toolchain import Go, installed, toolchain_for
 
 _MODULES: Final = Path(__file__).parents[1]
-_HOST: Final = _MODULES / "language_host.py"
 
 CACHE_VARIABLE: Final = "PULUMI_SANDBOX_CACHE"
 """The variable that names the folder of built programs, over all defaults."""
@@ -29,25 +29,23 @@ CACHE_VARIABLE: Final = "PULUMI_SANDBOX_CACHE"
 
 @dataclass(frozen=True, slots=True)
 class GoModule:
-    """A Go module of ours, by its folder's name, that pins programs of others.
+    """A Go module of ours, in a folder, that pins programs of others.
 
-    what: the programs, in a sentence. pinned: the module whose version they have. stamp: from that version,
-    what is stamped into them: variable → text.
+    what: the programs, in a sentence. pinned: the module they are of, whose version they have. programs: name
+    → package. stamp: from that version, what is stamped into them: variable → text. beside: files of the
+    pinned module that lie beside them. own: files of ours that do: name → file.
     """
 
-    name: str
+    folder: Path
     what: str
     pinned: str
     programs: Mapping[str, str]
     stamp: Callable[[str], Mapping[str, str]]
     flags: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    own: Mapping[str, Path] = MappingProxyType({})
     usual_seconds: float = 270.0
     """A cold build with its downloads on two cores, until this machine has measured its own."""
-
-    @property
-    def folder(self) -> Path:
-        """Where its go.mod is."""
-        return _MODULES / self.name
 
 
 def _kubernetes_stamp(version: str) -> Mapping[str, str]:
@@ -58,7 +56,7 @@ def _kubernetes_stamp(version: str) -> Mapping[str, str]:
 
 
 CONTROL_PLANE: Final = GoModule(
-    "control-plane",
+    _MODULES / "control-plane",
     "etcd and Kubernetes",
     "k8s.io/kubernetes",
     {
@@ -68,32 +66,32 @@ CONTROL_PLANE: Final = GoModule(
     },
     _kubernetes_stamp,
 )
+_SDK: Final = "github.com/pulumi/pulumi/sdk/v3"
 PULUMI_CLI: Final = GoModule(
-    "pulumi-cli",
+    _MODULES / "pulumi-cli",
     "the Pulumi CLI",
-    "github.com/pulumi/pulumi/sdk/v3",
+    _SDK,
     {"pulumi": "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"},
-    lambda version: {"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version": version},
+    lambda version: {f"{_SDK}/go/common/version.Version": version},
     ("-tags", "osusergo,grpcnotrace"),
+    ("python/cmd/pulumi-language-python-exec", "python/dist/pulumi-resource-pulumi-python"),
+    {"pulumi-language-python": _MODULES / "language_host.py"},
 )
-_SDK_SCRIPTS: Final = ("python/cmd/pulumi-language-python-exec", "python/dist/pulumi-resource-pulumi-python")
-"""What the CLI starts from beside itself to run Python, in the module of the SDK."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """All that decides which bytes come out of a build. beside: text of a file of ours among them."""
+    """All that decides which bytes come out of a build."""
 
     module: GoModule
     go_mod: str
     go_sum: str
     go: Go
-    beside: str = ""
 
     @property
     def version(self) -> str:
         """The pinned release, `v1.36.3`."""
-        pinned = re.search(rf"{re.escape(self.module.pinned)} (v\d+\.\d+\.\d+)", self.go_mod)
+        pinned = re.search(rf"{re.escape(self.module.pinned)} (v\d+\.\d+\.\d+\S*)", self.go_mod)
         if pinned is None:
             raise SandboxError(
                 code="go-module-broken",
@@ -112,7 +110,8 @@ class Recipe:
     @property
     def key(self) -> str:
         """The name of the folder in the cache: equal inputs, equal programs."""
-        inputs = [self.go_mod, self.go_sum, self.go.name, *self.arguments, *filter(None, [self.beside])]
+        own = [file.read_text(encoding="utf-8") for file in self.module.own.values()]
+        inputs = [self.go_mod, self.go_sum, self.go.name, *self.arguments, *own]
         return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:20]
 
 
@@ -131,8 +130,7 @@ def kept_in(cache: Path, module: GoModule = CONTROL_PLANE) -> Path:
 
 def _recipe(module: GoModule) -> Recipe:
     go_mod = (module.folder / "go.mod").read_text()
-    host = _HOST.read_text() if module is PULUMI_CLI else ""
-    return Recipe(module, go_mod, (module.folder / "go.sum").read_text(), toolchain_for(go_mod), host)
+    return Recipe(module, go_mod, (module.folder / "go.sum").read_text(), toolchain_for(go_mod))
 
 
 def binaries(
@@ -145,7 +143,7 @@ def binaries(
 
     Raises SandboxError `go-missing`, `disk-full`, `modules-unreachable` or `build-failed`.
     """
-    cache = cache or cache_folder().with_name(module.name)
+    cache = cache or cache_folder().with_name(module.folder.name)
     recipe, kept = _recipe(module), kept_in(cache, module)
     if _is_as_built(kept):
         return kept
@@ -229,10 +227,12 @@ def _build(recipe: Recipe, cache: Path, kept: Path, progress: Progress) -> None:
     log = cache / f"build-{recipe.key}.log"
     build = [go, "build", *recipe.arguments, "-o", f"{unfinished}/", *module.programs.values()]
     seconds = _run_go(build, module, log, lambda elapsed: progress(Step(what, elapsed, usual)))
-    if module is CONTROL_PLANE:
-        (unfinished / "server").rename(unfinished / "etcd")
-    else:
-        _put_beside(unfinished, _folder_of(go, module))
+    for name, package in module.programs.items():
+        (unfinished / _built_name(module, package)).rename(unfinished / name)
+    for path in module.beside:
+        _put(unfinished / Path(path).name, (_folder_of(go, module) / path).read_bytes())
+    for name, file in module.own.items():
+        _put(unfinished / name, b"#!/usr/bin/env python3\n" + file.read_bytes())
     for program in unfinished.iterdir():
         with program.open("rb") as file:
             os.fsync(file.fileno())
@@ -241,15 +241,15 @@ def _build(recipe: Recipe, cache: Path, kept: Path, progress: Progress) -> None:
     files.replace(cache / "seconds", f"{max(seconds, _slowest(cache) or 0):.0f}")
 
 
-def _put_beside(folder: Path, sdk: Path) -> None:
-    """Put what the CLI runs Python with beside it: the SDK's scripts, and the language host."""
-    for script in _SDK_SCRIPTS:
-        program = folder / Path(script).name
-        program.write_bytes((sdk / script).read_bytes())
-        program.chmod(0o755)
-    host = folder / "pulumi-language-python"
-    host.write_text(f"#!/usr/bin/env python3\n{_HOST.read_text()}")
-    host.chmod(0o755)
+def _built_name(module: GoModule, package: str) -> str:
+    """Return how Go calls a program: as the last folder of its package that is no major version."""
+    path = module.folder if package == "." else Path(package)
+    return path.parent.name if re.fullmatch(r"v\d+", path.name) else path.name
+
+
+def _put(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    file.chmod(0o755)
 
 
 def _folder_of(go: str, module: GoModule) -> Path:
