@@ -18,6 +18,18 @@ USERS = ("provisioner", "janitor")
 """A claimer and a cleaner of accounts, who may what RBAC grants them."""
 
 
+def build(progress: Progress, *, cluster: bool = True) -> None:
+    """Build what this machine lacks: the API server, unless another cluster is used, and the CLI."""
+    from pulumi_sandbox import pulumi_cli
+    from pulumi_sandbox.services import CONTROL_PLANE, PULUMI_CLI, build_together, cache_folder
+
+    cache = cache_folder(OWNER)
+    wanted = {CONTROL_PLANE: cache} if cluster else {}
+    if not pulumi_cli.is_installed():
+        wanted[PULUMI_CLI] = cache.with_name(PULUMI_CLI.folder.name)
+    build_together(wanted, progress)
+
+
 def programs(progress: Progress) -> Path:
     """Return the folder with the API server's programs, building them first when no build is kept."""
     from pulumi_sandbox.services import binaries, cache_folder

@@ -32,6 +32,7 @@ _TAKEN_BACK: Final = frozenset({"PULUMI_CONFIG_PASSPHRASE_FILE", *VARIABLES.valu
 def build() -> None:
     """Build the programs of the API server unless they are built, and the Pulumi CLI unless one is there."""
     with ProgressLine() as progress:
+        control_plane.build(progress)
         folder = control_plane.programs(progress)
         cli = pulumi_cli.find(OWNER, progress)
     typer.echo(f"✓ API server: {folder}\n✓ Pulumi {cli.version}: {cli.program}")

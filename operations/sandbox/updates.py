@@ -99,6 +99,7 @@ def _prepare(wanted: UpRun) -> _Prepared:
     refuse_what_cannot_run(workspace, settings)
     refuse_strays(workspace, settings)
     with ProgressLine() as progress:
+        control_plane.build(progress, cluster=wanted.kubeconfig is None)
         cli = pulumi_cli.find(control_plane.OWNER, progress)
         cloud_services.start(folders, workspace.config().values, settings.pull_secrets, progress)
         cluster, is_stale = choose(

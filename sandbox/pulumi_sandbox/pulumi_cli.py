@@ -40,6 +40,12 @@ class PulumiCli:
         return OLDEST <= release < (OLDEST[0] + 1,)
 
 
+def is_installed() -> bool:
+    """Return whether a supported CLI is named or on PATH, so that none has to be built."""
+    found = _asked(os.environ.get(_NAMED) or shutil.which("pulumi"))
+    return bool(os.environ.get(_NAMED)) or (found is not None and found.is_supported)
+
+
 def find(owner: str, progress: Progress) -> PulumiCli:
     """Return the CLI that PULUMI names, else the one on PATH if it is supported, else one that is built once.
 

@@ -7,8 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from pulumi_sandbox.services.build import CONTROL_PLANE as CONTROL_PLANE
     from pulumi_sandbox.services.build import PULUMI_CLI as PULUMI_CLI
     from pulumi_sandbox.services.build import binaries as binaries
+    from pulumi_sandbox.services.build import build_together as build_together
     from pulumi_sandbox.services.build import cache_folder as cache_folder
     from pulumi_sandbox.services.build import kept_in as kept_in
     from pulumi_sandbox.services.cloud.front import Service as Service
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.services.zygotes import start_zygote as start_zygote
 
 _HOMES: Final = {
-    "build": ("PULUMI_CLI", "binaries", "cache_folder", "kept_in"),
+    "build": ("CONTROL_PLANE", "PULUMI_CLI", "binaries", "build_together", "cache_folder", "kept_in"),
     "cloud.front": ("Service",),
     "cloud.registry": ("OWN", "CloudService", "addresses", "named", "settled"),
     "clouds": ("Clouds",),

@@ -6,12 +6,13 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from pulumi_sandbox import files
@@ -27,7 +28,7 @@ CACHE_VARIABLE: Final = "PULUMI_SANDBOX_CACHE"
 """The variable that names the folder of built programs, over all defaults."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class GoModule:
     """A Go module of ours, in a folder, that pins programs of others.
 
@@ -43,7 +44,7 @@ class GoModule:
     stamp: Callable[[str], Mapping[str, str]]
     flags: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
-    own: Mapping[str, Path] = MappingProxyType({})
+    own: Mapping[str, Path] = field(default_factory=dict[str, Path])
     usual_seconds: float = 270.0
     """A cold build with its downloads on two cores, until this machine has measured its own."""
 
@@ -156,6 +157,39 @@ def binaries(
     except OSError as error:
         raise explain(str(error), str(cache), module) from error
     return kept
+
+
+def build_together(caches: Mapping[GoModule, Path], progress: Progress = silent) -> None:
+    """Build the programs of several modules that are not built, at the same time.
+
+    One downloads or links while the other compiles. caches: module → the folder that its builds are kept in.
+    Raises as `binaries`, for the first that fails; Ctrl-C ends all.
+    """
+    missing = [module for module, cache in caches.items() if not _is_as_built(kept_in(cache, module))]
+    ended = threading.Event()
+
+    def heed(_: Step) -> None:
+        if ended.is_set():
+            raise _EndedError
+
+    with ThreadPoolExecutor(max(len(missing), 1)) as threads:
+        builds = {module: threads.submit(binaries, heed, caches[module], module) for module in missing}
+        began, usual = time.monotonic(), sum(_usual(caches[module], module) for module in missing)
+        what = f"building {' and '.join(module.what for module in missing)} from source, once per machine"
+        try:
+            while builds and wait(builds.values(), timeout=1, return_when=FIRST_EXCEPTION).not_done:
+                progress(Step(what, time.monotonic() - began, usual))
+                if any(build.done() and build.exception() for build in builds.values()):
+                    break
+        finally:
+            ended.set()
+    failed = [error for build in builds.values() if (error := build.exception())]
+    for error in sorted(failed, key=lambda error: isinstance(error, _EndedError)):
+        raise error
+
+
+class _EndedError(Exception):
+    """Another build has failed, or Ctrl-C was pressed."""
 
 
 def _is_as_built(kept: Path) -> bool:
