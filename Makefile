@@ -25,7 +25,7 @@ ifeq ($(origin KUBECONFIG),command line)
   CLUSTER := --kubeconfig $(KUBECONFIG)
 endif
 
-.PHONY: help env up down test test-fast check count format witness model prove fire package try-package sbom audit tutorial how-to node go parity bench bench-peers stacks preview comment approved deploy record recorded review review-comments review-edits shut-in drift drift-issue kubeconfig workflows cli
+.PHONY: help env up down test test-fast genuine check count format witness model prove fire package try-package sbom audit tutorial how-to node go parity bench bench-peers stacks preview comment approved deploy record recorded review review-comments review-edits shut-in drift drift-issue kubeconfig workflows cli
 
 # STACK reaches the shell as a variable only: in a pull request, the name of a file is anybody's text.
 export STACK STACKS
@@ -36,7 +36,8 @@ MARK := <!-- credfleet $(KIND) of $$STACK -->
 REVIEWED_COMMIT := test -z "$${PULL_REQUEST:-}" || git -C "$$CHECKOUT" cat-file -p HEAD | sed '/^$$/q' \
   | sed -n 's/^parent \([0-9a-f]*\)$$/\n<sub>Reviewed: \1<\/sub>/p' | tail -n 2
 RECORD ?= $(wildcard .sandbox/records/$(STACK).json)
-PULUMI := pulumi --non-interactive --stack "$$STACK"
+# A variable PULUMI names another CLI than that of PATH to the commands, so none of this file has that name.
+ON_STACK := --non-interactive --stack "$$STACK"
 POLICIES := --policy-pack policies $(addprefix --policy-pack-config=,$(wildcard policies/config/$(STACK).json))
 
 help: ## list what make can do
@@ -74,7 +75,12 @@ test: env ## all tests; of one room with ROOM=account_pool
 	@# Four workers on two cores: much of the time is waiting for the API server. What they compile is kept,
 	@# wherever that is turned off: it is half of collecting the tests. One that hangs ends with its stacks told.
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 4 --dist worksteal -o faulthandler_timeout=600 \
-	  -o faulthandler_exit_on_timeout=true $(addprefix --room=,$(ROOM))
+	  -o faulthandler_exit_on_timeout=true --ignore=tests/genuine $(addprefix --room=,$(ROOM))
+
+genuine: env ## the life of stack dev and of a shared pool with Pulumi's own Kubernetes provider, built once
+	@$(BIN)/credfleet sandbox build
+	@$(BIN)/python -m tests.genuine.provider
+	@$(BIN)/pytest -n 2 --dist loadfile -o faulthandler_timeout=900 tests/genuine
 
 # These try every order of calls, start processes, or run the linter of the imports, which `check` does as well.
 SLOW := tests/models tests/fire sandbox/tests/conformance sandbox/tests/services/test_zygotes.py tests/test_imports.py \
@@ -156,9 +162,9 @@ go: ## build examples/go, for its test
 	@cd examples/go && go build -buildvcs=false -trimpath -ldflags "-w -s" -o program .
 
 parity: env ## ask the Pulumi CLI what it does with the recorded programs: PULUMI=/path/to/pulumi
-	@command -v "$(firstword $(PULUMI))" > /dev/null || { echo "✗ $(firstword $(PULUMI)): there is no such program"; \
+	@command -v "$(or $(PULUMI),pulumi)" > /dev/null || { echo "✗ $(or $(PULUMI),pulumi): there is no such program"; \
 	  echo "→ make parity PULUMI=/path/to/pulumi"; exit 1; }
-	@$(BIN)/python -m sandbox.tests.conformance.genuine "$$(command -v "$(firstword $(PULUMI))")"
+	@$(BIN)/python -m sandbox.tests.conformance.genuine "$$(command -v "$(or $(PULUMI),pulumi)")"
 
 bench: env ## speed, as ratios within one run
 	@$(BIN)/python -m benchmarks
@@ -171,7 +177,7 @@ stacks: ## the environments as JSON, for a matrix: stack files encrypted by a cl
 
 preview: env cli ## preview STACK with the Pulumi CLI and the policies, and write a review of it
 	@mkdir -p .sandbox/reviews && rm -f "$(REVIEW)".*
-	@status=0; PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true $(PULUMI) preview --json $(POLICIES) > "$(REVIEW).json" || status=$$?; \
+	@status=0; PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true pulumi $(ON_STACK) preview --json $(POLICIES) > "$(REVIEW).json" || status=$$?; \
 	  { echo "$(MARK)"; $(BIN)/credfleet preview-report "$(REVIEW).json" --format markdown; } > "$(REVIEW).part"; \
 	  mv "$(REVIEW).part" "$(REVIEW).md"; cat "$(REVIEW).md"; exit $$status
 
@@ -185,7 +191,7 @@ review: env ## preview STACK of CHECKOUT without keys, against RECORD: nothing i
 
 record: env cli ## write what reviews of STACK are made against, right after its update: no value, no ciphertext
 	@mkdir -p .sandbox/records
-	@$(PULUMI) stack export --show-secrets | $(BIN)/credfleet review export --stack "$$STACK" --state - > ".sandbox/records/$$STACK.json"
+	@pulumi $(ON_STACK) stack export --show-secrets | $(BIN)/credfleet review export --stack "$$STACK" --state - > ".sandbox/records/$$STACK.json"
 
 recorded: ## get the record that the latest deployment of STACK kept; none is told by the review
 	@mkdir -p .sandbox/records && touch ".sandbox/records/.of-$$STACK"
@@ -224,13 +230,13 @@ approved: ## see that the preview of STACK is still the one that was approved, .
 	  echo "→ plan and approve again: run the workflow deploy once more"; exit 1; }
 
 deploy: env cli ## update STACK with the Pulumi CLI, then see that nothing is left to change and no claim was skipped
-	@$(PULUMI) up --yes --skip-preview --continue-on-error --suppress-outputs $(POLICIES)
-	@$(PULUMI) preview --expect-no-changes --suppress-outputs $(POLICIES)
-	@! $(PULUMI) stack output skipped --json | sed -n 's/^ *"\(claim [^"]*\)": "\(.*\)",\{0,1\}$$/✗ \1: \2/p' | grep .
+	@pulumi $(ON_STACK) up --yes --skip-preview --continue-on-error --suppress-outputs $(POLICIES)
+	@pulumi $(ON_STACK) preview --expect-no-changes --suppress-outputs $(POLICIES)
+	@! pulumi $(ON_STACK) stack output skipped --json | sed -n 's/^ *"\(claim [^"]*\)": "\(.*\)",\{0,1\}$$/✗ \1: \2/p' | grep .
 
 drift: env cli ## see whether anything of STACK was changed behind its back; writes nothing there
 	@mkdir -p .sandbox/reviews
-	@$(PULUMI) refresh --preview-only --expect-no-changes --diff --suppress-outputs --color never | tee "$(REVIEW).drift"
+	@pulumi $(ON_STACK) refresh --preview-only --expect-no-changes --diff --suppress-outputs --color never | tee "$(REVIEW).drift"
 
 drift-issue: ## open an issue with the drift of STACK, or write over the one that is open
 	@{ echo "$$GITHUB_SERVER_URL/$$GITHUB_REPOSITORY/actions/runs/$$GITHUB_RUN_ID"; echo '~~~~~~~~'; \
@@ -249,4 +255,4 @@ workflows: ## lint the workflows; needs Go
 
 cli:
 	@command -v pulumi > /dev/null || { echo "✗ PATH: no Pulumi CLI"; \
-	  echo "→ install it, https://www.pulumi.com/docs/install; make up needs none"; exit 1; }
+	  echo "→ install it, https://www.pulumi.com/docs/install; make up builds its own"; exit 1; }
