@@ -14,7 +14,8 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +27,7 @@ from components.errors import ClusterError
 from components.http_answers import Answer, answer_of
 from components.importing import ALONE
 from components.kubeconfig import MEND, place_of, refuse_unusable
+from components.repeating import FIRST_ANSWER_SECONDS, PATIENCE_SECONDS, pause
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient, Configuration
@@ -52,6 +54,7 @@ SILENT_SECONDS: Final = 600.0
 CONNECTIONS: Final = 64
 DENIED_BY_POLICY: Final = "ValidatingAdmissionPolicy"
 """What a refusal names that was an admission policy's; the API server follows a changed one a second late."""
+_TERMINATING: Final = "NamespaceTerminating"
 _UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
 TOKEN_SECONDS: Final = 30.0
 """How long a token is used before the client is asked for it again, which costs as much as half a call.
@@ -87,10 +90,14 @@ class ClusterTarget:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the API server answered: the HTTP status, and the JSON object it sent with it."""
+    """What the API server answered: the HTTP status, and the JSON object it sent with it.
+
+    retry_after: the seconds that it asks to be left alone.
+    """
 
     status: int
     body: dict[str, Any]
+    retry_after: float = 0.0
 
     @property
     def text(self) -> str:
@@ -106,6 +113,12 @@ class Reply:
     def answer(self) -> Answer:
         """What the status means."""
         return answer_of(self.status)
+
+    @property
+    def lacks_namespace(self) -> bool:
+        """Whether it says, of an object that was to be created, that its namespace is gone or is going."""
+        causes = (self.body.get("details") or {}).get("causes") or ()
+        return self.answer is Answer.ABSENT or any(each.get("reason") == _TERMINATING for each in causes)
 
 
 class NoReply(Exception):  # noqa: N818 - not an error of the program: a fact about a call
@@ -140,6 +153,11 @@ class Connection:
         """The address of the API server."""
         return self._server
 
+    @cached_property
+    def patient(self) -> Connection:
+        """The same connection for calls that may be made twice: each is repeated while its failure passes."""
+        return _PatientConnection(self)
+
     def call(
         self,
         method: str,
@@ -172,7 +190,8 @@ class Connection:
         except (urllib3.exceptions.HTTPError, ValueError, RecursionError) as error:
             said = _innermost(error)
             raise (Untrusted if _UNTRUSTED in said else NoReply)(said) from None
-        return Reply(response.status, payload if isinstance(payload, dict) else {})
+        body_ = payload if isinstance(payload, dict) else {}
+        return Reply(response.status, body_, _seconds(response.headers.get("Retry-After")))
 
     def lines(self, path: str, *, accept: str) -> Iterator[bytes]:
         """Yield the lines of an answer as they come, as those of a watch, until the server ends it.
@@ -236,6 +255,66 @@ def _innermost(error: BaseException) -> str:
         error = error.__cause__
     is_quotable = isinstance(error, OSError) or not isinstance(error, ValueError)
     return str(error.args[-1]) if error.args and is_quotable else type(error).__name__
+
+
+def _seconds(text: str | None) -> float:
+    """Return what Retry-After asks for; a date, which no API server writes, asks for nothing."""
+    return float(text) if text is not None and text.isdecimal() else 0.0
+
+
+class _PatientConnection(Connection):
+    """Repeats each call until it is answered, or the server was waited for long enough.
+
+    Every call that is made through it may be made twice: it reads, applies, or says what it creates, replaces
+    or deletes. What was done although its answer was lost is a conflict the second time, and whoever wrote it
+    reads again.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._limit = FIRST_ANSWER_SECONDS
+
+    @property
+    def server(self) -> str:
+        """The address of the API server."""
+        return self._connection.server
+
+    @cached_property
+    def patient(self) -> Connection:
+        """This one."""
+        return self
+
+    def call(self, method: str, path: str, **given: Any) -> Reply:
+        """Call until there is an answer that stays, raises as `Connection.call`.
+
+        A server that was waited for in vain is not waited for again until it answers.
+        """
+        began = time.monotonic()
+        for attempt in count():
+            reply, silence = None, NoReply()
+            try:
+                reply = self._connection.call(method, path, **given)
+            except Untrusted:
+                raise
+            except NoReply as error:
+                silence = error
+            is_settled = reply is not None and reply.answer is not Answer.UNREACHABLE
+            if reply is not None and (is_settled or self._limit):
+                self._limit = PATIENCE_SECONDS
+            if reply is not None and is_settled:
+                return reply
+            seconds = pause(attempt, reply.retry_after if reply else 0.0)
+            if time.monotonic() + seconds > began + self._limit:
+                self._limit = 0.0
+                if reply is None:
+                    raise silence
+                return reply
+            time.sleep(seconds)
+        raise AssertionError
+
+    def lines(self, path: str, *, accept: str) -> Iterator[bytes]:
+        """Yield the lines of one answer; what breaks off is not asked for again."""
+        return self._connection.lines(path, accept=accept)
 
 
 class Recording(Connection):
@@ -344,10 +423,11 @@ def record(target: ClusterTarget) -> Recording:
 def reach(target: ClusterTarget, mend: str) -> Connection:
     """Open the connection as `connect` does, for one who cannot go on without an answer.
 
-    mend: what to do when none comes. Raises ClusterError, `unreachable` among its codes.
+    Its calls are repeated. mend: what to do when none comes. Raises ClusterError, `unreachable` among its
+    codes.
     """
     try:
-        return connect(target)
+        return connect(target).patient
     except NoReply as silence:
         raise ClusterError(
             code="unreachable",
@@ -468,7 +548,7 @@ class _Complaints(logging.Handler):
 
 
 def _verify(connection: Connection, uid: str) -> None:
-    reply = connection.call("GET", "/api/v1/namespaces/kube-system")
+    reply = connection.patient.call("GET", "/api/v1/namespaces/kube-system")
     if reply.answer is not Answer.DONE:
         raise ClusterError(
             code="not-allowed",

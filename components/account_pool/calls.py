@@ -128,9 +128,13 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """No answer, or none that says: the call may have been carried out, may still be, or never."""
+    """No answer, or none that says: the call may have been carried out, may still be, or never.
+
+    retry_after: the seconds that the server asks to be left alone.
+    """
 
     text: str
+    retry_after: float = 0.0
 
 
 Result: TypeAlias = Found | Page | Refused | Unknown
@@ -165,7 +169,7 @@ class PoolApi(Protocol):
         ...
 
     def create(self, kind: Kind, body: JsonObject) -> Result:
-        """Found, or Refused: CONFLICT when the name is taken."""
+        """Found, or Refused: CONFLICT when the name is taken, ABSENT without the namespace."""
         ...
 
     def replace(self, kind: Kind, body: JsonObject) -> Result:

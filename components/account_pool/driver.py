@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,9 +23,8 @@ from components.account_pool.calls import (
     perform,
 )
 from components.errors import Unreachable
+from components.repeating import pause
 
-FIRST_PAUSE_SECONDS: Final = 0.005
-LONGEST_PAUSE_SECONDS: Final = 1.0
 _SIDE_BY_SIDE: Final = 32
 
 T = TypeVar("T")
@@ -49,7 +47,7 @@ class Driver:
         began = time.monotonic()
         limit = seconds if patience is None else patience
         answer: Answer = None
-        last = ""
+        last, wished = "", 0.0
         has_written = False
         while True:
             try:
@@ -62,7 +60,7 @@ class Driver:
             has_written = has_written or isinstance(asked, Create | Replace | Patch | Delete)
             match asked:
                 case Pause(attempt):
-                    self._sleep(jitter(attempt))
+                    self._sleep(pause(attempt, wished))
                     answer = None
                     continue
                 case Together(first, second):
@@ -72,15 +70,10 @@ class Driver:
                 case _:
                     answer = perform(self._api, asked)
                     silences = [_silence(answer)]
-            last = next(filter(None, silences), last)
+            last = next((each.text for each in silences if each), last)
+            wished = max((each.retry_after for each in silences if each), default=0.0)
             limit = limit if all(silences) else seconds
 
 
-def jitter(attempt: int) -> float:
-    """Seconds to wait after so many lost races: anything up to a bound that doubles (full jitter)."""
-    bound = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(attempt, 20))
-    return random.uniform(0, bound)  # noqa: S311 - spreads retries, hides nothing
-
-
-def _silence(answer: Result) -> str:
-    return answer.text if isinstance(answer, Unknown) else ""
+def _silence(answer: Result) -> Unknown | None:
+    return answer if isinstance(answer, Unknown) else None

@@ -106,6 +106,8 @@ class KubernetesApi:
             reply = self._connection.call(method, path, body=body, accept=accept, content_type=content_type)
         except NoReply as silence:
             return Unknown(str(silence))
+        if method == "POST" and reply.lacks_namespace:
+            return Refused(Refusal.ABSENT, reply.text)
         return _answer(reply)
 
 
@@ -118,4 +120,4 @@ def _answer(reply: Reply) -> Result:
         return Found(reply.body)
     if reply.status in _REFUSALS:
         return Refused(_REFUSALS[reply.status], reply.text)
-    return Unknown(reply.text)
+    return Unknown(reply.text, reply.retry_after)

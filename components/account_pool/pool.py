@@ -71,6 +71,7 @@ from components.errors import (
     Unreachable,
     Withheld,
 )
+from components.repeating import FIRST_ANSWER_SECONDS
 
 CLAIMS: Final = "credfleet-claims"
 CLEANER: Final = "credfleet-cleaner"
@@ -80,8 +81,6 @@ OPERATOR: Final = "credfleet-operator"
 SECONDS: Final = 60.0
 _LONG_SECONDS: Final = 600.0
 _OPENING_SECONDS: Final = 10.0
-_SILENT_SECONDS: Final = 2.0
-"""How long a cluster may be silent that nothing was heard of yet: a wrong address, or one that is down."""
 
 _HOLD_SECONDS: Final = 1.0
 """How long a process goes by what the pool said of a hold and of its consumers."""
@@ -137,7 +136,7 @@ class Pool:
             if key not in _pools:
                 api = _api(target, namespace, manager)
                 driver = Driver(api, f"pool {namespace}")
-                settings = driver.run(_signed_settings(), _OPENING_SECONDS, patience=_SILENT_SECONDS)
+                settings = driver.run(_signed_settings(), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
                 _pools[key] = cls(api, namespace, settings)
             return _pools[key]
 
@@ -148,7 +147,7 @@ class Pool:
         Raises ClusterError, NotAllowed, Misconfigured, Unreachable.
         """
         driver, settings = _driver(target, namespace, CLAIMS)
-        members = driver.run(list_all(Kind.MEMBER, MEMBERS), _OPENING_SECONDS, patience=_SILENT_SECONDS)
+        members = driver.run(list_all(Kind.MEMBER, MEMBERS), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
         records = driver.run(list_all(Kind.RECORD, RECORDS), _OPENING_SECONDS)
         return Census.of(members, records, hold_of(settings), consumers_of(settings))
 
@@ -156,13 +155,13 @@ class Pool:
     def record(target: ClusterTarget, namespace: str, name: str) -> Record | None:
         """Read the record of a claim; raises as `census`, and writes nothing."""
         driver = Driver(_api(target, namespace, CLAIMS), f"pool {namespace}")
-        return driver.run(get_record(name), _OPENING_SECONDS, patience=_SILENT_SECONDS)
+        return driver.run(get_record(name), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
 
     @staticmethod
     def settings_of(target: ClusterTarget, namespace: str) -> PoolConfigMap | None:
         """Return what the pool of a namespace says, None without one; raises as `census`, writes nothing."""
         driver = Driver(_api(target, namespace, CLAIMS), f"pool {namespace}")
-        body = driver.run(read(Kind.RECORD, CONFIG_MAP), _OPENING_SECONDS, patience=_SILENT_SECONDS)
+        body = driver.run(read(Kind.RECORD, CONFIG_MAP), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
         return None if body is None else PoolConfigMap.parse(body)
 
     @staticmethod
@@ -170,7 +169,7 @@ class Pool:
         """Return what a sweep would do and find, without a single write; raises as `census`."""
         driver, _ = _driver(target, namespace, OPERATOR)
         steps = sweep(namespace, settings, most=0, write=False, pending={})
-        return driver.run(steps, _LONG_SECONDS, patience=_SILENT_SECONDS)
+        return driver.run(steps, _LONG_SECONDS, patience=FIRST_ANSWER_SECONDS)
 
     def claim(self, request: ClaimRequest, *, seconds: float = SECONDS) -> Claimed:
         """Claim the account of a tenant's slot: the one it has, one of its own, or one from the pool.
@@ -413,7 +412,7 @@ class Pool:
         """Bind the claims of a restored pool to their accounts again; `open` refuses such a pool."""
         driver, _ = _driver(target, namespace, OPERATOR)
         steps = sweeping.recover(namespace, dry_run=dry_run)
-        return driver.run(steps, _LONG_SECONDS, patience=_SILENT_SECONDS)
+        return driver.run(steps, _LONG_SECONDS, patience=FIRST_ANSWER_SECONDS)
 
     def flush(self, seconds: float = 2.0) -> bool:
         """Wait for the Events still being written; False when some may be missing."""
@@ -548,7 +547,7 @@ def _driver(target: ClusterTarget, namespace: str, manager: str) -> tuple[Driver
     """Return what runs steps on a pool as it is, in its words, and the ConfigMap that says them."""
     api, name = _api(target, namespace, manager), f"pool {namespace}"
     read_settings = read(Kind.RECORD, CONFIG_MAP)
-    settings = Driver(api, name).run(read_settings, _OPENING_SECONDS, patience=_SILENT_SECONDS)
+    settings = Driver(api, name).run(read_settings, _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
     return Driver(dialect_of(settings).over(api), name), settings
 
 

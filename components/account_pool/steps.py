@@ -149,6 +149,12 @@ def write(call: Create | Replace | Patch | Delete) -> Steps[JsonObject | None]:
             return body
         case Refused(Refusal.FORBIDDEN | Refusal.INVALID as why, text):
             raise _refused(call.kind, text, why)
+        case Refused(Refusal.ABSENT) if isinstance(call, Create):
+            raise Misconfigured(
+                place=f"namespace {call.body['metadata']['namespace']}",
+                cause="it is gone, or is being deleted, so nothing can be created in it",
+                mend="bring it back with what was in it, then run again",
+            )
         case Refused() | Unknown():
             return None
         case Page():

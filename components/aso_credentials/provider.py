@@ -165,7 +165,7 @@ class OperatorPinProvider(Shell):
         mode, issuer, _ = inputs["trusted"][0].split()
         namespace = quote(inputs["namespace"], safe="")
         try:
-            connection = connect(ClusterTarget.parse(self.cluster))
+            connection = connect(ClusterTarget.parse(self.cluster)).patient
             settings = _body(connection, f"/api/v1/namespaces/{namespace}/secrets/{GLOBAL_SETTINGS}")
             pods = _body(connection, f"/api/v1/namespaces/{namespace}/pods").get("items") or []
             published = _body(connection, "/.well-known/openid-configuration").get("issuer")

@@ -109,13 +109,13 @@ def _served(cluster: ClusterTarget, version: str) -> frozenset[str] | None:
     The groups are listed first: to what it does not serve an API server answers with no document.
     """
     try:
-        known = connect(cluster).call("GET", "/apis")
+        known = connect(cluster).patient.call("GET", "/apis")
         if known.answer is not Answer.DONE:
             return None
         groups = known.body.get("groups", ())
         if not any(version == each["groupVersion"] for group in groups for each in group["versions"]):
             return frozenset()
-        reply = connect(cluster).call("GET", f"/apis/{version}")
+        reply = connect(cluster).patient.call("GET", f"/apis/{version}")
     except (CredfleetError, NoReply):
         return None
     return frozenset(each["kind"] for each in reply.body.get("resources", ()))

@@ -157,7 +157,7 @@ async def _refuse(cluster: ClusterTarget, mends: Mapping[str, str], args: pulumi
 def _found(cluster: ClusterTarget, ref: SecretRef) -> dict[str, Any] | None:
     """Return a Secret that is there; None also in a cluster that cannot be seen."""
     try:
-        reply = connect(cluster).call("GET", path_of(ref))
+        reply = connect(cluster).patient.call("GET", path_of(ref))
     except (CredfleetError, NoReply):
         return None
     return reply.body if reply.answer is Answer.DONE else None

@@ -104,7 +104,7 @@ class StackCluster:
         content_type: str = "application/json",
     ) -> Reply:
         try:
-            connection = connect(self._target)
+            connection = connect(self._target).patient
             return connection.call(method, path, body=body, accept=accept, content_type=content_type)
         except NoReply as silence:
             raise StoreError(

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from components import connection
-from components.connection import TOKEN_SECONDS, ClusterTarget, Connection, NoReply, connect
+from components.connection import TOKEN_SECONDS, ClusterTarget, Connection, NoReply, Reply, connect
 from components.errors import ClusterError
 
 BELOW = "https://server/k8s/clusters/one"
@@ -35,7 +35,7 @@ class TokenSource:
     def _request(self, _method: str, url: str, *, headers: dict[str, str], **_: Any) -> SimpleNamespace:
         self.urls.append(url)
         self.sent.append(headers["Authorization"])
-        return SimpleNamespace(status=200, data=b"{}")
+        return SimpleNamespace(status=200, data=b"{}", headers={})
 
 
 @pytest.fixture
@@ -236,3 +236,74 @@ def test_a_pod_s_own_cluster_is_meant_where_no_kubeconfig_leads_out_of_it(
         (tmp_path / ".kube").mkdir()
         (tmp_path / ".kube" / "config").touch()
     assert connection.in_pod() is expected
+
+
+class Answering(Connection):
+    """Answers one after the other; None is silence."""
+
+    def __init__(self, *answers: Reply | None) -> None:
+        self.answers = [*answers]
+
+    def call(self, *_asked: Any, **_given: Any) -> Reply:
+        answer = self.answers.pop(0)
+        if answer is None:
+            raise NoReply("connection reset")
+        return answer
+
+
+class Time:
+    """A clock that only sleeping moves."""
+
+    def __init__(self) -> None:
+        self.now, self.slept = 0.0, list[float]()
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.slept.append(seconds)
+
+
+@pytest.fixture
+def elapsed(monkeypatch: pytest.MonkeyPatch) -> Time:
+    time = Time()
+    monkeypatch.setattr(connection, "time", SimpleNamespace(monotonic=lambda: time.now, sleep=time.sleep))
+    return time
+
+
+DONE = Reply(200, {})
+
+
+@pytest.mark.parametrize("passing", [None, Reply(429, {}), Reply(500, {}), Reply(503, {})])
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+def test_patient_connection_repeats_what_passes(elapsed: Time, method: str, passing: Reply | None) -> None:
+    assert Answering(passing, passing, DONE).patient.call(method, "/version") is DONE
+    assert len(elapsed.slept) == 2
+
+
+@pytest.mark.parametrize("status", [200, 201, 400, 401, 403, 404, 409, 422])
+def test_patient_connection_repeats_no_answer_that_stays(elapsed: Time, status: int) -> None:
+    assert Answering(Reply(status, {})).patient.call("POST", "/version").status == status
+    assert elapsed.slept == []
+
+
+@pytest.mark.parametrize(("wished", "waited"), [(3.0, 3.0), (600.0, 10.0)])
+def test_patient_connection_waits_as_long_as_the_server_wishes(
+    elapsed: Time, wished: float, waited: float
+) -> None:
+    Answering(Reply(429, {}, wished), DONE).patient.call("GET", "/version")
+    assert elapsed.slept == [waited]
+
+
+def test_patient_connection_gives_up_and_then_asks_once(elapsed: Time) -> None:
+    patient = Answering(DONE, *[Reply(503, {})] * 1000).patient
+    patient.call("GET", "/version")
+    assert patient.call("GET", "/version").status == 503
+    assert 20 < elapsed.now <= 30
+    waited = elapsed.now
+    assert patient.call("GET", "/version").status == 503
+    assert elapsed.now == waited
+
+
+def test_patient_connection_waits_two_seconds_for_a_server_never_heard(elapsed: Time) -> None:
+    with pytest.raises(NoReply, match="connection reset"):
+        Answering(*[None] * 1000).patient.call("GET", "/version")
+    assert 1 < elapsed.now <= 2

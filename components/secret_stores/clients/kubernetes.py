@@ -123,13 +123,7 @@ class KubernetesClient:
         }
         method, name = ("POST", None) if over is None else ("PUT", place.key)
         path = self._path(name, namespace) + _FIELD_MANAGER
-        reply = self._call(method, path, place.key, body, namespace=namespace)
-        if over is None and reply.answer is Answer.ABSENT:
-            cause = f"there is no namespace {namespace}"
-            raise self._failed(
-                "absent", f"{namespace}/{place.key}", cause, "make it, or correct remoteNamespace"
-            )
-        return self._done(reply)
+        return self._done(self._call(method, path, place.key, body, namespace=namespace))
 
     def remove(self, place: Place, seen: Kept) -> bool:
         """Remove one key, and the Secret with its last one."""
@@ -173,6 +167,9 @@ class KubernetesClient:
             said = "" if self._foreign else f" ({silence})"
             cause = f"the API server does not answer{said}"
             raise self._failed("unreachable", name, cause, "run again once it does") from None
+        if method == "POST" and reply.lacks_namespace:
+            cause = f"there is no namespace {namespace or self._namespace}, or it is being deleted"
+            raise self._failed("absent", name, cause, "create it, or correct remoteNamespace")
         status = f"HTTP {reply.status}" if self._foreign else ""
         refused = f"the API server refused to {method} it: {status or reply.reason}"
         match reply.answer:
@@ -249,9 +246,12 @@ def open_kubernetes(request: ClientRequest) -> SecretsClient:
     client = ApiClient(configuration)
     if pair is not None:
         client.rest_client.pool_manager.connection_pool_kw["ssl_context"] = _context(*pair, request.title)
-    connection = Connection(client)
     return KubernetesClient(
-        request.title, connection, spec.remote_namespace, client.close, foreign=is_foreign(spec.server)
+        request.title,
+        Connection(client).patient,
+        spec.remote_namespace,
+        client.close,
+        foreign=is_foreign(spec.server),
     )
 
 

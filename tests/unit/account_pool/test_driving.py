@@ -15,11 +15,12 @@ from components.account_pool import protocol
 from components.account_pool.audit import Happening, Journal
 from components.account_pool.calls import Found, Kind, Pause, Refusal, Refused, Result, Steps, Unknown
 from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.driver import LONGEST_PAUSE_SECONDS, Driver, jitter
+from components.account_pool.driver import Driver
 from components.account_pool.keys import MEASURED, POOL_STATE
 from components.account_pool.model import ClaimRequest, JsonObject
 from components.account_pool.pool import Pool
 from components.errors import Exhausted, Misconfigured, NotAllowed, Unreachable
+from components.repeating import LONGEST_PAUSE_SECONDS, jitter
 from tests.support.memory_pool import Claims, MemoryServer
 
 
@@ -52,6 +53,29 @@ def test_a_read_that_gets_no_answer_is_asked_again_after_a_pause() -> None:
 def test_pauses_grow_but_never_beyond_a_second() -> None:
     assert all(0 <= jitter(attempt) <= LONGEST_PAUSE_SECONDS for attempt in range(200))
     assert all(jitter(0) <= 0.005 for _ in range(100))
+
+
+def test_a_pause_is_at_least_as_long_as_the_server_wishes() -> None:
+    slept: list[float] = []
+    busy = Flaky(2, Unknown("HTTP 429", retry_after=3.0))
+    Driver(busy, "pool", sleep=slept.append).run(protocol.claim(Claims("a", "h").wanted), 60)
+    assert slept == [3.0, 3.0]
+
+
+class Homeless(MemoryServer):
+    """A pool whose namespace is gone by the time that a claim is written."""
+
+    def create(self, kind: Kind, body: JsonObject) -> Result:
+        if kind is Kind.RECORD:
+            return Refused(Refusal.ABSENT, 'namespaces "p" not found')
+        return super().create(kind, body)
+
+
+def test_claim_whose_namespace_is_gone_ends_at_once() -> None:
+    homeless = Homeless()
+    homeless.add_member("m0")
+    with pytest.raises(Misconfigured, match="is gone, or is being deleted, so nothing can be created in it"):
+        Driver(homeless, "pool").run(protocol.claim(Claims("a", "h").wanted), 60)
 
 
 def test_the_callers_time_ends_an_operation_and_the_last_failure_is_told(
