@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
+import uuid
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, Field, fields
@@ -51,6 +52,9 @@ SECRET: Final[Mapping[str, bool]] = {"secret": True}
 
 WARNING: Final = "warning: "
 
+INCARNATION: Final = "incarnation"
+"""The output that tells a resource from the one that takes its place: each has an incarnation of its own."""
+
 
 class Shell(ResourceProvider):
     """A dynamic provider around what it manages; one instance serves all threads of the provider's process.
@@ -67,6 +71,7 @@ class Shell(ResourceProvider):
     delete_first: ClassVar[bool] = False
 
     _config: Config | None = None
+    _latest: ClassVar[dict[tuple[type, str, str], str]] = {}
 
     def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
         """Return the inputs in their one form, so that what means the same is no change."""
@@ -104,8 +109,11 @@ class Shell(ResourceProvider):
         """Return the properties that are different by now; None when the resource is gone."""
         return {}
 
-    def remove(self, _id: str, _props: Properties) -> None:
-        """Take away what is managed. A provider that keeps nothing but its state has nothing to remove."""
+    def remove(self, _id: str, _props: Properties) -> bool | None:
+        """Take away what is managed. A provider that keeps nothing but its state has nothing to remove.
+
+        False when it stays, because a later incarnation of the same resource has it by now.
+        """
 
     def configured(self, key: str) -> str | None:
         """Return a value of the stack's configuration; a key without a namespace is of `credfleet:`."""
@@ -152,10 +160,16 @@ class Shell(ResourceProvider):
         )
 
     def create(self, props: Properties) -> CreateResult:
-        """Make the resource."""
+        """Make the resource, as an incarnation of its own."""
         with shortened():
-            state = {**kept(props, keys(self.args)), **self.make(props)}
-            return CreateResult(self.name(state), state)
+            if type(self).remove is Shell.remove:  # there is nothing of it to tell apart
+                state = {**kept(props, keys(self.args)), **self.make(props)}
+                return CreateResult(self.name(state), state)
+            own = {INCARNATION: uuid.uuid4().hex}
+            state = {**kept(props, keys(self.args)), **own, **self.make({**props, **own})}
+            id_ = self.name(state)
+            self._latest[self._identified(id_, state)] = own[INCARNATION]
+            return CreateResult(id_, state)
 
     def read(self, id_: str, props: Properties) -> ReadResult:
         """Look at the resource; one that is gone has no id."""
@@ -170,17 +184,30 @@ class Shell(ResourceProvider):
     def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
         """Change the resource; what it does not change of the outputs stays as it is."""
         with shortened():
-            outputs = {**self._known(_olds), **self.change(_id, _olds, _news)}
+            outputs = {**self._known(_olds), **self.change(_id, _olds, {**_news, **_incarnation(_olds)})}
         return UpdateResult({**kept(_news, keys(self.args)), **outputs})
 
     def delete(self, _id: str, _props: Properties) -> None:
-        """Remove the resource."""
+        """Remove the resource, unless it was created again: then this is what is left of it before.
+
+        A replacement is created first, also one with the same inputs (`pulumi up --replace`). Objects that
+        carry their incarnation are spared in a later run as well.
+        """
+        own = _props.get(INCARNATION)
+        if self._latest.get(self._identified(_id, _props), own) != own:
+            return
         with shortened():
-            self.remove(_id, _props)
+            if self.remove(_id, _props) is False:
+                tell(f"{_id} stays: another resource of its owner has written it since")
+
+    def _identified(self, id_: str, props: Properties) -> tuple[type, str, str]:
+        """Return what a resource and the one that takes its place with the same inputs have in common."""
+        identity = [props.get(_key(each)) for each in fields(self.args) if each.metadata.get("identity")]
+        return type(self), id_, json.dumps(identity, sort_keys=True)
 
     def _known(self, props: Properties) -> Properties:
         """Return the outputs that there are: one that an older version did not have is no change."""
-        return {key: props[key] for key in self.outputs if key in props}
+        return {key: props[key] for key in (*self.outputs, INCARNATION) if key in props}
 
 
 class FollowingShell(Shell):
@@ -199,7 +226,8 @@ class FollowingShell(Shell):
         if is_unknown(news):
             return False
         try:
-            return not self.is_current(news, str(olds.get("digest"))) or self.is_foreseen_otherwise(news)
+            is_current = self.is_current({**news, **_incarnation(olds)}, str(olds.get("digest")))
+            return not is_current or self.is_foreseen_otherwise(news)
         except CredfleetError:
             recorded = olds.get("foreseen")  # by a review without keys alone: what the last update wrote
             return recorded is not None and recorded != news.get("foreseen")
@@ -296,6 +324,10 @@ def tell(text: str) -> None:
             return
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
+
+
+def _incarnation(olds: Properties) -> Properties:
+    return kept(olds, [INCARNATION])
 
 
 def _key(each: Field[Any]) -> str:

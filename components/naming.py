@@ -91,6 +91,15 @@ def stack_holder(organization: str, project: str, stack: str, tenant: str, slot:
     return f"{STACK_HOLDER}/{organization}/{project}/{stack}/{tenant}/{slot}"
 
 
+def stack_of(holder: str) -> str:
+    """Return the stack under whose name something is held; empty for a holder that is no stack."""
+    match holder.split("/"):
+        case [kind, _, _, stack, *_] if kind == STACK_HOLDER:
+            return stack
+        case _:
+            return ""
+
+
 def guid_of(holder: str) -> str:
     """Return a GUID for what a stack holds under an id: the same however often it runs."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"credfleet:{holder}"))

@@ -9,7 +9,8 @@ from urllib.parse import quote
 from components.connection import ClusterTarget, Connection, NoReply, Reply, reach
 from components.errors import ProjectionError
 from components.http_answers import Answer
-from components.projection.model import JsonObject, SecretRef
+from components.naming import stack_of
+from components.projection.model import PROJECTED_BY, JsonObject, SecretRef, annotations_of
 from components.projection.projector import Projector
 
 FIELD_MANAGER: Final = "credfleet-projection"
@@ -28,14 +29,12 @@ class KubernetesSecrets:
 
     def get(self, ref: SecretRef) -> JsonObject | None:
         """Read one."""
-        reply = self._call("GET", path_of(ref), ref)
-        return _done(reply)
+        return _done(self._call("GET", path_of(ref), ref))
 
     def create(self, body: JsonObject) -> JsonObject | None:
         """POST; a taken name is not done."""
         ref = _ref(body)
-        reply = self._call("POST", _collection(ref) + _WRITTEN, ref, body)
-        return _done(reply)
+        return _done(self._call("POST", _collection(ref) + _WRITTEN, ref, body))
 
     def replace(self, body: JsonObject) -> JsonObject | None:
         """PUT with the resourceVersion in the body."""
@@ -48,14 +47,14 @@ class KubernetesSecrets:
         preconditions = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
         return _done(self._call("DELETE", path_of(ref), ref, {"preconditions": preconditions})) is not None
 
-    def _call(self, method: str, path: str, ref: SecretRef, body: JsonObject | None = None) -> Reply | None:
-        """Make a call; None when a write may or may not have been done."""
+    def _call(self, method: str, path: str, ref: SecretRef, body: JsonObject | None = None) -> Reply:
+        """Make a call, again while it fails for a moment."""
         try:
             reply = self._connection.call(method, path, body=body)
         except NoReply as silence:
-            if method != "GET":
-                return None
             raise _failed(ref, f"the API server does not answer ({silence})", "run again") from None
+        if method == "POST" and reply.lacks_namespace:
+            raise _without_namespace(ref, body or {})
         if reply.answer in (Answer.DONE, Answer.ABSENT, Answer.CONFLICT):
             return reply
         if webhook := _WEBHOOK.search(reply.text):
@@ -87,8 +86,20 @@ def _failed(ref: SecretRef, cause: str, mend: str) -> ProjectionError:
     return ProjectionError(code="not-possible", place=f"Secret {ref}", cause=cause, mend=mend)
 
 
-def _done(reply: Reply | None) -> JsonObject | None:
-    return reply.body if reply is not None and reply.answer is Answer.DONE else None
+def _without_namespace(ref: SecretRef, body: JsonObject) -> ProjectionError:
+    stack = stack_of(annotations_of(body).get(PROJECTED_BY, ""))
+    return ProjectionError(
+        code="namespace-gone",
+        place=ref.place,
+        cause=f"namespace {ref.namespace} is gone, or is being deleted, so nothing can be created in it",
+        mend=f"wait until it is gone, then run: pulumi up --refresh --stack {stack}"
+        if stack
+        else "create it again with what was in it, then run again",
+    )
+
+
+def _done(reply: Reply) -> JsonObject | None:
+    return reply.body if reply.answer is Answer.DONE else None
 
 
 def _ref(body: JsonObject) -> SecretRef:

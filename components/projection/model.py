@@ -18,6 +18,9 @@ JsonObject: TypeAlias = dict[str, Any]
 PROJECTED_BY: Final = f"{PREFIX}projected-by"
 """Annotation of a target: who wrote it. Without it a Secret is somebody else's and never touched."""
 
+INCARNATION: Final = f"{PREFIX}incarnation"
+"""Annotation of a target: which of the resources that took each other's place wrote it last."""
+
 PROJECTED_FROM: Final = f"{PREFIX}projected-from"
 
 
@@ -60,6 +63,7 @@ class Projection:
     owner: str
     plan: KeyPlan
     source_labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    incarnation: str | None = None
 
     def data(self, source: JsonObject) -> dict[str, str]:
         """Make the target's data from the source. Raises ProjectionError for one that is not to be copied."""
@@ -108,13 +112,17 @@ class Projection:
 
 def is_owned(target: JsonObject, owner: str) -> bool:
     """Whether a projection of this owner wrote a Secret."""
-    annotations = target["metadata"].get("annotations") or {}
-    return annotations.get(PROJECTED_BY) == owner
+    return annotations_of(target).get(PROJECTED_BY) == owner
+
+
+def is_replaced(target: JsonObject, incarnation: str | None) -> bool:
+    """Whether a later incarnation of a resource wrote an object; what an earlier version wrote has none."""
+    return annotations_of(target).get(INCARNATION, incarnation) != incarnation
 
 
 def is_handed_over(target: JsonObject | None, owner: str) -> bool:
     """Whether a Secret was declared to be taken over by this owner, and was not yet."""
-    annotations = {} if target is None else target["metadata"].get("annotations") or {}
+    annotations = {} if target is None else annotations_of(target)
     return annotations.get(HANDED_OVER) == owner and PROJECTED_BY not in annotations
 
 
@@ -127,6 +135,11 @@ def is_of_others(secret: JsonObject) -> bool:
 def is_composed(secret: JsonObject) -> bool:
     """Whether a Secret is made of what is elsewhere."""
     return COMPOSED in (secret.get("metadata", {}).get("annotations") or {})
+
+
+def annotations_of(target: JsonObject) -> Mapping[str, str]:
+    """Read the annotations of an object, which the API leaves out when there are none."""
+    return target["metadata"].get("annotations") or {}
 
 
 def data_of(secret: JsonObject) -> Mapping[str, str]:

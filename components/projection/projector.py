@@ -6,17 +6,21 @@ was killed, or whose answer was lost, is finished by the next.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from components.errors import ProjectionError
 from components.projection.model import (
+    INCARNATION,
     JsonObject,
     SecretRef,
     Written,
+    annotations_of,
     data_of,
     digest,
+    is_handed_over,
     is_owned,
+    is_replaced,
 )
 
 _ATTEMPTS: Final = 5
@@ -24,9 +28,10 @@ _ELSEWHERE: Final[JsonObject] = {"metadata": {"resourceVersion": ""}}
 
 
 class Secrets(Protocol):
-    """Secrets of a cluster, whole. A method that writes answers None when it was not done, or nobody knows.
+    """Secrets of a cluster, whole. A method that writes answers None for what is another one by now.
 
-    All raise ProjectionError when the server does not allow it or cannot be reached.
+    That may have been its own doing, if the answer to it was lost. All raise ProjectionError when the server
+    does not allow it or cannot be reached.
     """
 
     def get(self, ref: SecretRef) -> JsonObject | None:
@@ -64,6 +69,11 @@ class Wanted(Protocol):
         """Who wants it: the same text whenever the program runs; two owners never share a target."""
         ...
 
+    @property
+    def incarnation(self) -> str | None:
+        """Which of its owner's resources wants it; None for one that an earlier version created."""
+        ...
+
     def data(self, source: JsonObject) -> Mapping[str, str]:
         """Make the target's data, base64. Raises ProjectionError for a source that does not fit."""
         ...
@@ -87,33 +97,33 @@ class Projector:
     def __init__(self, secrets: Secrets, sources: Secrets | None = None) -> None:
         self._secrets, self._sources = secrets, sources or secrets
 
-    def write(self, wanted: Wanted) -> Written:
-        """Make the target what it should be. Raises ProjectionError, also for a target that is not ours."""
+    def write(
+        self, wanted: Wanted, mark: Callable[[JsonObject], JsonObject] = lambda target: target
+    ) -> Written:
+        """Make the target what it should be. Raises ProjectionError, also for a target that is not ours.
+
+        mark: returns it with what else is noted on it; may raise ProjectionError.
+        """
         for _ in range(_ATTEMPTS):
             source = self._source(wanted)
             data = wanted.data(source)
-            body = wanted.body(data)
+            body = _incarnate(wanted.body(data), wanted.incarnation)
             target = self._secrets.get(wanted.target)
             if target is None:
-                written = self._secrets.create(body)
-            elif not is_owned(target, wanted.owner):
+                written = self._secrets.create(mark(body))
+            elif not _is_writable(target, wanted.owner):
                 raise wanted.foreign(target)
-            elif data_of(target) == data:
-                written = target
             elif (target.get("type") or body["type"]) != body["type"]:
                 self._secrets.delete(target)  # the type of a Secret never changes
                 written = None
+            elif (changed := mark(_replaced(target, body))) == {**target, "data": data_of(target)}:
+                written = target
             else:
-                written = self._secrets.replace(_replaced(target, body))
+                written = self._secrets.replace(changed)
             if written is not None:
                 version = str(source["metadata"]["resourceVersion"])
                 return Written(digest(written, data), version, str(source.get("type", "")))
-        raise ProjectionError(
-            code="contended",
-            place=wanted.target.place,
-            cause=f"others changed it {_ATTEMPTS} times while it was written",
-            mend="see who else writes it, then run again",
-        )
+        raise _contended(wanted)
 
     def digest(self, wanted: Wanted) -> str | None:
         """Return the digest of what is in the target; None when it is gone, or somebody else's."""
@@ -128,6 +138,8 @@ class Projector:
         source = _ELSEWHERE if wanted.source is None else self._sources.get(wanted.source)
         if target is None or source is None or not is_owned(target, wanted.owner):
             return False
+        if is_replaced(target, wanted.incarnation):
+            return False
         try:
             return digest(target, wanted.data(source)) == known
         except ProjectionError:
@@ -136,7 +148,7 @@ class Projector:
     def taken(self, wanted: Wanted) -> ProjectionError | None:
         """Return the error that somebody else wrote the target; None when nobody did."""
         target = self._secrets.get(wanted.target)
-        if target is None or is_owned(target, wanted.owner):
+        if target is None or _is_writable(target, wanted.owner):
             return None
         return wanted.foreign(target)
 
@@ -148,12 +160,20 @@ class Projector:
             return error
         return None
 
-    def remove(self, wanted: Wanted) -> None:
-        """Delete the target if it is ours; one that is gone, or somebody else's by now, is left alone."""
+    def remove(self, wanted: Wanted) -> bool:
+        """Delete the target if it is ours; one that is gone, or somebody else's by now, is left alone.
+
+        False for one that a later incarnation of its owner's has written since. Raises ProjectionError.
+        """
         for _ in range(_ATTEMPTS):
             target = self._secrets.get(wanted.target)
-            if target is None or not is_owned(target, wanted.owner) or self._secrets.delete(target):
-                return
+            if target is None or not is_owned(target, wanted.owner):
+                return True
+            if is_replaced(target, wanted.incarnation):
+                return False
+            if self._secrets.delete(target):
+                return True
+        raise _contended(wanted)
 
     def _source(self, wanted: Wanted) -> JsonObject:
         source = _ELSEWHERE if wanted.source is None else self._sources.get(wanted.source)
@@ -162,8 +182,26 @@ class Projector:
         return source
 
 
+def _contended(wanted: Wanted) -> ProjectionError:
+    return ProjectionError(
+        code="contended",
+        place=wanted.target.place,
+        cause=f"others changed it {_ATTEMPTS} times while it was written",
+        mend="see who else writes it, then run again",
+    )
+
+
+def _is_writable(target: JsonObject, owner: str) -> bool:
+    return is_owned(target, owner) or is_handed_over(target, owner)
+
+
+def _incarnate(body: JsonObject, incarnation: str | None) -> JsonObject:
+    annotations = {**annotations_of(body), **({INCARNATION: incarnation} if incarnation else {})}
+    return {**body, "metadata": {**body["metadata"], "annotations": annotations}}
+
+
 def _replaced(target: JsonObject, body: JsonObject) -> JsonObject:
     """Put our data and annotations into a target, keeping what others have noted on it."""
-    metadata = target["metadata"]
-    annotations = {**(metadata.get("annotations") or {}), **body["metadata"]["annotations"]}
-    return {**target, "metadata": {**metadata, "annotations": annotations}, "data": body["data"]}
+    noted = {key: text for key, text in annotations_of(target).items() if key != INCARNATION}
+    metadata = {**target["metadata"], "annotations": {**noted, **annotations_of(body)}}
+    return {**target, "metadata": metadata, "data": body["data"]}

@@ -17,6 +17,7 @@ from pulumi.dynamic import CheckFailure
 
 from components.dynamic import (
     IDENTITY,
+    INCARNATION,
     SECRET,
     WARNING,
     DynamicResource,
@@ -26,12 +27,12 @@ from components.dynamic import (
     misnamed,
     tell,
 )
-from components.errors import CredfleetError, ProjectionError
+from components.errors import CredfleetError
 from components.projection.foresight import differs
 from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import open_projector, open_secrets
 from components.projection.marks import applied, is_marked, marked
-from components.projection.model import Projection, SecretRef, is_handed_over
+from components.projection.model import JsonObject, Projection, SecretRef, is_handed_over
 from components.projection.projector import Projector, Secrets
 from components.projection.sources import Composition, Source
 from components.secret_manager import SecretManager, SecretManagerTarget, open_secret_manager
@@ -91,9 +92,9 @@ class SecretProjectionProvider(FollowingShell):
         found = open_projector(self.cluster).digest(_projection(props))
         return None if found is None else {"digest": found}
 
-    def remove(self, _id: str, props: Properties) -> None:
+    def remove(self, _id: str, props: Properties) -> bool:
         """Remove the copy, if it is still ours."""
-        open_projector(self.cluster).remove(_projection(props))
+        return open_projector(self.cluster).remove(_projection(props))
 
     def is_current(self, props: Properties, digest: str) -> bool:
         """Whether the copy is what the source makes of it now."""
@@ -177,7 +178,7 @@ class CompositionShell(FollowingShell):
             return
         wanted = _target(inputs)
         taken = Projector(secrets).taken(wanted)
-        if taken is not None and not is_handed_over(secrets.get(wanted.target), wanted.owner):
+        if taken is not None:
             yield CheckFailure("targetName", str(taken))
         try:
             declared = [one.ref for one in _sources(inputs) if one.declared]
@@ -193,14 +194,12 @@ class CompositionShell(FollowingShell):
 
     def make(self, props: Properties) -> Properties:
         """Write the Secret of what its sources are now; one that is handed over is there all the time."""
+        return self._written(props, lambda target: target)
+
+    def _written(self, props: Properties, mark: Callable[[JsonObject], JsonObject]) -> Properties:
         secrets = open_secrets(self.cluster)
         wanted = self._composed(self._contents(secrets, props), props)
-        found = secrets.get(wanted.target)
-        if found is not None and is_handed_over(found, wanted.owner):
-            metadata = found["metadata"]
-            marks = {**metadata["annotations"], **wanted.body({})["metadata"]["annotations"]}
-            secrets.replace({**found, "metadata": {**metadata, "annotations": marks}})
-        written = Projector(secrets).write(wanted)
+        written = Projector(secrets).write(wanted, mark)
         return {"reference": str(wanted.target), "digest": written.digest, "type": wanted.type}
 
     def look(self, _id: str, props: Properties) -> Properties | None:
@@ -208,9 +207,9 @@ class CompositionShell(FollowingShell):
         found = Projector(open_secrets(self.cluster)).digest(_target(props))
         return None if found is None else {"digest": found}
 
-    def remove(self, _id: str, props: Properties) -> None:
+    def remove(self, _id: str, props: Properties) -> bool:
         """Remove the Secret, if it is still ours."""
-        Projector(open_secrets(self.cluster)).remove(_target(props))
+        return Projector(open_secrets(self.cluster)).remove(_target(props))
 
     def is_current(self, props: Properties, digest: str) -> bool:
         """Whether the Secret is what its sources make of it now."""
@@ -241,33 +240,20 @@ class MarkedShell(CompositionShell):
     def make(self, props: Properties) -> Properties:
         """Write the Secret; of one that is handed over, marks that were declared go, others stay."""
         found = open_secrets(self.cluster).get(SecretRef(props["namespace"], props["targetName"]))
-        declared = found if is_handed_over(found, props["owner"]) else None
-        return self._written({} if declared is None else applied(declared), props)
+        before = {} if found is None or not is_handed_over(found, props["owner"]) else applied(found)
+        return self._marked(before, props)
 
     def change(self, _id: str, olds: Properties, news: Properties) -> Properties:
         """Write the Secret anew, and the marks that are others now."""
-        return self._written(olds, news)
+        return self._marked(olds, news)
+
+    def _marked(self, before: Properties, props: Properties) -> Properties:
+        return self._written(props, lambda target: marked(target, before, props))
 
     def is_current(self, props: Properties, digest: str) -> bool:
         """Whether the Secret is what its sources make of it now, and is marked as it is declared."""
         found = open_secrets(self.cluster).get(SecretRef(props["namespace"], props["targetName"]))
         return found is not None and is_marked(found, props) and super().is_current(props, digest)
-
-    def _written(self, before: Properties, props: Properties) -> Properties:
-        secrets, ref = open_secrets(self.cluster), SecretRef(props["namespace"], props["targetName"])
-        if (found := secrets.get(ref)) is not None:
-            marked(found, before, props)
-        outputs = super().make(props)
-        written = secrets.get(ref)
-        wanted = written and marked(written, before, props)
-        if wanted and wanted != written and secrets.replace(wanted) is None:
-            raise ProjectionError(
-                code="contended",
-                place=ref.place,
-                cause="others changed it while it was written",
-                mend="run again",
-            )
-        return outputs
 
 
 def content_of(
@@ -308,6 +294,7 @@ def _projection(props: Properties) -> Projection:
         owner=props["owner"],
         plan=plan_keys(props.get("keys") or {}, None if method is None else AsoMethod(method)),
         source_labels=props.get("sourceLabels") or {},
+        incarnation=props.get(INCARNATION),
     )
 
 
@@ -332,4 +319,5 @@ def _target(
         content=content or {},
         labels=props["labels"],
         annotations=props.get("annotations") or {},
+        incarnation=props.get(INCARNATION),
     )

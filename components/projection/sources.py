@@ -143,6 +143,7 @@ class Composition:
     content: Mapping[str, bytes] = field(default_factory=dict[str, bytes], repr=False)
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
+    incarnation: str | None = None
 
     @property
     def source(self) -> SecretRef | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from components.dynamic import INCARNATION
 from components.errors import CredfleetError, Problem, StoreError
 from components.projection.kubernetes_secrets import open_projector
 from components.projection.model import Written
@@ -45,7 +46,7 @@ class DirectRead:
         document = {**properties["read"], "namespace": properties["namespace"]}
         document |= {"target": properties["target"], "backend": Backend.DIRECT}
         read = parsed(ExternalSecret, f"ExternalSecret {document['name']}", document)
-        self._reading = Reading(read, properties["owner"])
+        self._reading = Reading(read, properties["owner"], properties.get(INCARNATION))
 
     def admitted(self) -> Use:
         """Find its way, or the reason why there is none, before anybody is asked for a secret."""
@@ -72,10 +73,13 @@ class DirectRead:
         """Return what is in its target; None when that is gone, or somebody else's."""
         return open_projector(self._target.cluster).digest(self._reading)
 
-    def remove(self) -> None:
-        """Remove its target, unless that is somebody else's, or ESO's by now."""
-        if not is_left_to_eso(self._reading, self._target):
-            open_projector(self._target.cluster).remove(self._reading)
+    def remove(self) -> bool:
+        """Remove its target, unless that is somebody else's, or ESO's by now.
+
+        False for one that a later incarnation of it has.
+        """
+        left = is_left_to_eso(self._reading, self._target)
+        return left or open_projector(self._target.cluster).remove(self._reading)
 
 
 class DirectPush:
@@ -123,13 +127,13 @@ class DirectPush:
         with self._pusher(self.admitted()) as pusher:
             return pusher.is_there()
 
-    def remove(self) -> None:
+    def remove(self) -> bool:
         """Remove what it wrote, as its deletion policy says; nobody is asked where it says to leave it.
 
         Whatever keeps it from that, such as a credential that is gone, is told with both ways on.
         """
         if self._push.deletion_policy is DeletionPolicy.NONE:
-            return
+            return True
         try:
             with self._pusher(self.admitted()) as pusher:
                 pusher.remove(self.places)
@@ -142,6 +146,7 @@ class DirectPush:
                 mend=f"{error.mend}; or, to leave it there for good, take the push out of the state of the"
                 " stack with pulumi state delete",
             ) from None
+        return True
 
     @contextmanager
     def _pusher(self, use: Use) -> Generator[Pusher]:

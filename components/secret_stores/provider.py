@@ -70,9 +70,9 @@ class _StoreProvider(FollowingShell):
             differs(secrets.get(SecretRef(props["namespace"], name)), each) for name, each in foreseen.items()
         )
 
-    def remove(self, _id: str, props: Properties) -> None:
+    def remove(self, _id: str, props: Properties) -> bool:
         """Remove what was made, if it is still ours."""
-        self._consumer(props).remove()
+        return self._consumer(props).remove()
 
     def _consumer(self, props: Properties) -> DirectRead | DirectPush:
         raise NotImplementedError

@@ -40,6 +40,7 @@ class Reading:
 
     read: ExternalSecret
     owner: str
+    incarnation: str | None = None
 
     @property
     def source(self) -> SecretRef:

@@ -27,7 +27,7 @@ class Migration:
     """A Secret that is wanted of a legacy one; a `Wanted` of the projector.
 
     owner: the same text whenever the program runs. instance_guid: what a source is labelled with. bound: the
-    binding whose VCAP_SERVICES is wanted; None when it is the source.
+    binding whose VCAP_SERVICES is wanted; None when it is the source. incarnation: as of any projection.
     """
 
     source: SecretRef
@@ -35,6 +35,7 @@ class Migration:
     owner: str
     instance_guid: str
     bound: BoundInstance | None = None
+    incarnation: str | None = None
 
     def data(self, source: JsonObject) -> dict[str, str]:
         """Return the target's data of the legacy Secret's.

@@ -19,6 +19,7 @@ from pulumi.dynamic import CheckFailure
 from components.connection import ClusterTarget, Connection, NoReply, Reply, connect, reach
 from components.dynamic import (
     IDENTITY,
+    INCARNATION,
     SECRET,
     DynamicResource,
     FollowingShell,
@@ -32,7 +33,7 @@ from components.go_json import Numbers
 from components.http_answers import Answer
 from components.importing import ALONE
 from components.projection.kubernetes_secrets import open_projector
-from components.projection.model import SecretRef
+from components.projection.model import SecretRef, is_replaced
 from components.projection.provider import CompositionArgs, CompositionShell
 from components.service_credentials.binding import (
     SECRET_TYPE,
@@ -122,9 +123,9 @@ class ServiceMigrationProvider(FollowingShell):
         found = open_projector(self.cluster).digest(_migration(props))
         return None if found is None else {"digest": found}
 
-    def remove(self, _id: str, props: Properties) -> None:
+    def remove(self, _id: str, props: Properties) -> bool:
         """Remove the migrated Secret, if it is still ours."""
-        open_projector(self.cluster).remove(_migration(props))
+        return open_projector(self.cluster).remove(_migration(props))
 
     def is_current(self, props: Properties, digest: str) -> bool:
         """Whether the migrated Secret is what the legacy one makes of it now."""
@@ -248,6 +249,7 @@ def _migration(props: Properties) -> Migration:
         owner=props["owner"],
         instance_guid=guid,
         bound=None if binding is None else _bound(instance, guid, binding),
+        incarnation=props.get(INCARNATION),
     )
 
 
@@ -392,7 +394,7 @@ class WorkloadBindingProvider(Shell):
         if is_unknown(inputs):
             return
         try:
-            self._live(connect(ClusterTarget.parse(self.cluster)), inputs)
+            self._live(connect(ClusterTarget.parse(self.cluster)).patient, inputs)
         except ProjectionError as error:
             yield CheckFailure("name", str(error))
         except (CredfleetError, NoReply):
@@ -408,17 +410,22 @@ class WorkloadBindingProvider(Shell):
             directories=props["directories"],
             containers=props["containers"],
             restarted_for=self._versions(connection, props) if props["restart"] else None,
+            incarnation=props.get(INCARNATION),
         )
         self._apply(connection, path, applied(live, given))
         return {}
 
-    def remove(self, _id: str, props: Properties) -> None:
-        """Take everything back from a workload that is still there."""
+    def remove(self, _id: str, props: Properties) -> bool:
+        """Take everything back from a workload that is still there, unless a later incarnation gave it."""
         connection = reach(ClusterTarget.parse(self.cluster), "run again once it does")
         path = _workload_path(connection, props)
         found = _called(connection, "GET", path) if path else None
-        if path and found and found.answer is Answer.DONE:
-            self._apply(connection, path, nothing(found.body))
+        if path is None or found is None or found.answer is not Answer.DONE:
+            return True
+        if is_replaced(found.body, props.get(INCARNATION)):
+            return False
+        self._apply(connection, path, nothing(found.body))
+        return True
 
     def _live(self, connection: Connection, props: Properties) -> tuple[str, Mapping[str, Any]]:
         """Return path and body of the workload; raises ProjectionError when it can be given nothing."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from components.errors import Problem
 from components.labels import PREFIX
+from components.projection.model import INCARNATION
 from components.service_credentials.names import BINDINGS_ROOT, VCAP_FILE, VCAP_KEY
 
 FIELD_MANAGER: Final = "credfleet-services"
@@ -33,7 +34,8 @@ class Given:
     """What a workload is given.
 
     directories: of a binding below the root → its Secret. containers: only these; none means all.
-    restarted_for: the versions of the Secrets, None where nothing is restarted.
+    restarted_for: the versions of the Secrets, None where nothing is restarted. incarnation: of the resource
+    that gives it, None for one that an earlier version created.
     """
 
     vcap_secret: str
@@ -41,6 +43,7 @@ class Given:
     directories: Mapping[str, str]
     containers: Sequence[str] = ()
     restarted_for: str | None = None
+    incarnation: str | None = None
 
 
 def unfit(live: Mapping[str, Any], containers: Sequence[str], *, takes_files: bool) -> Problem | None:
@@ -76,7 +79,9 @@ def applied(live: Mapping[str, Any], given: Given) -> dict[str, Any]:
     template: dict[str, Any] = {"metadata": annotated, "spec": spec}
     for step in reversed(_path(live)):
         template = {step: template}
-    return {**nothing(live), **template}
+    body = nothing(live)
+    own = {} if given.incarnation is None else {"annotations": {INCARNATION: given.incarnation}}
+    return {**body, "metadata": {**body["metadata"], **own}, **template}
 
 
 def nothing(live: Mapping[str, Any]) -> dict[str, Any]:

@@ -293,7 +293,7 @@ def test_the_former_version_becomes_what_the_policy_says(
     secret.add(THEIRS)
     updated = retention.update(made, retained(secret.id, 2, onReplace=policy))
     assert secret.states() == {2: "ENABLED", 1: left}
-    assert updated.outputs == {
+    assert updated.lasting == {
         **retained(secret.id, 2, onReplace=policy),
         "replaced": updated.outputs["replaced"],
     }

@@ -123,5 +123,5 @@ def test_a_seal_moves_with_its_pool_and_learns_whether_it_may_be_broken(host: Ho
     seal = provider.create(sealed("a"))
     assert provider.diff(seal, sealed("b")).replaces == ["namespace"]
     assert not provider.is_changed(seal, sealed("a"))
-    assert provider.update(seal, sealed("a", allow_destroy=True)).outputs == sealed("a", allow_destroy=True)
+    assert provider.update(seal, sealed("a", allow_destroy=True)).lasting == sealed("a", allow_destroy=True)
     assert provider.refresh(seal).outputs == seal.outputs

@@ -84,9 +84,10 @@ def test_a_second_run_after_a_lost_checkpoint_finds_what_the_first_one_made(
 ) -> None:
     secrets.put("queue", LEGACY, TYPE)
     first = provider.create(migration(secrets.namespace))
-    version = secrets.version("queue-migrated")
-    assert provider.create(migration(secrets.namespace)) == first
-    assert secrets.version("queue-migrated") == version
+    uid, data = secrets.live("queue-migrated")["metadata"]["uid"], secrets.data("queue-migrated")
+    assert provider.create(migration(secrets.namespace)).lasting == first.lasting
+    assert secrets.live("queue-migrated")["metadata"]["uid"] == uid
+    assert secrets.data("queue-migrated") == data
 
 
 def test_a_legacy_secret_changed_by_hand_is_followed(provider: Provider, secrets: Secrets) -> None:

@@ -43,7 +43,7 @@ def test_the_state_is_inputs_and_outputs_and_the_id_is_made_of_both(
 ) -> None:
     made = notes.create(note)
     assert made.id == "a/5"
-    assert made.outputs == {**made.inputs, "length": 5, "writer": "ada"}
+    assert made.lasting == {**made.inputs, "length": 5, "writer": "ada"}
 
 
 def test_configuration_is_credfleets_whatever_the_project_is_called(note: Properties) -> None:
@@ -72,7 +72,8 @@ def test_an_update_keeps_the_outputs_it_does_not_change(notes: Provider, note: P
     made = notes.create(note)
     forged = replace(made, outputs={**made.outputs, "writer": "somebody before"})
     changed = notes.update(forged, {**note, "text": "hello there"})
-    assert changed.outputs == {**changed.inputs, "length": 11, "writer": "somebody before"}
+    assert changed.lasting == {**changed.inputs, "length": 11, "writer": "somebody before"}
+    assert changed.outputs["incarnation"] == made.outputs["incarnation"]
 
 
 def test_a_refresh_takes_what_is_there_into_inputs_and_outputs_and_a_gone_one_has_no_id(

@@ -20,6 +20,8 @@ from pulumi.dynamic.dynamic import serialize_provider
 from pulumi.runtime import rpc
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
+from components.dynamic import INCARNATION
+
 Properties = dict[str, Any]
 
 ROOT: Final = Path(__file__).parents[2]
@@ -34,6 +36,11 @@ class Recorded:
     id: str
     inputs: Properties
     outputs: Properties
+
+    @property
+    def lasting(self) -> Properties:
+        """Its outputs, without what tells it from the resource that takes its place."""
+        return {key: value for key, value in self.outputs.items() if key != INCARNATION}
 
 
 class Host:

@@ -33,6 +33,12 @@ class Secrets:
         body = {"metadata": {"labels": dict(labels)}}
         self._api.patch(**where, body=body, content_type="application/merge-patch+json")
 
+    def annotate(self, name: str, annotations: Mapping[str, str | None]) -> None:
+        """Write annotations of one; None takes one away."""
+        where = {"name": name, "namespace": self.namespace}
+        body = {"metadata": {"annotations": dict(annotations)}}
+        self._api.patch(**where, body=body, content_type="application/merge-patch+json")
+
     def remove(self, name: str) -> None:
         self._api.delete(name=name, namespace=self.namespace)
 
