@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pulumi
@@ -30,7 +30,8 @@ def gcp_provider(opts: pulumi.ResourceOptions) -> pulumi_gcp.Provider:
     """Make the provider of Google Cloud from the stack's `gcp:` keys; an unknown key ends the program."""
     from pulumi_gcp import Provider, ProviderArgs
 
-    return Provider("gcp", ProviderArgs(**_configured("gcp", ProviderArgs)), opts)
+    given = _configured("gcp", ProviderArgs)
+    return Provider("gcp", ProviderArgs(**given), _without_environment(given, opts))
 
 
 def azure_provider(
@@ -97,20 +98,32 @@ def kubernetes_provider(
 def _provider(
     name: str, cluster: Cluster, context: pulumi.Input[str | None], opts: pulumi.ResourceOptions
 ) -> Provider:
-    from pulumi_kubernetes import Provider
+    from pulumi_kubernetes import Provider, ProviderArgs
 
-    return Provider(
-        name,
-        cluster_identifier="credfleet",
-        context=context,
-        kubeconfig=cluster.kubeconfig,
-        enable_config_map_mutable=True,
-        enable_patch_force=False,
-        enable_secret_mutable=True,
-        enable_server_side_apply=True,
-        upsert_existing_objects=False,
-        opts=opts,
-    )
+    given: dict[str, Any] = {
+        "cluster_identifier": "credfleet",
+        "context": context,
+        "kubeconfig": cluster.kubeconfig,
+        "enable_config_map_mutable": True,
+        "enable_patch_force": False,
+        "enable_secret_mutable": True,
+        "enable_server_side_apply": True,
+        "upsert_existing_objects": False,
+    }
+    return Provider(name, ProviderArgs(**given), _without_environment(given, opts))
+
+
+def _without_environment(given: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
+    """Keep out of a provider's inputs what its SDK reads in this machine's environment, such as KUBECONFIG.
+
+    The provider reads the same variables where it runs; in the state they would be another machine's.
+    """
+
+    def as_given(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:
+        stated = {name: value for name, value in args.props.items() if given.get(name) is not None}
+        return pulumi.ResourceTransformationResult(stated, args.opts)
+
+    return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(transformations=[as_given]))
 
 
 def _verified_context(cluster: Cluster, uid: str, opts: pulumi.ResourceOptions) -> pulumi.Output[str | None]:

@@ -56,12 +56,11 @@ _FORESEEN: Final = "foreseen"
 _DIGEST: Final = "digest"
 """The output in which copies tell what they hold, under a key that anybody can make: one could guess."""
 _DEFAULTS: Final = (
-    "KUBECONFIG",
     *("GOOGLE_PROJECT", "GOOGLE_CLOUD_PROJECT", "GCLOUD_PROJECT", "CLOUDSDK_CORE_PROJECT"),
     *("GOOGLE_REGION", "GCLOUD_REGION", "CLOUDSDK_COMPUTE_REGION"),
     *("GOOGLE_ZONE", "GCLOUD_ZONE", "CLOUDSDK_COMPUTE_ZONE"),
 )
-"""Variables that the SDKs of pulumi-kubernetes and pulumi-gcp take options from that are no secrets."""
+"""Variables that the provider of Google Cloud takes options from that are no secrets."""
 _NO_CODE: Final = (
     *(".*", "*.md", "LICENSE", "Makefile", "Pulumi.*.yaml", "conftest.py", "uv.txt", "stacks", "stacks.yaml"),
     *("benchmarks", "docs", "models", "operations", "policies", "tests", "sandbox/docs", "sandbox/tests"),

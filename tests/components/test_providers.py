@@ -52,6 +52,48 @@ def test_the_environment_cannot_turn_a_flag_around(monkeypatch: pytest.MonkeyPat
     }
 
 
+ENVIRONMENT = {
+    "KUBECONFIG": "/home/ada/kubeconfig",
+    "PULUMI_K8S_DELETE_UNREACHABLE": "true",
+    "PULUMI_K8S_SKIP_UPDATE_UNREACHABLE": "true",
+    "PULUMI_K8S_SUPPRESS_DEPRECATION_WARNINGS": "true",
+    "PULUMI_K8S_SUPPRESS_HELM_HOOK_WARNINGS": "true",
+    **dict.fromkeys(("GOOGLE_PROJECT", "GOOGLE_REGION", "GOOGLE_ZONE"), "of-ada"),
+    **dict.fromkeys(("CLOUDSDK_CORE_PROJECT", "CLOUDSDK_COMPUTE_REGION", "CLOUDSDK_COMPUTE_ZONE"), "of-ada"),
+    **dict.fromkeys(("ARM_CLIENT_ID", "ARM_TENANT_ID", "ARM_SUBSCRIPTION_ID", "ARM_ENVIRONMENT"), "of-ada"),
+    **dict.fromkeys(("ARM_METADATA_HOSTNAME", "ARM_USE_OIDC", "AZURE_ENVIRONMENT"), "of-ada"),
+}
+
+
+@pytest.mark.parametrize(
+    "provider",
+    [
+        lambda: kubernetes_provider(Cluster(context="fleet")),
+        lambda: kubernetes_provider(Cluster(context="fleet", uid=UID)),
+        lambda: gcp_provider(pulumi.ResourceOptions()),
+        lambda: azure_provider(pulumi.ResourceOptions()),
+        lambda: azure_provider(pulumi.ResourceOptions(), "00000000-0000-4000-8000-000000000001"),
+    ],
+    ids=["kubernetes", "kubernetes-with-uid", "gcp", "azure", "azure-subscription"],
+)
+def test_no_provider_has_an_input_of_this_machines_environment(
+    provider: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kube_system: Any = {"metadata": {"name": "kube-system", "uid": UID}}
+
+    def inputs() -> list[Any]:
+        recorder = record(provider, outputs={"kubernetes:core/v1:Namespace": kube_system})
+        return [one.inputs for one in recorder.registrations]
+
+    for name in ENVIRONMENT:
+        monkeypatch.delenv(name, raising=False)
+    before = inputs()
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+
+    assert inputs() == before
+
+
 def test_a_cluster_with_a_new_address_or_a_renamed_context_is_the_same_to_the_provider() -> None:
     """The genuine provider replaces every object of a cluster it takes for another one, claims included."""
     before, after = (declared(Cluster(context=name)).named(PROVIDER, "kubernetes") for name in ("one", "two"))
