@@ -232,7 +232,7 @@ approved: ## see that the preview of STACK is still the one that was approved, .
 deploy: env cli ## update STACK with the Pulumi CLI, then see that nothing is left to change and no claim was skipped
 	@pulumi $(ON_STACK) up --yes --skip-preview --continue-on-error --suppress-outputs $(POLICIES)
 	@pulumi $(ON_STACK) preview --expect-no-changes --suppress-outputs $(POLICIES)
-	@! pulumi $(ON_STACK) stack output skipped --json | sed -n 's/^ *"\(claim [^"]*\)": "\(.*\)",\{0,1\}$$/✗ \1: \2/p' | grep .
+	@! pulumi $(ON_STACK) stack export | sed -n 's/^ *"\(claim [^"]*\)": "\(.*\)",\{0,1\}$$/✗ \1: \2/p' | grep .
 
 drift: env cli ## see whether anything of STACK was changed behind its back; writes nothing there
 	@mkdir -p .sandbox/reviews

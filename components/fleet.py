@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from components.service_credentials.component import declare_services
 from components.settings import silence
 from components.settings.stack import Settings
 from components.settings.tenant_files import DIGEST
+from components.skipped_lines import skipped_lines
 from components.waiting import told
 from components.wiring.aso_credentials import declare_aso_credentials
 from components.wiring.declared import Declared
@@ -27,11 +29,13 @@ from components.wiring.tenants import Tenants
 class Fleet(pulumi.ComponentResource):
     """The account pool, each tenant with its namespace and its accounts, and what is made of credentials.
 
-    Outputs: accountPool, {namespace, members} or empty without a pool; tenants, name → {namespace, accounts,
-    deliveries}. accounts is slot → {namespace, secretName, accountId}, deliveries slot → the copy of that
-    Secret, namespace/name; asoCredentials, pullSecrets and secretStores, as `declare_…` of each returns it;
-    services and apps, as `declare_services` returns them, apps only where there are any; skipped, what the
-    configuration asks for and the stack does not declare yet → why. Secrets are named, never shown.
+    A program reads account_pool, {namespace, members} or empty without a pool; tenants, name → {namespace,
+    accounts, deliveries}, where accounts is slot → {namespace, secretName, accountId} and deliveries slot →
+    the copy of that Secret, namespace/name; aso_credentials, pull_secrets and secret_stores, as `declare_…`
+    of each returns it; services and apps, as `declare_services` returns them. Secrets are named, never shown.
+
+    Output: skipped, what the configuration asks for and the stack does not declare yet → why. The outputs of
+    what it declares tell the rest.
     """
 
     TYPE: ClassVar = "credfleet:index:Fleet"
@@ -61,28 +65,39 @@ class Fleet(pulumi.ComponentResource):
         self.pull_secrets, waiting = self._pull_secrets(declared)
         self.services, self.apps, lacking = self._services(declared)
         self.secret_stores, without = self._secret_stores(declared)
-        skipped = pulumi.Output.all(told(tenants.waiting), unserved, waiting, told(lacking), without)
-        self.skipped = skipped.apply(lambda all_: {what: why for each in all_ for what, why in each.items()})
-        self.register_outputs(self.outputs)
+        untold = pulumi.Output.all(unserved, told(lacking), without).apply(_joined).apply(self._tell)
+        self.skipped = pulumi.Output.all(told(tenants.waiting), waiting, untold).apply(_joined)
+        self.register_outputs({"skipped": self.skipped})
 
-    @property
-    def outputs(self) -> Mapping[str, Any]:
-        """What it tells others; apps only where there are any, so that other stacks keep their outputs."""
-        return {
-            "accountPool": self.account_pool,
-            "tenants": self.tenants,
-            "asoCredentials": self.aso_credentials,
-            "pullSecrets": self.pull_secrets,
-            "services": self.services,
-            **({"apps": self.apps} if self.apps else {}),
-            "secretStores": self.secret_stores,
-            "skipped": self.skipped,
-        }
+    def _tell(self, skipped: Mapping[str, str]) -> Mapping[str, str]:
+        """Say what is skipped beside claims and pull secrets, which say so themselves."""
+        if skipped:
+            pulumi.log.info("\n".join(skipped_lines(skipped)), self)
+        return skipped
 
     def export(self) -> None:
-        """Make these the outputs of the stack, by which the commands know it."""
-        for name, value in self.outputs.items():
+        """Make a digest of it the outputs of the stack: how much there is of each part, and is skipped."""
+        for name, value in self._digest().items():
             pulumi.export(name, value)
+
+    def _digest(self) -> Mapping[str, Any]:
+        aso, stores = self.aso_credentials, self._settings.secret_stores
+        counts = {
+            "tenants": len(self.tenants),
+            "asoCredentials": len([*aso.get("namespaces", ()), *aso.get("named", ())]),
+            "pullSecrets": len(self.pull_secrets),
+            "services": len(self.services),
+            "apps": len(self.apps),
+            "secretStores": len(stores.stores) if stores else 0,
+        }
+        digest: dict[str, Any] = {name: count for name, count in counts.items() if count}
+        skipped = self.skipped.apply(lambda each: dict(Counter(what.rpartition(" ")[0] for what in each)))
+        if self.account_pool:
+            digest["accountPool"] = {key: _counted(value) for key, value in self.account_pool.items()}
+        if claims := sum(len(one["accounts"]) for one in self.tenants.values()):
+            without = skipped.apply(lambda each: each.get("claim", 0))
+            digest["claims"] = {"bound": without.apply(lambda count: claims - count), "skipped": without}
+        return {**digest, "skipped": skipped}
 
     def _aso_credentials(
         self, declared: Declared
@@ -129,6 +144,15 @@ class Fleet(pulumi.ComponentResource):
         return declare_secret_stores(
             settings.secret_stores, settings.tenants, settings.credentials, declared, opts
         )
+
+
+def _counted(told: pulumi.Output[Any]) -> pulumi.Output[Any]:
+    """Return a text as it is, and how long a list is."""
+    return told.apply(lambda value: value if isinstance(value, str) else len(value))
+
+
+def _joined(parts: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
+    return {what: why for part in parts for what, why in part.items()}
 
 
 def _refuse_silence(settings: Settings) -> None:

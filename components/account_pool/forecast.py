@@ -1,24 +1,38 @@
-"""What a preview says of its outlook: sentences for people, and one line of JSON for its review."""
+"""What a preview says of its outlook: sentences for people, which its review reads back.
+
+How a sentence begins tells what whoever sees the review may be shown: why a request makes no sense may quote
+it, and stays in the log.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from components.account_pool.census import Census
 from components.account_pool.consumers import stack_of
 from components.account_pool.evacuation import slot_and_generation
 from components.account_pool.model import ClaimRequest, Policy, Record
-from components.account_pool.outlook import Expectation, Prospect, Vacancy
+from components.account_pool.outlook import NONE_FREE, Expectation, Prospect, Vacancy
 from components.errors import Misconfigured
-from components.report_lines import report_line, reported
 
 Claim: TypeAlias = tuple[str, str]
 """Tenant and slot."""
 
-_SUBJECT: Final = "account-pool"
+_REFUSED: Final = "expected to be refused: "
+_PASSED: Final = "; the update goes on without it"
+_LEFT: Final = "free accounts expected to be left: "
+_UNSEEN: Final = "the pool was not looked at, so what it holds is unknown ("
+_CLAIM: Final = re.compile(
+    r"(?:warning: )?(?P<tenant>[^\s/]+)/(?P<slot>[^\s/:]+): (?P<text>"
+    r"(?P<good>keeps \S+, which is to be left: .+?|(?:leaves \S+: )?expected to (?:get|reuse) .+?)"
+    rf"|(?P<unquotable>{_REFUSED}.+?)"
+    rf"|(?:{NONE_FREE}|account ).*?)(?P<passed>{_PASSED})?"
+)
+_VACANCY: Final = re.compile(r"(?P<accounts>.+) (?P<after>\d+) of (?P<before>\d+)")
 _BAD: Final = frozenset({Prospect.EXHAUSTED, Prospect.REFUSED})
 
 
@@ -58,15 +72,9 @@ def lines(
     news = [each for each in expected if each.prospect is not Prospect.HELD]
     for each in news:
         warning = "warning: " if each.prospect in _BAD else ""
-        passed = "; the update goes on without it" if each in skipped else ""
-        yield f"{warning}{each.tenant}/{each.slot}: {each.text}{passed}"
-    if not news:
-        return
-    if vacancies:
-        counted = "; ".join(f"{each.accounts} {each.after} of {each.before}" for each in vacancies)
-        yield f"free accounts expected to be left: {counted}"
-    left = [[each.accounts, each.before, each.after] for each in vacancies]
-    yield report_line(_SUBJECT, {"claims": [_claim(each, each in skipped) for each in news], "left": left})
+        yield f"{warning}{each.tenant}/{each.slot}: {_text(each)}{_PASSED if each in skipped else ''}"
+    if news and vacancies:
+        yield _LEFT + "; ".join(f"{each.accounts} {each.after} of {each.before}" for each in vacancies)
 
 
 def joint_lines(census: Census, claims: Iterable[ClaimRequest], keys: Sequence[str]) -> Iterator[str]:
@@ -103,8 +111,7 @@ def terms_lines(record: Record, policy: Policy, limit: int | None) -> Iterator[s
 
 def unseen_lines(namespace: str, why: str) -> Iterator[str]:
     """Say that the pool could not be looked at."""
-    yield f"{namespace}: the pool was not looked at, so what it holds is unknown ({why})"
-    yield report_line(_SUBJECT, {"unseen": True})
+    yield f"{namespace}: {_UNSEEN}{why})"
 
 
 def heard(told: Iterable[str], claims: Collection[Claim]) -> Forecast:
@@ -112,49 +119,26 @@ def heard(told: Iterable[str], claims: Collection[Claim]) -> Forecast:
     expected: dict[Claim, Told] = {}
     vacancies: tuple[Vacancy, ...] = ()
     unseen = False
-    for content in reported(_SUBJECT, told):
-        match content:
-            case {"unseen": True}:
-                unseen = True
-            case {"claims": [*stated], "left": [*left]}:
-                known = dict(_told(stated))
-                expected |= {claim: it for claim, it in known.items() if claim in claims or it.is_skipped}
-                vacancies = tuple(_vacancies(left))
-            case _:
-                pass
+    for line in map(str.strip, told):
+        if found := _CLAIM.fullmatch(line):
+            claim, is_skipped = (found["tenant"], found["slot"]), found["passed"] is not None
+            if claim in claims or is_skipped:
+                text = None if found["unquotable"] else found["text"]
+                expected[claim] = Told(found["good"] is None, text, is_skipped)
+        elif line.startswith(_LEFT):
+            vacancies = tuple(_vacancies(line.removeprefix(_LEFT)))
+        else:
+            unseen = unseen or line.partition(": ")[2].startswith(_UNSEEN)
     return Forecast(expected, vacancies, unseen)
 
 
-def _claim(each: Expectation, skipped: bool) -> dict[str, Any]:
-    """Return a claim's outlook as JSON; why a request makes no sense may quote it, and is left to the log."""
+def _text(each: Expectation) -> str:
+    """Return what a claim can expect; what may quote a request begins as a refusal."""
     is_quotable = each.member is not None or each.prospect is not Prospect.REFUSED
-    return {
-        "tenant": each.tenant,
-        "slot": each.slot,
-        "bad": each.prospect in _BAD,
-        "text": each.text if is_quotable else None,
-        **({"skipped": True} if skipped else {}),
-    }
+    return each.text if is_quotable else f"{_REFUSED}{each.text.removeprefix(_REFUSED)}"
 
 
-def _told(stated: Iterable[Any]) -> Iterator[tuple[Claim, Told]]:
-    for each in stated:
-        match each:
-            case {
-                "tenant": str(tenant),
-                "slot": str(slot),
-                "bad": bool(is_bad),
-                "text": (str() | None) as text,
-            }:
-                yield (tenant, slot), Told(is_bad, text, each.get("skipped") is True)
-            case _:
-                pass
-
-
-def _vacancies(stated: Iterable[Any]) -> Iterator[Vacancy]:
-    for each in stated:
-        match each:
-            case [str(accounts), int(before), int(after)]:
-                yield Vacancy(accounts, before, after)
-            case _:
-                pass
+def _vacancies(counted: str) -> Iterator[Vacancy]:
+    for found in map(_VACANCY.fullmatch, counted.split("; ")):
+        if found:
+            yield Vacancy(found["accounts"], int(found["before"]), int(found["after"]))

@@ -26,7 +26,6 @@ from components.labels import PREFIX
 from components.projection.model import HANDED_OVER
 from components.projection.provider import MarkedArgs
 from components.projection.sources import Source
-from components.pull_secret import skipping
 from components.pull_secret.existing import Existing
 from components.pull_secret.model import Cluster
 from components.pull_secret.preconditions import Decision, decide
@@ -47,6 +46,7 @@ from components.pull_secret.settings import HyperFleetApi, PullSecretsSection
 from components.pull_secret.status import Condition, of_skipped, of_verified
 from components.pull_secret.verification import KEY, STORED_AS, TYPE, digest_of
 from components.secret_manager import secret_name
+from components.skipped_lines import skipped_lines
 
 _GENERATION: Final = "hyperfleet.io/generation"
 _VERIFIED_AT: Final = f"{PREFIX}verified-at"
@@ -125,9 +125,8 @@ class PullSecret(pulumi.ComponentResource):
 
     def _told(self, reasons: Sequence[str]) -> pulumi.Output[Any]:
         """Say why the cluster is skipped; nothing is declared for it."""
-        pulumi.log.info(skipping.sentence(reasons), self)
-        if pulumi.runtime.is_dry_run():
-            pulumi.log.info(skipping.line(reasons), self)
+        lines = skipped_lines({f"pull secret {self._args.cluster.id}": "; ".join(reasons)})
+        pulumi.log.info("\n".join(lines), self)
         conditions, told = pulumi.Output.from_input(of_skipped(reasons)), self._section.hyperfleet
         if told is not None and self._args.cluster.stays:
             self._report(told, conditions, {}, self._first)

@@ -30,8 +30,9 @@ from operations.cli.answer import Answer
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged
-from operations.fleet.tenants import FLEET, had, states_in
+from operations.fleet.tenants import had, states_in
 from operations.folders import Folders
+from operations.sandbox.results import FLEET
 from operations.sandbox.stack_state import open_workspace, stack_here
 
 _STORES: Final = "credfleet:index:SecretStores"

@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from pulumi_sandbox.engine import Project, Snapshot, StackAtRest, find_backend
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol.values import reveal
 
 from components.errors import CredfleetError, how_many
 from operations.cli.answer import Answer
@@ -21,8 +20,7 @@ from operations.fleet.tenants import sealed, states_in, tenants_in
 from operations.fleet.updating import ran
 from operations.folders import Folders
 from operations.review.record import deployment_in, undeployed
-from operations.sandbox.results import claimed
-from operations.sandbox.stack_state import outputs
+from operations.sandbox.results import claimed, held_back
 
 _CHANGED: Final = "changed since"
 
@@ -113,12 +111,11 @@ def _standing(project: Path, backend: Path, stack: str, state: Path | None) -> S
         files, problem = _files(project, backend, stack, snapshot)
     except (CredfleetError, SandboxError) as error:
         return Standing(stack, files="unknown", failures=(f"{error.place}: {error.cause}",))
-    skipped = reveal(outputs(snapshot).get("skipped"))
     return Standing(
         stack,
         tenants=len(tenants_in(snapshot)),
         accounts=len(claimed(snapshot.resources, ())),
-        waiting=len(skipped) if isinstance(skipped, dict) else 0,
+        waiting=len(held_back(snapshot.resources)),
         files=files,
         updated=deployment["manifest"].get("time"),
         failures=(*_failures(snapshot, state), *problem),

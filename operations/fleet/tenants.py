@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from pulumi_sandbox.engine import Snapshot, Workspace, recorded
 
@@ -14,8 +14,7 @@ from components.settings.shards import STACKS, Shard, Shards, Stacks
 from components.settings.stack import Settings
 from operations.review.record import deployment_in
 from operations.review.sealed import unread
-
-FLEET: Final = "credfleet:index:Fleet"
+from operations.sandbox.results import FLEET
 
 
 def states_in(backend: Path, project: str) -> Mapping[str, Path]:

@@ -119,7 +119,7 @@ def as_document(found: Review) -> dict[str, Any]:
             for each in forecast.vacancies
         ],
         "skippedClaims": [asdict(each) for each in found.skipped_claims],
-        "skippedPullSecrets": [asdict(each) for each in found.skipped],
+        "skipped": [asdict(each) for each in found.skipped],
         "policies": None if objections is None else [asdict(each) for each in objections],
         "remarks": [asdict(each) for each in found.remarks],
     }

@@ -78,6 +78,7 @@ class PolicyEvent(_Part):
 class Digest(_Part):
     """A preview. policies: None when the document cannot tell whether any judged; failed likewise."""
 
+    config: Given[dict[str, Any]] = {}
     steps: Listed[tuple[Step, ...]] = Field(default=(), strict=False)
     diagnostics: Listed[tuple[Diagnostic, ...]] = Field(default=(), strict=False)
     changes: Given[dict[str, int]] = Field(default={}, alias="changeSummary")
@@ -137,7 +138,9 @@ def _digest_of_events(text: str, place: str) -> dict[str, Any]:
     if not any("preludeEvent" in event or "summaryEvent" in event for event in events):
         raise _unreadable(place, "it is JSON, but no preview")
     summary = next(_of_kind(events, "summaryEvent"), {})
+    prelude = next(_of_kind(events, "preludeEvent"), {})
     return {
+        "config": prelude.get("config"),
         "steps": [_step(each.get("metadata")) for each in _of_kind(events, "resourcePreEvent")],
         "diagnostics": [
             {**each, "message": f"{each.get('prefix') or ''}{each.get('message') or ''}"}

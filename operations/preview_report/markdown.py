@@ -226,17 +226,17 @@ def _skipped_claims(review: Review) -> _Section:
 
 
 def _skipped(review: Review) -> _Section:
-    table = ("| Cluster | Waits for |", "|---|---|")
+    table = ("| What | Waits for |", "|---|---|")
     return _Section(
         (
             "",
-            "### Skipped pull secrets",
+            "### Skipped",
             "",
-            "No error: each gets one once nothing is left here.",
+            "No error: each is declared once nothing is left here.",
             "",
             *table,
         ),
-        tuple(f"| {code(each.cluster)} | {'; '.join(map(code, each.reasons))} |" for each in review.skipped),
+        tuple(f"| {code(each.what)} | {'; '.join(map(code, each.reasons))} |" for each in review.skipped),
     )
 
 

@@ -8,18 +8,20 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final
 
+from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.engine import short_type
 from pulumi_sandbox.protocol import urns
 
 from components.account_pool.forecast import Claim, Forecast, heard
 from components.labels import TENANT
-from components.pull_secret import skipping
 from components.settings.words import named_in
+from components.skipped_lines import skipped_in
 from operations.preview_report.digest import Diagnostic, Digest, State, Step
 
 POOL: Final = "account pool"
@@ -30,8 +32,9 @@ _LONGEST: Final = 120
 _LONGEST_OUTLOOK: Final = 400
 """Characters of what a claim can expect."""
 _CLAIM_TYPE: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
-_SKIPPABLE: Final = "credfleet:index:PullSecret"
+_SAY_WHAT_IS_SKIPPED: Final = ("credfleet:index:Fleet", "credfleet:index:PullSecret")
 _TENANTS_OWN: Final = re.compile(r"credfleet:index:Tenant[A-Za-z]*")
+_TENANTS: Final = "credfleet:tenants"
 _NAMESPACE: Final = "kubernetes:core/v1:Namespace"
 _PLACES: Final = ("namespace", "targetNamespace")
 """Where a resource that is no object of Kubernetes names the namespace it writes to."""
@@ -39,6 +42,8 @@ _ACCOUNT_READER: Final = "-account-reader"
 _OBJECT_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _POOL_TYPE: Final = re.compile(r"[a-z]+(_[a-z0-9-]+)*")
 _PROPERTY: Final = re.compile(r"(?:\[\")?([A-Za-z_$][A-Za-z0-9_$:-]{0,63})")
+_QUOTABLE: Final = re.compile(r"[A-Za-z0-9 ,()./:_-]{1,160}")
+"""What is shown of a reason; one with other characters quotes the configuration: the log has it."""
 _HIDDEN: Final = "__"
 """What the names of properties begin with that are plumbing."""
 
@@ -114,9 +119,9 @@ class ClaimChange:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A cluster that gets no pull secret yet, and what it waits for."""
+    """What beside claims is not declared yet, a noun and a name, and what it waits for."""
 
-    cluster: str
+    what: str
     reasons: tuple[str, ...]
 
 
@@ -208,12 +213,12 @@ def review(digest: Digest) -> Review:
         stack=stack,
         failed=errors or bool(digest.failed) or any(each.level == "mandatory" for each in objections or ()),
         unchanged=digest.changes.get("same", 0),
-        changes=tuple(sorted(_changes(digest.steps, _namespaces(digest.steps)), key=_order)),
+        changes=tuple(sorted(_changes(digest.steps, _namespaces(digest)), key=_order)),
         claims=tuple(
             sorted(_claims(claims, forecast), key=lambda each: (each.tenant, each.slot, each.action))
         ),
         forecast=forecast,
-        skipped=tuple(sorted(set(_skipped(digest.diagnostics)), key=lambda each: each.cluster)),
+        skipped=tuple(sorted(_skipped(digest.diagnostics), key=lambda each: each.what)),
         skipped_claims=tuple(_skipped_claims(forecast)),
         objections=objections,
         remarks=tuple(_remarks(digest.diagnostics)),
@@ -235,21 +240,28 @@ def _whose(digest: Digest) -> tuple[str, str]:
     return "", ""
 
 
-def _namespaces(steps: Iterable[Step]) -> Mapping[str, str]:
-    """Return whose namespaces are: those the stack has told of, and those it declares now."""
-    owners: dict[str, str] = {}
-    for step in steps:
-        named = urns.parse(step.urn)
+def _namespaces(digest: Digest) -> Mapping[str, str]:
+    """Return whose namespaces are: those the stack's file names, and those that are declared.
+
+    A digest leaves out namespaces that do not change, and tells the configuration.
+    """
+    owners = dict(_configured(digest.config.get(_TENANTS)))
+    for step in digest.steps:
         for state in (each for each in (step.old, step.new) if each):
-            if named.type == urns.ROOT_STACK_TYPE:
-                tenants = _below(state.outputs, "tenants")
-                owners |= {
-                    str(_below(tenants, name).get("namespace")): name for name in tenants if named_in(name)
-                }
-            elif named.type == _NAMESPACE and _is_labelled(state):
+            named = urns.parse(step.urn)
+            if named.type == _NAMESPACE and _is_labelled(state):
                 name = _below(state.inputs, "metadata").get("name")
                 owners[str(name)] = named.name.removesuffix("-namespace")
     return owners
+
+
+def _configured(tenants: Any) -> Iterator[tuple[str, str]]:
+    known: Any = None
+    with suppress(ValueError):
+        known = read_json(tenants) if isinstance(tenants, str) else None
+    if isinstance(known, dict):
+        for name in filter(named_in, known):
+            yield str(_below(known, name).get("namespace")), name
 
 
 def _below(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
@@ -365,10 +377,13 @@ def _claims(steps: Iterable[Step], forecast: Forecast) -> Iterator[ClaimChange]:
 
 
 def _skipped(diagnostics: Iterable[Diagnostic]) -> Iterator[Skipped]:
-    for each in diagnostics:
-        reasons = skipping.heard(each.message.splitlines())
-        if reasons is not None and each.urn and urns.parse(each.urn).type == _SKIPPABLE:
-            yield Skipped(_named(each.urn), reasons or ("the log says why",))
+    said = (
+        each.message for each in diagnostics if each.urn and urns.parse(each.urn).type in _SAY_WHAT_IS_SKIPPED
+    )
+    told = skipped_in(line for message in said for line in message.splitlines())
+    for what, why in told.items():
+        reasons = tuple(each for each in why.split("; ") if _QUOTABLE.fullmatch(each))
+        yield Skipped(shown(what), reasons or ("the log says why",))
 
 
 def _skipped_claims(forecast: Forecast) -> Iterator[SkippedClaim]:

@@ -1,7 +1,7 @@
 """What an update declared, claimed and skipped, read off the stack's state and the steps taken. Pure."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -12,7 +12,7 @@ from pulumi_sandbox.protocol.values import masked
 from components.account_pool.skipping import SKIPPED
 from components.errors import how_many
 from operations.sandbox.deployment import Outcome, Step
-from operations.sandbox.report import Claimed, Declared
+from operations.sandbox.report import Claimed, Declared, Skipped
 
 _DONE: Final[Mapping[str, str]] = {
     "create": "created",
@@ -37,6 +37,7 @@ _TO_DO: Final[Mapping[str, str]] = {
 UNCHANGED: Final = "unchanged"
 _OWN: Final = "credfleet:index:"
 _CLAIM_NOUN: Final = ":AccountClaim"
+FLEET: Final = "credfleet:index:Fleet"
 
 
 def declared(resources: Sequence[Resource], steps: Iterable[Step]) -> tuple[Declared, ...]:
@@ -108,15 +109,11 @@ def claimed(
     )
 
 
-def claims_touched(steps: Iterable[Step]) -> Collection[tuple[str, str]]:
-    """Return the claims, tenant and slot, that steps change."""
-    named = (urns.parse(step.urn) for step in steps if step.op != "same")
-    return {
-        (tenant, slot)
-        for urn in named
-        if urn.type.endswith(_CLAIM_NOUN)
-        for tenant, _, slot in [urn.name.rpartition("/")]
-    }
+def held_back(resources: Iterable[Resource]) -> tuple[Skipped, ...]:
+    """Name what a fleet says that it did not declare yet."""
+    told = (masked(each.outputs.get("skipped")) for each in resources if each.type == FLEET)
+    skipped = {what: str(why) for each in told if isinstance(each, dict) for what, why in each.items()}
+    return tuple(Skipped(what, why) for what, why in sorted(skipped.items()))
 
 
 def skips_claims(resources: Iterable[Resource]) -> bool:

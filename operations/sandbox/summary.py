@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from pulumi_sandbox.engine import Workspace
 from pulumi_sandbox.protocol import urns
-from pulumi_sandbox.protocol.values import masked
 from pulumi_sandbox.stack_cluster import StackCluster
 
 from components.errors import CredfleetError
@@ -54,7 +53,10 @@ def report_of(
     claimed = results.claimed(snapshot.resources, steps, since)
     pending = results.pending(foreseen.steps, steps)
     outputs = shown_outputs(snapshot)
-    skipped = (*held_back(outputs), *_skipped(workspace.project.directory, settings.account_pool, members))
+    skipped = (
+        *results.held_back(snapshot.resources),
+        *_skipped(workspace.project.directory, settings.account_pool, members),
+    )
     ok = result.exit_code == 0
     return Report(
         project=workspace.project.name,
@@ -247,14 +249,6 @@ def _pool(
     )
     members = {member.name: member for member in census.members}
     return shares, members, {each.secret_name: each.since for each in status.accounts}
-
-
-def held_back(outputs: Mapping[str, Any]) -> tuple[Skipped, ...]:
-    """Name what the stack itself says that it did not declare yet, as far as a preview can know it."""
-    told = masked(outputs.get("skipped"))
-    return (
-        tuple(Skipped(what, str(why)) for what, why in sorted(told.items())) if isinstance(told, dict) else ()
-    )
 
 
 def _skipped(

@@ -18,8 +18,7 @@ from pulumi_sandbox.stack_cluster import StackCluster, choose
 from pulumi_sandbox.steering import visible
 
 from components.errors import CredfleetError, how_many
-from components.pull_secret.skipping import SKIPPED
-from components.report_lines import MARKER
+from components.skipped_lines import SKIPPED
 from operations.cli.answer import Answer
 from operations.cli.ask import ask
 from operations.cli.failures import CLAIMS_SKIPPED
@@ -161,8 +160,9 @@ def _run(run: Callable[..., Any], verb: str, ready: _Prepared, wanted: UpRun) ->
     """Have the CLI do something with the stack, and show what it does."""
     is_shown = wanted.output in (Form.TABLE, Form.WIDE)
     stream = sys.stdout if is_shown else sys.stderr
-    hidden = (MARKER, SKIPPED)
-    display = Display(f"{verb} {ready.workspace.project.name}/{wanted.stack}", hidden=hidden, stream=stream)
+    display = Display(
+        f"{verb} {ready.workspace.project.name}/{wanted.stack}", hidden=(SKIPPED,), stream=stream
+    )
     packs = {} if run == ready.stack.refresh else ready.packs
     try:
         return deploy(run, display.show, parallel=wanted.parallel, **packs)

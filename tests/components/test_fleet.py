@@ -1,6 +1,7 @@
 """What a whole stack registers."""
 
 import base64
+import json
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 
 from components.fleet import Fleet
 from components.projection.foresight import digests
-from tests.support.recorder import Recorder, Registration, Secret, Unknown, plain, record
+from components.skipped_lines import skipped_in
+from tests.support.recorder import Recorder, Registration, Secret, Unknown, decode, plain, record
 from tests.support.stacks import SECRET_KEYS, settings, stack
 
 CLAIM = "pulumi-python:dynamic/credfleet:AccountClaim"
@@ -143,10 +145,85 @@ TWO_READS = {
 }
 
 
+TWO_TENANTS = {
+    name: {
+        "namespace": f"tenant-{name}",
+        "accounts": {"aws": {"type": "aws", "deliverTo": "aws-account"}},
+    }
+    for name in ("acme", "globex")
+}
+OF_AN_ACCOUNT = {"namespace": "tenant-acme", "credentialsFrom": {"account": "acme/aws"}, "bindings": {}}
+UNREADY = {"name": "east", "generation": 1, "project": "fleet-project", "pullSecretFrom": "quay"}
+
+
 def two_tenants_that_read() -> dict[str, str]:
-    delivered = {"aws": {"type": "aws", "deliverTo": "aws-account"}}
-    tenants = {name: {"namespace": f"tenant-{name}", "accounts": delivered} for name in ("acme", "globex")}
-    return stack(tenants=tenants, secretStores=TWO_READS)
+    return stack(tenants=TWO_TENANTS, secretStores=TWO_READS)
+
+
+def exported(values: Mapping[str, str], outputs: Mapping[str, Any]) -> Recorder:
+    def program() -> None:
+        Fleet("fleet", settings(values)).export()
+
+    return record(program, config=values, secret_keys=SECRET_KEYS, outputs=outputs)
+
+
+def test_the_stack_exports_a_digest_that_tenants_and_accounts_do_not_lengthen() -> None:
+    claims = {"aws": {"type": "aws"}, "aws-2": {"type": "aws"}}
+    few, many = (
+        {f"t{number}": {"namespace": f"tenant-{number}", "accounts": claims} for number in range(count)}
+        for count in (1, 40)
+    )
+    small, large = (exported(stack(tenants=tenants), CLAIMED).stack_outputs for tenants in (few, many))
+
+    assert len(json.dumps(large, indent=1).splitlines()) == len(json.dumps(small, indent=1).splitlines())
+    assert large == {
+        "accountPool": {"namespace": "account-pool", "members": 1},
+        "tenants": 40,
+        "claims": {"bound": 80, "skipped": 0},
+        "skipped": {},
+    }
+
+
+def test_what_is_skipped_is_counted_by_the_stack_and_told_by_the_fleet() -> None:
+    recorder = exported(two_tenants_that_read(), {CLAIM: {"skipped": REASON}})
+
+    told = decode(next(outputs for urn, outputs in recorder.put_out.items() if urn.endswith("::fleet")))
+    assert recorder.stack_outputs["claims"] == {"bound": 0, "skipped": 2}
+    assert recorder.stack_outputs["skipped"] == {"claim": 2, "copy": 2, "read": 2}
+    assert told["skipped"]["read acme"] == "waits for claim acme/aws"
+    assert told["skipped"].keys() >= {"claim globex/aws", "copy globex/aws"}
+
+
+@pytest.mark.parametrize("preview", [True, False], ids=["preview", "update"])
+def test_all_that_is_skipped_beside_claims_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, *, preview: bool
+) -> None:
+    said: list[str] = []
+
+    def info(message: str, *_: object) -> None:
+        said.extend(message.splitlines())
+
+    monkeypatch.setattr(pulumi.log, "info", info)
+
+    declared(
+        stack(
+            credentials__quay='{"auths": {"quay.io": {"auth": "YTpi"}}}',
+            tenants=TWO_TENANTS,
+            secretStores=TWO_READS,
+            services={"instances": {"orders": OF_AN_ACCOUNT}},
+            pullSecrets={"clusters": {"cls-1": UNREADY}},
+        ),
+        preview=preview,
+        claimed={"skipped": REASON},
+    )
+
+    assert sorted(skipped_in(said)) == [
+        "pull secret cls-1",
+        "read acme",
+        "read globex",
+        "service orders",
+    ]
+    assert len(said) == len({*said})
 
 
 def test_a_read_waits_for_the_account_it_reads_and_the_right_to_and_for_no_other() -> None:

@@ -14,8 +14,7 @@ from typer.testing import CliRunner
 
 from components.account_pool.forecast import lines, unseen_lines
 from components.account_pool.outlook import Expectation, Prospect, Vacancy
-from components.pull_secret import skipping
-from components.report_lines import MARKER
+from components.skipped_lines import skipped_lines
 from operations.main import app
 from operations.preview_report.command import as_document
 from operations.preview_report.digest import parse
@@ -156,9 +155,6 @@ def test_a_change_is_told_under_whose_it_is(changed: dict[str, Any], owner: str)
     assert change.owner == owner
 
 
-ROOT_STACK = "urn:pulumi:dev::credfleet::pulumi:pulumi:Stack::credfleet-dev"
-
-
 @pytest.mark.parametrize(
     ("type_", "inputs"),
     [
@@ -167,23 +163,29 @@ ROOT_STACK = "urn:pulumi:dev::credfleet::pulumi:pulumi:Stack::credfleet-dev"
         ("pulumi-python:dynamic/credfleet:SecretProjection", {"targetNamespace": "tenant-acme"}),
     ],
 )
-@pytest.mark.parametrize("told_by", ["outputs", "declaration"])
+@pytest.mark.parametrize("told_by", ["configuration", "declaration"])
 @pytest.mark.parametrize("tenant", ["acme", "Acme_1", "a.B"])
 def test_what_is_written_into_the_namespace_of_a_tenant_is_the_tenants(
     type_: str, inputs: dict[str, Any], told_by: str, tenant: str
 ):
-    outputs = {"tenants": {tenant: {"namespace": "tenant-acme"}}}
-    known = {
-        "outputs": {"op": "same", "urn": ROOT_STACK, "oldState": {"outputs": outputs}},
-        "declaration": step(
-            "create",
-            f"{tenant}-namespace",
-            NAMESPACE,
-            new={"metadata": {"name": "tenant-acme", "labels": {"credfleet.io/tenant": tenant}}},
-        ),
-    }
-    changes = reviewed(known[told_by], step("delete", "x", type_, old=inputs)).changes
+    tenants = json.dumps({tenant: {"namespace": "tenant-acme"}})
+    configuration = {"config": {"credfleet:tenants": tenants}} if told_by == "configuration" else {}
+    namespace = step(
+        "create",
+        f"{tenant}-namespace",
+        NAMESPACE,
+        new={"metadata": {"name": "tenant-acme", "labels": {"credfleet.io/tenant": tenant}}},
+    )
+    declared = [namespace] if told_by == "declaration" else []
+    changes = reviewed(*declared, step("delete", "x", type_, old=inputs), **configuration).changes
     assert [(each.owner, each.is_tenant) for each in changes if each.name == "x"] == [(tenant, True)]
+
+
+@pytest.mark.parametrize("tenants", ["[secret]", "7", '{"acme": 7}', '{"a b": {"namespace": "n"}}', None, {}])
+def test_a_configuration_that_names_no_tenants_is_passed_over(tenants: object):
+    deleted = step("delete", "x", SECRET, old={"metadata": {"name": "x", "namespace": "n"}})
+    (change,) = reviewed(deleted, config={"credfleet:tenants": tenants}).changes
+    assert not change.is_tenant
 
 
 def test_a_tenant_called_as_the_stack_is_told_apart_from_it():
@@ -231,32 +233,21 @@ def test_claims_are_told_with_their_outlook_and_the_pool_with_what_is_left():
         diagnostics=[
             outlook(
                 [
-                    Expectation("acme", "aws", "aws", Prospect.REUSE, "reuses aws-1"),
-                    Expectation("globex", "aws", "aws", Prospect.FREE, "gets the only one"),
-                    Expectation("initech", "aws", "aws", Prospect.EXHAUSTED, "finds none free"),
+                    Expectation("acme", "aws", "aws", Prospect.REUSE, "expected to reuse aws-1"),
+                    Expectation(
+                        "globex", "aws", "aws", Prospect.FREE, "expected to get the only free aws account"
+                    ),
+                    Expectation("initech", "aws", "aws", Prospect.EXHAUSTED, "expected to find none free"),
                 ],
                 [Vacancy("aws", 1, 0), Vacancy("gcp", 2, 2)],
             )
         ],
     )
     claims = section(text, "Claims")
-    assert "claimed |  | <code>reuses aws-1</code> |" in claims
-    assert "**✗** <code>finds none free</code> |" in claims
+    assert "claimed |  | <code>expected to reuse aws-1</code> |" in claims
+    assert "**✗** <code>expected to find none free</code> |" in claims
     assert "**Claims that can expect no account: 1.**" in text
     assert "| <code>aws</code> | 1 | **0** |\n| <code>gcp</code> | 2 | 2 |" in section(text, "Free accounts")
-
-
-def test_rewording_what_people_are_told_of_the_pool_changes_no_review():
-    document = json.loads(EXAMPLE.read_text())
-    reworded = 0
-    before = review(parse(json.dumps(document).encode(), ""))
-    for each in document["diagnostics"]:
-        if not each.get("urn") and not each["message"].startswith(MARKER):
-            each["message"], reworded = "entirely other words", reworded + 1
-    assert reworded == 4
-    assert before.doomed
-    assert before.forecast.vacancies
-    assert as_document(review(parse(json.dumps(document).encode(), ""))) == as_document(before)
 
 
 def test_a_released_claim_names_the_account_it_had():
@@ -289,36 +280,44 @@ def objection(rule: str, level: str) -> dict[str, Any]:
 
 
 def skipped(
-    cluster: str, *reasons: str, type_: str = "credfleet:index:PullSecret", words: str = ""
-) -> list[dict[str, Any]]:
-    told = (words or skipping.sentence(reasons), skipping.line(reasons))
-    return [said(each, about=urn(cluster, type_)) for each in told]
+    what: str, *reasons: str, by: str = "cls-2", type_: str = "credfleet:index:PullSecret"
+) -> dict[str, Any]:
+    return said("\n".join(skipped_lines({what: "; ".join(reasons)})), about=urn(by, type_))
 
 
 def test_a_skipped_pull_secret_is_told_with_what_its_cluster_waits_for():
     reasons = ("no GCP project is named", "adapter dns reports False")
-    found = reviewed(diagnostics=skipped("cls-2", *reasons))
+    found = reviewed(diagnostics=[skipped("pull secret cls-2", *reasons)])
 
-    assert as_document(found)["skippedPullSecrets"] == [{"cluster": "cls-2", "reasons": reasons}]
-    row = f"| {code('cls-2')} | {'; '.join(map(code, reasons))} |"
-    assert row in section(render(found, "p.json"), "Skipped pull secrets")
+    assert as_document(found)["skipped"] == [{"what": "pull secret cls-2", "reasons": reasons}]
+    row = f"| {code('pull secret cls-2')} | {'; '.join(map(code, reasons))} |"
+    assert row in section(render(found, "p.json"), "Skipped")
+
+
+@pytest.mark.parametrize(
+    ("what", "why"),
+    [
+        ("SecretStore ci", "the cluster does not serve external-secrets.io/v1/SecretStore: install it"),
+        ("ExternalSecret deploy-token", "waits for claim acme/aws"),
+        ("ASO credential team-a/billing", "waits for claim acme/azure"),
+        ("resource team-a/ResourceGroup.resources.azure.com/shop", "waits for claim acme/azure"),
+        ("service orders", "waits for claim acme/aws"),
+        ("push orders-db", "waits for claim acme/aws"),
+    ],
+)
+def test_all_that_is_skipped_is_in_the_review(what: str, why: str):
+    found = reviewed(diagnostics=[skipped(what, why, by="fleet", type_="credfleet:index:Fleet")])
+
+    assert as_document(found)["skipped"] == [{"what": what, "reasons": (why,)}]
 
 
 def test_a_reason_that_quotes_strange_text_is_left_to_the_log():
-    strange = skipped("cls-2", "its provider is <b>, and Secret Manager is only there on gcp")
-    elsewhere = skipped("x", "no GCP project is named", type_="credfleet:index:AccountPool")
+    strange = skipped("pull secret cls-2", "its provider is <b>, and Secret Manager is only there on gcp")
+    elsewhere = skipped("pull secret x", "no GCP project is named", type_="credfleet:index:AccountPool")
 
-    assert as_document(reviewed(diagnostics=[*strange, *elsewhere]))["skippedPullSecrets"] == [
-        {"cluster": "cls-2", "reasons": ("the log says why",)}
+    assert as_document(reviewed(diagnostics=[strange, elsewhere]))["skipped"] == [
+        {"what": "pull secret cls-2", "reasons": ("the log says why",)}
     ]
-
-
-def test_rewording_why_a_pull_secret_is_skipped_changes_no_review():
-    usual, reworded = (skipped("cls-2", "no GCP project is named", words=words) for words in ("", "wait"))
-
-    found = as_document(reviewed(diagnostics=usual))
-    assert len(found["skippedPullSecrets"]) == 1
-    assert as_document(reviewed(diagnostics=reworded)) == found
 
 
 def test_mandatory_rules_come_before_advisory_ones():
@@ -342,7 +341,7 @@ def events(*told: dict[str, Any]) -> bytes:
 
 def test_a_stream_of_events_says_what_the_digest_says_and_what_policies_say():
     changed = claim("update", "acme", "aws", old={"limit": 1}, new={"limit": 2, "type": "aws"})
-    told = outlook([Expectation("acme", "aws", "aws", Prospect.REUSE, "reuses aws-1")])
+    told = outlook([Expectation("acme", "aws", "aws", Prospect.REUSE, "expected to reuse aws-1")])
     metadata = {"op": "update", "urn": changed["urn"], "old": changed["oldState"], "new": changed["newState"]}
     stream = events(
         {"preludeEvent": {"config": {}}},
@@ -355,7 +354,7 @@ def test_a_stream_of_events_says_what_the_digest_says_and_what_policies_say():
     )
     of_stream = review(parse(stream, ""))
     of_digest = reviewed(changed, diagnostics=[told], policyEvents=[objection("a-rule", "advisory")])
-    assert as_document(of_stream)["claims"][0]["expected"] == "reuses aws-1"
+    assert as_document(of_stream)["claims"][0]["expected"] == "expected to reuse aws-1"
     assert as_document(of_stream) == as_document(of_digest)
 
 

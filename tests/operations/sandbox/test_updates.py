@@ -35,8 +35,6 @@ from pulumi_sandbox.stack_cluster import StackCluster
 from typer.testing import CliRunner, Result
 
 from components.errors import Unreachable
-from components.pull_secret.skipping import sentence
-from components.report_lines import MARKER
 from operations.folders import Folders
 from operations.main import app
 from operations.pool.access import Where
@@ -521,18 +519,3 @@ def test_what_is_no_deployment_is_not_imported(engine: Engine, project: Path, te
     assert result.exit_code == 1
     assert "in.json" in result.stderr
     assert "Traceback" not in result.stderr
-
-
-def test_people_are_shown_neither_what_is_for_programs_nor_what_a_table_tells_them() -> None:
-    told: list[Event] = []
-
-    class Kept:
-        def handle(self, event: Event) -> None:
-            told.append(event)
-
-    people = updates.ForPeople(Kept())
-    people.handle(Diagnostic("info", f"{MARKER}{{}}"))
-    people.handle(Diagnostic("info", sentence(["adapter dns reports False"])))
-    people.handle(Outputs.of({"tenants": "for programs"}))
-    people.handle(Diagnostic("info", "expected to get aws-1"))
-    assert told == [Diagnostic("info", "expected to get aws-1")]

@@ -4,13 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.account_pool import evacuation
 from components.account_pool.census import Census
 from components.account_pool.forecast import Forecast, Told, heard, lines, unseen_lines
 from components.account_pool.keys import SHARED_CAPACITY, SHARED_CLAIMS
 from components.account_pool.model import ClaimRequest, Member
 from components.account_pool.outlook import Expectation, Prospect, Vacancy, outlook, vacancies
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
-from components.report_lines import MARKER, report_line
+from tests.support.drawn_pools import KEYS, REQUESTS, Spoken, pools
+
+BAD = (Prospect.EXHAUSTED, Prospect.REFUSED)
 
 
 def member(name: str, type_: str = "aws", **labels: str) -> Member:
@@ -45,7 +48,7 @@ def test_what_is_left_is_told_by_partition_after_all_claims_together():
         Vacancy("gcp", 1, 1),
         Vacancy("aws with eu-access=true", 1, 0),
     )
-    assert told(census, requests, ("eu-access",))[-2] == (
+    assert told(census, requests, ("eu-access",))[-1] == (
         "free accounts expected to be left: aws 1 of 2; azure 0 of 0; gcp 1 of 1;"
         " aws with eu-access=true 0 of 1"
     )
@@ -88,18 +91,46 @@ def test_a_reason_that_may_quote_what_it_found_stays_in_the_log():
 @pytest.mark.parametrize(
     "line",
     [
-        "acme/0: expected to get the only free aws account",
-        MARKER,
-        MARKER + "[" * 100_000,
-        MARKER + "7",
-        report_line("pull-secret", {"unseen": True}),
-        report_line("account-pool", {"claims": [7, {"tenant": "acme"}], "left": ["aws", [1, 2, 3]]}),
-        report_line("account-pool", {"claims": {}, "left": []}),
+        "",
+        "acme/0: shares its account with stack prod: they name this slot too",
+        "acme/0: expected to be refused, since account aws-1 is held by 2: a, b",
+        "acme/0: as the pool says now, its limit 1 becomes 2",
+        "acme: expected to get the only free aws account",
+        "error: acme/0: expected to get the only free aws account",
+        "free accounts expected to be left: many; aws none of 2",
+        "the pool was not looked at, so what it holds is unknown (why)",
+        'credfleet-report: {"subject":"account-pool","unseen":true}',
     ],
-    ids=["words", "nothing", "deep", "number", "other-subject", "other-shape", "no-list"],
 )
 def test_a_line_that_is_no_outlook_is_passed_over(line: str):
     assert heard([line], [("acme", "0")]) == Forecast()
+
+
+@given(
+    pools(),
+    st.lists(REQUESTS, min_size=1, max_size=5, unique_by=lambda each: (each.tenant, each.slot)),
+    st.booleans(),
+    st.sampled_from([[], [ClaimRequest("globex", "aws", "9", {}, holder="h9")]]),
+)
+def test_all_that_a_pool_lets_its_claims_expect_is_read_back_as_it_was_meant(
+    spoken: Spoken, requests: list[ClaimRequest], is_skipped: bool, leaving: list[ClaimRequest]
+):
+    census = spoken.pool.look()
+    expected = [move.expectation for move in evacuation.expected(census, requests, KEYS, leaving)]
+    news = [each for each in expected if each.prospect is not Prospect.HELD]
+    skipped = [each for each in news if is_skipped and each.prospect in BAD]
+    left = vacancies(census, requests, KEYS)
+
+    said = [*lines(expected, left, skipped)]
+
+    assert heard(said, [(each.tenant, each.slot) for each in requests]) == Forecast(
+        {(each.tenant, each.slot): meant(each, each in skipped) for each in news}, left if news else ()
+    )
+
+
+def meant(each: Expectation, is_skipped: bool) -> Told:
+    quotes = each.prospect is Prospect.REFUSED and each.member is None
+    return Told(each.prospect in BAD, None if quotes else each.text, is_skipped)
 
 
 def test_the_outlook_of_a_claim_that_is_not_asked_for_is_passed_over():

@@ -316,13 +316,14 @@ def test_a_deployment_updates_under_the_policies_and_then_expects_no_changes(che
     assert checkout.calls == [
         [*PULUMI, "prod", "up", "--yes", "--skip-preview", "--continue-on-error", *pack],
         [*PULUMI, "prod", "preview", "--expect-no-changes", *pack],
-        [*PULUMI, "prod", "stack", "output", "skipped", "--json"],
+        [*PULUMI, "prod", "stack", "export"],
     ]
 
 
 def test_a_deployment_that_skipped_a_claim_says_which_and_fails(checkout: Checkout) -> None:
     skipped = {"claim acme/aws": "exhausted: no free account", "pull secret east": "not ready"}
-    checkout.says("pulumi", json.dumps(skipped, indent=2))
+    fleet = {"type": "credfleet:index:Fleet", "outputs": {"skipped": skipped}}
+    checkout.says("pulumi", json.dumps({"deployment": {"resources": [fleet]}}, indent=4))
     run = checkout.make("deploy", STACK="prod")
     assert run.returncode != 0
     assert "✗ claim acme/aws: exhausted: no free account\n" in run.stdout
