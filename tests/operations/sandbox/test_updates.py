@@ -11,13 +11,10 @@ from pathlib import Path
 import pulumi_sandbox.engine
 import pytest
 from pulumi_sandbox.engine import (
-    Diagnostic,
-    Event,
     Import,
     Op,
     Options,
     Outcome,
-    Outputs,
     Resource,
     Sink,
     Snapshot,
