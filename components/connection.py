@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import count
 from pathlib import Path
 from threading import Lock
@@ -23,10 +23,10 @@ from urllib.parse import urlsplit
 
 from pulumi_sandbox.documents import read_json
 
-from components.errors import ClusterError
+from components.errors import ClusterError, NotSignedIn
 from components.http_answers import Answer, answer_of
 from components.importing import ALONE
-from components.kubeconfig import MEND, place_of, refuse_unusable
+from components.kubeconfig import MEND, place_of, refuse_unusable, sign_in_again
 from components.repeating import FIRST_ANSWER_SECONDS, PATIENCE_SECONDS, pause
 
 if TYPE_CHECKING:
@@ -55,6 +55,9 @@ CONNECTIONS: Final = 64
 DENIED_BY_POLICY: Final = "ValidatingAdmissionPolicy"
 """What a refusal names that was an admission policy's; the API server follows a changed one a second late."""
 _TERMINATING: Final = "NamespaceTerminating"
+_UNAUTHENTICATED: Final = 401
+_POD: Final = "the pod's ServiceAccount"
+_MEND_POD: Final = "leave automountServiceAccountToken of the pod as it is, or name a kubeconfig"
 _UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
 TOKEN_SECONDS: Final = 30.0
 """How long a token is used before the client is asked for it again, which costs as much as half a call.
@@ -130,10 +133,13 @@ class Untrusted(NoReply):
 
 
 class Connection:
-    """Talks to one API server as one user; safe for any number of threads."""
+    """Talks to one API server as one user; safe for any number of threads.
 
-    def __init__(self, client: ApiClient) -> None:
-        self._client = client
+    sign_in: says how the user signs in again; without it, a 401 is an answer like others.
+    """
+
+    def __init__(self, client: ApiClient, sign_in: Callable[[], str] | None = None) -> None:
+        self._client, self._sign_in = client, sign_in
         self._server = str(client.configuration.host).rstrip("/")
         manager = client.rest_client.pool_manager
         self._send: Callable[..., Any]
@@ -169,7 +175,7 @@ class Connection:
     ) -> Reply:
         """Make one HTTP call, once: a write that got lost is for the caller to judge.
 
-        Raises NoReply; ClusterError where the user's token is none that can be sent.
+        Raises NoReply; NotSignedIn; ClusterError where the user's token is none that can be sent.
         """
         import urllib3
 
@@ -186,12 +192,13 @@ class Connection:
                 redirect=False,
                 timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=ANSWER_SECONDS),
             )
-            payload: Any = json.loads(response.data) if response.data else {}
-        except (urllib3.exceptions.HTTPError, ValueError, RecursionError) as error:
+            answered = response.data
+        except (urllib3.exceptions.HTTPError, ValueError) as error:
             said = _innermost(error)
             raise (Untrusted if _UNTRUSTED in said else NoReply)(said) from None
-        body_ = payload if isinstance(payload, dict) else {}
-        return Reply(response.status, body_, _seconds(response.headers.get("Retry-After")))
+        if response.status == _UNAUTHENTICATED and self._sign_in is not None:
+            raise NotSignedIn(server=self._server, mend=self._sign_in())
+        return _reply(path, response.status, answered, _seconds(response.headers.get("Retry-After")))
 
     def lines(self, path: str, *, accept: str) -> Iterator[bytes]:
         """Yield the lines of an answer as they come, as those of a watch, until the server ends it.
@@ -235,6 +242,21 @@ class Connection:
         return self._token
 
 
+def _reply(path: str, status: int, sent: bytes, retry_after: float) -> Reply:
+    """Read an answer; of a refusal, which may be a proxy's, the status counts without an object as well.
+
+    What an API server has below /api and /apis says its kind.
+    """
+    try:
+        body: Any = json.loads(sent or b"{}")
+    except (ValueError, RecursionError):
+        body = None
+    is_object = isinstance(body, dict) and ("kind" in body or not path.startswith("/api"))
+    if answer_of(status) is Answer.DONE and not is_object:
+        raise NoReply(f"what answers HTTP {status} there is no API server")
+    return Reply(status, body if isinstance(body, dict) else {}, retry_after)
+
+
 def _header_of(value: str, server: str) -> str:
     """Return a user's scheme and token as a header bears them: a file of a token often ends in a newline."""
     scheme, _, token = value.partition(" ")
@@ -250,11 +272,10 @@ def _header_of(value: str, server: str) -> str:
 
 
 def _innermost(error: BaseException) -> str:
-    """Return what a failure says; of a ValueError its name, as its text may be what was to be sent."""
+    """Return what a failure of the system says; of others the name, as their text may hold what was sent."""
     while error.__cause__ is not None:
         error = error.__cause__
-    is_quotable = isinstance(error, OSError) or not isinstance(error, ValueError)
-    return str(error.args[-1]) if error.args and is_quotable else type(error).__name__
+    return str(error.args[-1]) if error.args and isinstance(error, OSError) else type(error).__name__
 
 
 def _seconds(text: str | None) -> float:
@@ -394,7 +415,7 @@ _connecting = Lock()
 def connect(target: ClusterTarget) -> Connection:
     """Open the one connection of this process to a cluster, verified to be the one that is meant.
 
-    Raises ClusterError (another cluster, no usable kubeconfig, its uid not to be read), NoReply.
+    Raises ClusterError (another cluster, no usable kubeconfig, its uid not to be read), NotSignedIn, NoReply.
     """
     if file := os.environ.get(RECORDED):
         return _recorded(Path(file))
@@ -438,13 +459,28 @@ def reach(target: ClusterTarget, mend: str) -> Connection:
 
 
 def _opened(target: ClusterTarget) -> Connection:
+    if _is_of_pod(target):
+        again = "start the pod again, so that it gets another token, and run again"
+        return _connection(_configured_in_pod(), _POD, _MEND_POD, lambda: again)
+    sign_in = partial(sign_in_again, target.kubeconfig, target.context)
+    return _connection(_configured(target), place_of(target.kubeconfig), MEND, sign_in)
+
+
+def configuration_of(target: ClusterTarget) -> Configuration:
+    """Read how the API server of a target is reached, and who its user is; raises ClusterError."""
+    return _configured_in_pod() if _is_of_pod(target) else _configured(target)
+
+
+def _is_of_pod(target: ClusterTarget) -> bool:
+    return target.context is None and target.kubeconfig is None and in_pod()
+
+
+def _configured(target: ClusterTarget) -> Configuration:
     with ALONE:
         from kubernetes.client import Configuration
         from kubernetes.config import ConfigException, load_kube_config
         from yaml import YAMLError
 
-    if target.context is None and target.kubeconfig is None and in_pod():
-        return _opened_in_pod()
     refuse_unusable(target.kubeconfig, target.context)
     place = place_of(target.kubeconfig)
     configuration = Configuration()
@@ -473,7 +509,7 @@ def _opened(target: ClusterTarget) -> Connection:
         logging.root.removeHandler(complaints)
     if complaints.kept:
         raise nobody
-    return _connection(configuration, place, MEND)
+    return configuration
 
 
 def in_pod() -> bool:
@@ -482,34 +518,34 @@ def in_pod() -> bool:
     return "KUBERNETES_SERVICE_HOST" in os.environ and not led_out
 
 
-def _opened_in_pod() -> Connection:
+def _configured_in_pod() -> Configuration:
     with ALONE:
         from kubernetes.client import Configuration
         from kubernetes.config import ConfigException, load_incluster_config
 
     configuration = Configuration()
-    place = "the pod's ServiceAccount"
-    mend = "leave automountServiceAccountToken of the pod as it is, or name a kubeconfig"
     try:
         load_incluster_config(client_configuration=configuration)
     except (ConfigException, OSError):
         raise ClusterError(
             code="misconfigured",
-            place=place,
+            place=_POD,
             cause="its token or certificate is not there, so no cluster is reached",
-            mend=mend,
+            mend=_MEND_POD,
         ) from None
-    return _connection(configuration, place, mend)
+    return configuration
 
 
-def _connection(configuration: Configuration, place: str, mend: str) -> Connection:
+def _connection(
+    configuration: Configuration, place: str, mend: str, sign_in: Callable[[], str]
+) -> Connection:
     """Make the connection; the libraries look addresses and certificates over only then, or at a call."""
     with ALONE:
         from kubernetes.client import ApiClient
 
     configuration.connection_pool_maxsize = CONNECTIONS
     try:
-        connection = Connection(ApiClient(configuration))
+        connection = Connection(ApiClient(configuration), sign_in)
     except (ValueError, TypeError, AttributeError, ImportError):
         cause = (
             "the address of its cluster or of a proxy before it (proxy-url, HTTPS_PROXY) is none,"

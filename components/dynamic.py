@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import sys
+import traceback
 import uuid
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import MISSING, Field, fields
-from functools import cache
+from functools import cache, wraps
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, ParamSpec, TypeAlias, TypeVar
 
 import grpc
 import pulumi
@@ -38,7 +39,7 @@ from pulumi.runtime.proto.engine_pb2 import LogRequest, LogSeverity
 from pulumi.runtime.proto.engine_pb2_grpc import EngineStub
 from pulumi_sandbox.documents import read_json
 
-from components.errors import CredfleetError
+from components.errors import CredfleetError, ExplainedError
 from components.naming import is_namespace, is_object_name
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 Properties: TypeAlias = dict[str, Any]
 ArgsT = TypeVar("ArgsT", bound="DataclassInstance")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 IDENTITY: Final[Mapping[str, bool]] = {"identity": True}
 SECRET: Final[Mapping[str, bool]] = {"secret": True}
@@ -54,6 +57,36 @@ WARNING: Final = "warning: "
 
 INCARNATION: Final = "incarnation"
 """The output that tells a resource from the one that takes its place: each has an incarnation of its own."""
+
+
+def in_our_words(method: Callable[P, T]) -> Callable[P, T]:
+    """Let a method of a provider fail in its own words alone, as pulumi.RunError.
+
+    The host of dynamic providers sends `traceback.format_exc()`, which only this limit shortens. A defect is
+    told by its type and where it is: its own text may quote a credential.
+    """
+
+    @wraps(method)
+    def told(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(*args, **kwargs)
+        except ExplainedError as error:
+            text = f"{error.code}: {error}"
+        except pulumi.RunError as error:
+            text = str(error)
+        except Exception as error:
+            text = _defect(error)
+        sys.tracebacklimit = 0
+        raise pulumi.RunError(text)
+
+    return told
+
+
+def _defect(error: Exception) -> str:
+    """Tell a defect without its text; `extract_tb` would keep to the limit, `walk_tb` does not."""
+    code, line = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)][-1]
+    where = f"{'/'.join(code.co_filename.split('/')[-3:])}:{line} ({code.co_name})"
+    return f"defect: an unexpected {type(error).__name__} at {where}\n→ report this line; it holds no values"
 
 
 class Shell(ResourceProvider):
@@ -133,20 +166,22 @@ class Shell(ResourceProvider):
         cluster = elsewhere.get("cluster") if isinstance(elsewhere, dict) else None
         return self.cluster if cluster is None else json.dumps(cluster)
 
+    @in_our_words
     def configure(self, req: ConfigureRequest) -> None:
         """Keep the configuration of the stack."""
         self._config = req.config
 
+    @in_our_words
     def check(self, _olds: Properties, news: Properties) -> CheckResult:
         """Fill in what was left out, and refuse what cannot become true, already in a preview."""
         inputs: Properties = {}
         for each in fields(self.args):
             default, given = _default(each), news.get(_key(each))
             inputs[_key(each)] = given if default is None else given or default
-        with shortened():
-            inputs = self.prepare(inputs, _olds)
-            return CheckResult(inputs, [*self.failures(inputs, _olds)])
+        inputs = self.prepare(inputs, _olds)
+        return CheckResult(inputs, [*self.failures(inputs, _olds)])
 
+    @in_our_words
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         """Compare the inputs, then what is there with what is known of it."""
         compared = [_key(each) for each in fields(self.args) if each.compare]
@@ -159,34 +194,35 @@ class Shell(ResourceProvider):
             delete_before_replace=self.delete_first,
         )
 
+    @in_our_words
     def create(self, props: Properties) -> CreateResult:
         """Make the resource, as an incarnation of its own."""
-        with shortened():
-            if type(self).remove is Shell.remove:  # there is nothing of it to tell apart
-                state = {**kept(props, keys(self.args)), **self.make(props)}
-                return CreateResult(self.name(state), state)
-            own = {INCARNATION: uuid.uuid4().hex}
-            state = {**kept(props, keys(self.args)), **own, **self.make({**props, **own})}
-            id_ = self.name(state)
-            self._latest[self._identified(id_, state)] = own[INCARNATION]
-            return CreateResult(id_, state)
+        if type(self).remove is Shell.remove:  # there is nothing of it to tell apart
+            state = {**kept(props, keys(self.args)), **self.make(props)}
+            return CreateResult(self.name(state), state)
+        own = {INCARNATION: uuid.uuid4().hex}
+        state = {**kept(props, keys(self.args)), **own, **self.make({**props, **own})}
+        id_ = self.name(state)
+        self._latest[self._identified(id_, state)] = own[INCARNATION]
+        return CreateResult(id_, state)
 
+    @in_our_words
     def read(self, id_: str, props: Properties) -> ReadResult:
         """Look at the resource; one that is gone has no id."""
-        with shortened():
-            found = self.look(id_, props)
+        found = self.look(id_, props)
         if found is None:
             return ReadResult("", {})
         inputs = kept(props, keys(self.args))
         taken_over = {key: found[key] for key in self.refreshed if key in found}
         return ReadResult(id_, {**inputs, **self._known(props), **found}, {**inputs, **taken_over})
 
+    @in_our_words
     def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
         """Change the resource; what it does not change of the outputs stays as it is."""
-        with shortened():
-            outputs = {**self._known(_olds), **self.change(_id, _olds, {**_news, **_incarnation(_olds)})}
+        outputs = {**self._known(_olds), **self.change(_id, _olds, {**_news, **_incarnation(_olds)})}
         return UpdateResult({**kept(_news, keys(self.args)), **outputs})
 
+    @in_our_words
     def delete(self, _id: str, _props: Properties) -> None:
         """Remove the resource, unless it was created again: then this is what is left of it before.
 
@@ -196,9 +232,8 @@ class Shell(ResourceProvider):
         own = _props.get(INCARNATION)
         if self._latest.get(self._identified(_id, _props), own) != own:
             return
-        with shortened():
-            if self.remove(_id, _props) is False:
-                tell(f"{_id} stays: another resource of its owner has written it since")
+        if self.remove(_id, _props) is False:
+            tell(f"{_id} stays: another resource of its owner has written it since")
 
     def _identified(self, id_: str, props: Properties) -> tuple[type, str, str]:
         """Return what a resource and the one that takes its place with the same inputs have in common."""
@@ -292,23 +327,6 @@ def misnamed(inputs: Properties, namespaces: Sequence[str], objects: Sequence[st
     for key in objects:
         if not (inputs[key] is None or is_unknown(inputs[key]) or is_object_name(str(inputs[key]))):
             yield CheckFailure(key, "it is no name of a Secret; use up to 253 of a-z, 0-9, '-' and '.'")
-
-
-@contextmanager
-def shortened() -> Generator[None]:
-    """Let a foreseeable error out in its own words, as pulumi.RunError, without the frames it came through.
-
-    The host of dynamic providers sends `traceback.format_exc()`, which only this limit shortens. It is set
-    with the first refusal, so a defect before it keeps its frames.
-    """
-    try:
-        yield
-    except CredfleetError as error:
-        sys.tracebacklimit = 0
-        raise pulumi.RunError(f"{error.code}: {error}") from None
-    except pulumi.RunError:
-        sys.tracebacklimit = 0
-        raise
 
 
 def tell(text: str) -> None:

@@ -1,6 +1,8 @@
 """The errors a user can meet: each says what is wrong, where, why, and how to mend it.
 
-CredfleetError
+ExplainedError
+├── NotSignedIn             the API server does not accept the credential of the kubeconfig
+└── CredfleetError          all others, by their subject:
 ├── ConfigurationError      everything wrong with the configuration of a stack, at once
 ├── Misused                 a command line lacks something, or says what makes no sense
 ├── ClusterError            the cluster that is meant cannot be found or reached, or another one answers
@@ -60,7 +62,7 @@ class Problem:
         return replace(self, place=place)
 
 
-class CredfleetError(Exception):
+class ExplainedError(Exception):
     """A foreseeable mistake or state, told in two lines.
 
     code: stable kebab-case word for machines. place: configuration path or object.
@@ -80,6 +82,23 @@ class CredfleetError(Exception):
 
     def __str__(self) -> str:
         return f"{self.place}: {self.cause}\n→ {self.mend}"
+
+
+class NotSignedIn(ExplainedError):  # noqa: N818 - as Misconfigured
+    """The API server answers 401. It is no CredfleetError: a preview must not pass over it as unseen."""
+
+    def __init__(self, *, server: str, mend: str) -> None:
+        super().__init__(
+            code="not-signed-in",
+            place=server,
+            cause="the API server rejects the credential of this user (401): it expired, was revoked, or is"
+            " of another cluster; permissions were not checked",
+            mend=mend,
+        )
+
+
+class CredfleetError(ExplainedError):
+    """An error about a subject; a preview that only looks may pass over one that it cannot see."""
 
 
 class ConfigurationError(CredfleetError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -14,6 +15,14 @@ from pulumi_sandbox.documents import Unreadable, read_file
 from components.errors import ClusterError
 
 MEND: Final = "name another by --kubeconfig, KUBECONFIG, or kubeconfig in credfleet:cluster; or mend the file"
+_SIGN_IN: Final[Mapping[str, str]] = {
+    "gke-gcloud-auth-plugin": "gcloud auth login",
+    "aws": "aws sso login",
+    "aws-iam-authenticator": "aws sso login",
+    "kubelogin": "az login",
+}
+"""Plugin for credentials → the command with which a person signs in again."""
+
 _PARTS: Final = ("contexts", "clusters", "users")
 
 _Named = Mapping[str, Mapping[str, Any]]
@@ -52,6 +61,30 @@ def refuse_unusable(given: str | None, context: str | None) -> None:
         _refuse(place, f"the tls-server-name of its cluster {cluster} is no text")
     if user and str(user) not in users:
         _refuse(place, f"its context {meant} names a user that it does not have")
+
+
+def sign_in_again(given: str | None, context: str | None) -> str:
+    """Return how the user of a kubeconfig that leads to a cluster gets another credential, as a fix."""
+    read = _documents(_files(given), place_of(given))
+    contexts, _, users = (_named(read, part, place_of(given)) for part in _PARTS)
+    meant = context or next(str(said) for each in read if (said := each.get("current-context")))
+    name = str(contexts[meant].get("user"))
+    file = [] if given is None else ["--kubeconfig", given]
+    credentials = shlex.join(["kubectl", "config", "set-credentials", name, *file])
+    match users.get(name, {}):
+        case {"exec": {"command": str(command)}}:
+            plugin = Path(command).name
+            how = (
+                f"run `{_SIGN_IN[plugin]}`" if plugin in _SIGN_IN else f"sign in again where `{plugin}` does"
+            )
+        case {"tokenFile": str(path)}:
+            how = f"put a valid token into {path}"
+        case {"client-certificate": _} | {"client-certificate-data": _}:
+            how = f"run `{credentials} --client-certificate=FILE --client-key=FILE --embed-certs`"
+        case _:
+            how = f"run `{credentials} --token=TOKEN` with a new token"
+    whoami = shlex.join(["kubectl", "auth", "whoami", "--context", meant, *file])
+    return f"{how}, see that `{whoami}` works, and run again"
 
 
 def _is_address(server: str) -> bool:

@@ -33,6 +33,7 @@ LATEST: Final = "latest"
 PASSING: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "INTERNAL", "RESOURCE_EXHAUSTED"})
 """The codes of Google that pass by themselves, so a call is repeated (docs/design/pull-secret-facts.md)."""
 
+_UNREADABLE: Final = "what is none of its answers"
 _CODES: Final = {401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ALREADY_EXISTS"}
 _PASSING_CODES: Final = {
     429: "RESOURCE_EXHAUSTED",
@@ -269,6 +270,7 @@ class SecretManager:
         from google.api_core.exceptions import GoogleAPICallError, RetryError
         from google.api_core.retry import Retry
         from google.auth.exceptions import GoogleAuthError
+        from google.protobuf.json_format import ParseError
         from requests.exceptions import RequestException
 
         patience = self._patience
@@ -282,6 +284,8 @@ class SecretManager:
             return repeatedly(lambda: method(**given, retry=None, timeout=patience.attempt))()
         except (GoogleAPICallError, GoogleAuthError, RequestException) as error:
             code = _code(error)
+        except ParseError:
+            code = _UNREADABLE
         except RetryError as error:
             code = _code(error.cause)
         if absent and code == "NOT_FOUND":
@@ -339,6 +343,8 @@ def _client(target: SecretManagerTarget) -> SecretManagerServiceClient:
 
 
 def _version(found: Any) -> Version:
+    if found.state.name not in set(VersionState):
+        raise _failure(str(found.name), "versions.get", _UNREADABLE)
     return Version(
         str(found.name), VersionState(found.state.name), str(found.etag), found.create_time.rfc3339()
     )
@@ -398,6 +404,11 @@ def _failure(place: str, right: str, code: str) -> SecretManagerError:
             kind, mend = "not-allowed", "sign in to Google Cloud again, or set a new gcp:accessToken"
         case _ if code in PASSING:
             kind, mend = "unreachable", "run again once it answers; what was begun is finished then"
+        case _ if code == _UNREADABLE:
+            kind, mend = (
+                "refused",
+                "correct gcp:secretManagerCustomEndpoint: what answers there is another service",
+            )
         case _:
             kind, mend = "refused", "look at it in the console of Google Cloud, then run again"
     return SecretManagerError(

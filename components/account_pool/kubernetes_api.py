@@ -23,7 +23,6 @@ _MERGE_PATCH: Final = "application/merge-patch+json"
 
 _REFUSALS: Final = {
     400: Refusal.INVALID,
-    401: Refusal.FORBIDDEN,
     403: Refusal.FORBIDDEN,
     404: Refusal.ABSENT,
     409: Refusal.CONFLICT,

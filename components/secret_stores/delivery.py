@@ -51,7 +51,8 @@ class EsoDeliveryProvider(Shell):
 
     def is_stale(self, olds: Properties, news: Properties) -> bool:
         """Whether an object stands otherwise than it did."""
-        return news["undelivered"] is not None and news["undelivered"] != (olds.get("undelivered") or {})
+        seen = news.get("undelivered")
+        return seen is not None and seen != (olds.get("undelivered") or {})
 
     def name(self, _state: Properties) -> str:
         """Return the one id there is in a stack."""
@@ -63,12 +64,12 @@ class EsoDeliveryProvider(Shell):
 
     def change(self, _id: str, olds: Properties, news: Properties) -> Properties:
         """Wait for those that do not stand as they did."""
-        known, seen = olds.get("undelivered") or {}, self.prepare(news, olds)["undelivered"] or {}
+        known, seen = olds.get("undelivered") or {}, self.prepare(news, olds).get("undelivered") or {}
         return self._waited(news, {name for name in self._named(news) if seen.get(name) != known.get(name)})
 
     def look(self, _id: str, props: Properties) -> Properties | None:
         """Return how they stand now."""
-        return {"undelivered": self.prepare(props, props)["undelivered"]}
+        return {"undelivered": self.prepare(props, props).get("undelivered")}
 
     def _waited(self, props: Properties, names: Collection[str]) -> Properties:
         with ALONE:

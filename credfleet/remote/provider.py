@@ -16,7 +16,7 @@ from pulumi.provider import main as serve
 from pulumi.runtime import register_resource_module
 from pulumi.runtime.rpc import ResourceModule
 
-from components.errors import CredfleetError
+from components.errors import ExplainedError
 from credfleet.remote.remote_components import PACKAGE, SCHEMA, lacking, package_shapes, remote_components
 
 
@@ -58,7 +58,7 @@ class Components(Provider):
             raise pulumi.RunError(f"{resource_type}: no component\n→ one of {', '.join(self._components)}")
         try:
             made = component.made(name, inputs, options or pulumi.ResourceOptions())
-        except CredfleetError as error:
+        except ExplainedError as error:
             raise pulumi.RunError(str(error)) from None
 
         def remembered(urn: str) -> str:

@@ -17,7 +17,7 @@ from pulumi_sandbox.documents import Unreadable
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.steering import visible
 
-from components.errors import ConfigurationError, CredfleetError
+from components.errors import ConfigurationError, CredfleetError, ExplainedError
 from operations.cli.answer import Answer, follow, write, write_json
 from operations.cli.command import Group
 from operations.cli.options import Form, asks_for_json, wanted_form
@@ -53,6 +53,7 @@ EXIT_CODES: Mapping[str, int] = MappingProxyType(
         "quota-reached": EXHAUSTED,
         "misconfigured": MISCONFIGURED,
         "not-allowed": NOT_ALLOWED,
+        "not-signed-in": NOT_ALLOWED,
         "cancelled": CANCELLED,
     }
 )
@@ -97,7 +98,7 @@ _ARGUMENTS: Final = "credfleet.arguments"
 DEFECTS = Path(".sandbox/logs")
 """Where tracebacks of defects are written, below the working directory."""
 
-Foreseen = CredfleetError | SandboxError
+Foreseen = ExplainedError | SandboxError
 
 
 def exit_code(error: Foreseen) -> int:
@@ -132,7 +133,7 @@ def as_lines(error: Foreseen) -> list[str]:
     if isinstance(error, ConfigurationError):
         problems = [line for p in error.problems for line in _two_lines(p.where, p.cause, p.mend)]
         return [*problems, f"{error.cause}; {error.mend}", *_more(error)]
-    at = error.at if isinstance(error, CredfleetError) else None
+    at = error.at if isinstance(error, ExplainedError) else None
     place = error.place if at is None else f"{':'.join(map(str, at))} {error.place}"
     return [*_two_lines(place, error.cause, error.mend), *_more(error)]
 
@@ -169,7 +170,7 @@ def _escaped(text: str, more: str = "") -> str:
 
 
 def _at(error: Foreseen) -> tuple[str, int, int] | None:
-    return error.at if isinstance(error, CredfleetError | Unreadable) else None
+    return error.at if isinstance(error, ExplainedError | Unreadable) else None
 
 
 def _place(at: tuple[str, int, int] | None) -> dict[str, Any]:
@@ -188,7 +189,7 @@ def _two_lines(place: str, cause: str, mend: str) -> list[str]:
 def foreseen(error: BaseException) -> Foreseen | None:
     """Return what can go wrong in any command, whatever it does; None for a defect."""
     match error:
-        case CredfleetError() | SandboxError():
+        case ExplainedError() | SandboxError():
             return error
         case KeyboardInterrupt():
             return CredfleetError(

@@ -17,14 +17,13 @@ from components.account_pool.pool import Pool
 from components.account_pool.rights import Right
 from components.account_pool.status import status_of
 from components.connection import ClusterTarget, Connection, NoReply, Reply, connect
-from components.errors import ClusterError, ConfigurationError, CredfleetError
+from components.errors import ClusterError, ConfigurationError, ExplainedError, NotSignedIn
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
 from operations.folders import Folders
 from operations.pool.access import Where
 from operations.pool.health import (
     OK,
-    UNKNOWN_USER,
     Diagnosis,
     Health,
     accounts,
@@ -96,8 +95,8 @@ def _examine(given: Where, stack: str | None) -> Iterator[Diagnosis]:
                 yield from _listed(stack, census)
     except ConfigurationError as error:
         yield from (wrong("configuration", f"{p.place}: {p.cause}", p.mend) for p in error.problems)
-    except CredfleetError as error:
-        is_cluster = isinstance(error, ClusterError) or error.code == "no-cluster"
+    except ExplainedError as error:
+        is_cluster = isinstance(error, ClusterError | NotSignedIn) or error.code == "no-cluster"
         yield wrong("cluster" if is_cluster else "pool", f"{error.place}: {error.cause}", error.mend)
     except NoReply as silence:
         yield wrong("cluster", f"it does not answer: {silence}", "start it, or name another --kubeconfig")
@@ -160,10 +159,6 @@ class _Look:
     def cluster(self, target: ClusterTarget) -> Iterator[Diagnosis]:
         """Return which cluster it is, or why nobody can say."""
         reply = self._connection.call("GET", "/api/v1/namespaces/kube-system")
-        if reply.status == UNKNOWN_USER:
-            text = f"{self._connection.server} does not let this user in"
-            yield wrong("cluster", text, "log in again, or name another --context")
-            return
         version = self._connection.call("GET", "/version").body.get("gitVersion", "of unknown version")
         uid = reply.body["metadata"]["uid"] if reply.status == OK else "not to be read by this user"
         context = f"context {target.context}" if target.context else "the current context"

@@ -23,7 +23,6 @@ from operations.pool.status import place
 from operations.pool.waiting import is_long, oldest_first, told
 
 OK: Final = 200
-UNKNOWN_USER: Final = 401
 ABSENT: Final = 404
 
 _GRANTS: Final[Mapping[str, str]] = {

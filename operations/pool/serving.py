@@ -19,7 +19,7 @@ from prometheus_client.metrics_core import Metric
 from pulumi_sandbox.steering import visible
 
 from components.connection import ClusterTarget, connect
-from components.errors import CredfleetError, Misused
+from components.errors import ExplainedError, Misused
 from operations.cli.answer import Answer
 from operations.pool.access import Where
 from operations.pool.counters import Counters
@@ -30,7 +30,7 @@ from operations.pool.metrics import counters_of, gauges_of, is_up, look, registr
 class Exporter:
     """Measures a pool when it is asked, and again only after a while: several may ask.
 
-    measure: raises CredfleetError where it cannot.
+    measure: raises ExplainedError where it cannot.
     """
 
     namespace: str
@@ -48,7 +48,7 @@ class Exporter:
             if self.clock() >= self._until:
                 try:
                     self._found, self.problem = self.measure(), ""
-                except CredfleetError as error:
+                except ExplainedError as error:
                     self._found, self.problem = (), str(error)
                     typer.echo(visible(f"✗ {error}"), err=True)
                 self._until = self.clock() + self.seconds

@@ -92,15 +92,32 @@ def test_old_and_new_inputs_meet_in_a_preview(notes: Provider, note: Properties)
     assert notes.refusals({**note, "text": "hi"}, note) == ["a note never becomes shorter"]
 
 
-def test_a_refusal_is_its_own_words_and_a_defect_before_it_shows_where_it_is(
-    notes: Provider, note: Properties
-) -> None:
-    with pytest.raises(grpc.RpcError) as defect:
-        notes.create({**note, "folder": "/no/such/folder"})
-    assert str(defect.value.details()).startswith("Traceback (most recent call last):\n")
-    assert "in make" in str(defect.value.details())
+def test_refusal_is_its_own_words_alone(notes: Provider, note: Properties) -> None:
     with pytest.raises(grpc.RpcError) as refusal:
         notes.create({**note, "text": "refused"})
     assert refusal.value.details() == (
         "pulumi.errors.RunError: refused: note: it is refused\n→ write another\n"
     )
+
+
+def test_defect_in_any_method_is_its_type_and_place_without_values(
+    notes: Provider, note: Properties, tmp_path: Path
+) -> None:
+    made = notes.create(note)
+    broken = {**made.outputs, "folder": str(tmp_path / "s3ntinel")}
+    gone = replace(made, inputs=broken, outputs=broken)
+    (tmp_path / "s3ntinel").write_text("no folder")
+    for call in (
+        lambda: notes.refusals({**note, "text": "a"}, {"text": 1}),
+        lambda: notes.diff(gone, broken),
+        lambda: notes.create(broken),
+        lambda: notes.refresh(replace(gone, outputs={"text": "a"})),
+        lambda: notes.update_unchecked(gone, broken),
+        lambda: notes.delete(gone),
+    ):
+        with pytest.raises(grpc.RpcError) as defect:
+            call()
+        told = str(defect.value.details())
+        assert told.startswith("pulumi.errors.RunError: defect: an unexpected "), told
+        assert "s3ntinel" not in told
+        assert len(told.splitlines()) == 2

@@ -10,10 +10,11 @@ import base64
 import os
 import ssl
 from collections.abc import Callable, Iterator, Mapping
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from components.connection import Connection, NoReply, Reply, Untrusted
+from components.connection import Connection, NoReply, Reply, Untrusted, configuration_of
 from components.errors import Problem, StoreError
 from components.go_json import write_texts
 from components.http_answers import Answer
@@ -170,13 +171,14 @@ class KubernetesClient:
         if method == "POST" and reply.lacks_namespace:
             cause = f"there is no namespace {namespace or self._namespace}, or it is being deleted"
             raise self._failed("absent", name, cause, "create it, or correct remoteNamespace")
-        status = f"HTTP {reply.status}" if self._foreign else ""
-        refused = f"the API server refused to {method} it: {status or reply.reason}"
+        said = f"HTTP {reply.status}" if self._foreign else reply.text
+        refused = f"the API server refused to {method} it: {said if self._foreign else reply.reason}"
         match reply.answer:
+            case Answer.NOT_ALLOWED if reply.status == HTTPStatus.UNAUTHORIZED:
+                cause = f"the API server rejects the token or certificate of the provider's identity: {said}"
+                raise self._failed("not-allowed", name, cause, "put a valid one where its auth names it")
             case Answer.NOT_ALLOWED:
-                cause = (
-                    f"the API server does not let the provider's identity {method} it: {status or reply.text}"
-                )
+                cause = f"the API server does not let the provider's identity {method} it: {said}"
                 raise self._failed(
                     "not-allowed", name, cause, "grant it by a Role there, or read what it may"
                 )
@@ -259,7 +261,6 @@ def _address(server: KubernetesServer | None, cluster: Cluster, title: str) -> C
     """Say where the API server is and what it is known by, and nothing of who asks."""
     with ALONE:
         from kubernetes.client import Configuration
-        from kubernetes.config import load_kube_config
 
     configuration = Configuration()
     if not is_foreign(server):
@@ -270,8 +271,7 @@ def _address(server: KubernetesServer | None, cluster: Cluster, title: str) -> C
                 cause=strange.cause,
                 mend=strange.mend,
             )
-        own, target = Configuration(), cluster.target
-        load_kube_config(config_file=target.kubeconfig, context=target.context, client_configuration=own)
+        own = configuration_of(cluster.target)
         for name in ("host", "ssl_ca_cert", "ca_cert_data", "verify_ssl", "tls_server_name", "proxy"):
             setattr(configuration, name, getattr(own, name))
         return configuration

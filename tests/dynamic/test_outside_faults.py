@@ -1,0 +1,317 @@
+"""Every method of every dynamic provider fails in our words, whatever goes wrong outside of it.
+
+It does not prove that the words are the best ones; the files of the providers do.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, Final
+
+import grpc
+import pytest
+from pulumi.dynamic import ResourceProvider
+
+from components.dynamic import Shell, camel_case
+from components.secret_stores.admission import document_of
+from tests.support.dynamic_host import ROOT, Host, Properties, Provider, Recorded, dynamic_host
+from tests.support.outside_faults import FAULTS, QUOTED, TOKEN, outside
+from tests.support.stores import cluster_store, provider, ref
+
+FROZEN: Final = Path(__file__).with_name("frozen_paths.txt").read_text().split()
+METHODS: Final = ("check", "diff", "create", "read", "update", "delete")
+
+NAMESPACE: Final = {"namespace": "ns"}
+VERSION: Final = {"project": "p", "secretId": "s", "version": "2"}
+COMPOSED: Final = {
+    **NAMESPACE,
+    "targetName": "made",
+    "owner": "pulumi/o/p/s/it",
+    "sources": [{"namespace": "ns", "name": "given", "place": "credfleet:it", "declared": False}],
+    "labels": {},
+    "content": "",
+}
+STORE = provider("Kubernetes", {"remoteNamespace": "ns", "auth": {"serviceAccount": {"name": "reader"}}})
+STORED: Final = {
+    **NAMESPACE,
+    "owner": "pulumi/o/p/s/it",
+    "store": document_of(cluster_store(providerRef=ref(STORE), retrySettings={"maxRetries": 0})),
+    "provider": document_of(STORE),
+    "labels": {},
+}
+NAMED: Final = {"name": "it", "store": {"kind": "ClusterSecretStore", "name": "store"}}
+BOUND: Final = {"instance_guid": "i", "instance_name": "d", "binding_guid": "b", "tags": [], "label": "sql"}
+PUSHED: Final = {"key": "given", "property": "p", "remoteKey": "there"}
+
+RESOURCES: Final[Mapping[str, tuple[Properties, Properties, Properties]]] = {
+    "MemberSecretProvider": ({**COMPOSED, "recipe": {}, "annotations": {}}, {"digest": "d"}, {}),
+    "AccountClaimProvider": (
+        {**NAMESPACE, "tenant": "acme", "type": "aws", "holder": "pulumi/o/p/s/acme/0"},
+        {
+            "record": "r",
+            "recordUid": "u",
+            "sequence": 1,
+            "phase": "Bound",
+            "secretName": "m",
+            "poolPolicy": "clean",
+        },
+        {"poolPolicy": "retain"},
+    ),
+    "PoolRosterProvider": (
+        {
+            **NAMESPACE,
+            "partitionKeys": [],
+            "members": {"m": {"type": "aws", "accountId": "1", "labels": {}, "annotations": {}}},
+            "allowDestroy": False,
+            "claims": [],
+        },
+        {},
+        {"members": {}},
+    ),
+    "PoolSealProvider": ({**NAMESPACE, "allowDestroy": False}, {}, {"allowDestroy": True}),
+    "AsoProjectionProvider": (
+        {**COMPOSED, "recipe": {"plain": {}, "proofs": ["p"], "settings": [], "strict": False}},
+        {"digest": "d"},
+        {},
+    ),
+    "OperatorPinProvider": (
+        {**NAMESPACE, "account": "aso", "trusted": ["m i a", "n i a"], "place": "credfleet:it"},
+        {},
+        {"trusted": ["m i a"]},
+    ),
+    "SubscriptionPinProvider": (
+        {"secret": "ns/it", "subscriptionId": "1", "allowChange": False, "place": "credfleet:it"},
+        {},
+        {},
+    ),
+    "SecretProjectionProvider": (
+        {
+            "targetNamespace": "ns",
+            "targetName": "copy",
+            "owner": "o",
+            "sourceNamespace": "pool",
+            "sourceName": "m",
+        },
+        {"digest": "d"},
+        {},
+    ),
+    "PullSecretCopyProvider": ({**COMPOSED, "recipe": {}, "annotations": {}}, {"digest": "d"}, {}),
+    "PullSecretRetentionProvider": (
+        {**VERSION, "onReplace": "keep", "onDelete": "disable"},
+        {"replaced": ""},
+        {"version": "3", "onReplace": "disable"},
+    ),
+    "PullSecretStartProvider": (
+        {"cluster": "c", "ready": True, "project": "p", "secretId": "s", **NAMESPACE, "secretName": "n"},
+        {"begun": True},
+        {},
+    ),
+    "PullSecretStatusProvider": (
+        {"apiUrl": "SERVER", "cluster": "c", "generation": 1, "conditions": [], "data": {}},
+        {"trouble": "t"},
+        {},
+    ),
+    "PullSecretVerificationProvider": (
+        {**VERSION, "owner": "o", "digest": "d", **NAMESPACE, "secretName": "n"},
+        {"state": "ENABLED", "overtaken": ""},
+        {"version": "3"},
+    ),
+    "PullSecretVersionProvider": (
+        {
+            "project": "p",
+            "secretId": "s",
+            "owner": "o",
+            **NAMESPACE,
+            "source": COMPOSED["sources"][0],
+            "strict": False,
+        },
+        {"version": "1", "digest": "d"},
+        {},
+    ),
+    "EsoDeliveryProvider": (
+        {
+            "objects": [
+                {
+                    "place": "credfleet:it",
+                    "apiVersion": "external-secrets.io/v1",
+                    "kind": "ExternalSecret",
+                    "namespace": "ns",
+                    "name": "it",
+                }
+            ],
+            "within": "200ms",
+        },
+        {"undelivered": {}},
+        {},
+    ),
+    "EsoLookoutProvider": (
+        {
+            "group": "external-secrets.io",
+            "reads": [
+                {"place": "credfleet:it", **NAMESPACE, "name": "it", "target": "copy", "owner": "o"},
+            ],
+        },
+        {"kinds": []},
+        {},
+    ),
+    "LoginSecretProvider": ({**COMPOSED, "recipe": {"keys": ["token"]}}, {"digest": "d"}, {}),
+    "SecretPushProvider": (
+        {
+            **STORED,
+            "push": {**NAMED, "data": [PUSHED], "updatePolicy": "Replace", "deletionPolicy": "Delete"},
+        },
+        {"places": [], "digest": "d"},
+        {},
+    ),
+    "SecretReadProvider": (
+        {**STORED, "target": "copy", "read": {**NAMED, "data": {"p": {"key": "db", "property": "p"}}}},
+        {"digest": "d"},
+        {},
+    ),
+    "ServiceMigrationProvider": (
+        {**NAMESPACE, "targetName": "made", "owner": "o", "instanceGuid": "g", "instance": "queue"},
+        {"digest": "d"},
+        {"removeLegacy": True},
+    ),
+    "ServiceSecretProvider": (
+        {
+            **COMPOSED,
+            "recipe": {
+                "form": "binding",
+                "instances": [{"numbers": "float", "strict": False, "bound": BOUND, "takesFile": False}],
+            },
+        },
+        {"digest": "d"},
+        {},
+    ),
+    "WorkloadBindingProvider": (
+        {
+            **NAMESPACE,
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "name": "shop",
+            "vcapSecret": "v",
+            "takesFile": False,
+            "directories": {},
+            "content": "",
+        },
+        {},
+        {"takesFile": True},
+    ),
+}
+"""Of each class: inputs, the outputs of a state, and what of the inputs an update changes."""
+
+
+def classes() -> dict[str, type[Shell]]:
+    split = (each.partition(":") for each in FROZEN)
+    return {name: getattr(importlib.import_module(module), name) for module, _, name in split}
+
+
+@pytest.fixture(scope="module", params=FAULTS)
+def fault(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def host(fault: str, tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[Host, str]]:
+    folder = tmp_path_factory.mktemp("outside")
+    path = f"{ROOT / 'tests/support/impatient'}:{ROOT}"
+    with outside(fault, folder) as config, dynamic_host(config, {"PYTHONPATH": path}) as host:
+        yield host, config["pullSecrets"]["hyperfleet"]["apiUrl"]
+
+
+def said(call: Callable[[], Any]) -> list[str]:
+    """Return what a call failed with, in the check's failures or by an error."""
+    try:
+        answer = call()
+    except grpc.RpcError as error:
+        return [str(error.details())]
+    return [f"pulumi.errors.RunError: failure: {each.reason}" for each in getattr(answer, "failures", ())]
+
+
+@pytest.mark.parametrize("name", RESOURCES)
+def test_methods_with_a_fault_outside_fail_in_our_words(
+    name: str, fault: str, host: tuple[Host, str]
+) -> None:
+    driven, server = host
+    inputs, outputs, change = RESOURCES[name]
+    inputs = {**inputs, **({"apiUrl": server} if "apiUrl" in inputs else {})}
+    of = driven.provider(classes()[name]())
+    inputs = full(classes()[name], inputs)
+    old, news = Recorded("id", inputs, {**inputs, **outputs}), {**inputs, **change}
+    calls: Mapping[str, Callable[[], Any]] = {
+        "check": lambda: check(of, news, inputs),
+        "diff": lambda: diff(of, old, old.inputs),
+        "create": lambda: create(of, inputs),
+        "read": lambda: of.refresh(old),
+        "update": lambda: of.update_unchecked(old, news),
+        "delete": lambda: of.delete(old),
+    }
+    assert tuple(calls) == METHODS
+    with ThreadPoolExecutor(4) as calling:
+        told = dict(zip(calls, calling.map(said, calls.values()), strict=True))
+    for method, texts in told.items():
+        for text in texts:
+            where = f"{method}: {text}"
+            assert text.startswith("pulumi.errors.RunError: "), where
+            assert "Traceback" not in text, where
+            assert "RunError: defect" not in text, where
+            assert "\n→ " in text, where
+            assert TOKEN not in text, where
+            assert QUOTED not in text, where
+    if fault.startswith("401") and name in LOOKS_IN_CHECK:
+        (text,) = told["check"]
+        assert text.startswith("pulumi.errors.RunError: not-signed-in: ")
+        assert "run `kubectl config set-credentials u --kubeconfig " in text
+
+
+LOOKS_IN_CHECK: Final = frozenset(RESOURCES) - {
+    "AccountClaimProvider",  # its roster looks
+    "PoolSealProvider",
+    "SubscriptionPinProvider",
+    "PullSecretRetentionProvider",
+    "PullSecretStartProvider",
+    "PullSecretStatusProvider",
+    "PullSecretVerificationProvider",
+}
+"""Classes whose check asks the cluster."""
+
+
+def full(of: type[Shell], inputs: Properties) -> Properties:
+    """Return inputs with the defaults that a check fills in, without its look at anything outside."""
+    defaults = {
+        camel_case(each.name): each.default_factory() if each.default is MISSING else each.default
+        for each in fields(of.args)
+        if not (each.default is MISSING and each.default_factory is MISSING)
+    }
+    return {**defaults, **inputs}
+
+
+def check(of: Provider, news: Properties, olds: Properties) -> Any:
+    return of._check(news, olds)  # type: ignore[reportPrivateUsage]
+
+
+def diff(of: Provider, old: Recorded, news: Properties) -> Any:
+    from pulumi.runtime.proto import provider_pb2
+
+    return of.stub.Diff(
+        provider_pb2.DiffRequest(id=old.id, olds=of._struct(old.outputs), news=of._struct(news))
+    )
+
+
+def create(of: Provider, inputs: Properties) -> Any:
+    from pulumi.runtime.proto import provider_pb2
+
+    return of.stub.Create(provider_pb2.CreateRequest(properties=of._struct(inputs)))
+
+
+def test_every_frozen_class_has_its_case_and_overrides_no_method_of_the_host() -> None:
+    assert sorted(RESOURCES) == sorted(classes())
+    for each in classes().values():
+        for method in ("configure", *METHODS):
+            assert getattr(each, method) is getattr(Shell, method)
+            assert getattr(Shell, method) is not getattr(ResourceProvider, method)
