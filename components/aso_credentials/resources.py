@@ -6,8 +6,7 @@ leaves what is in Azure behind.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, ClassVar
@@ -19,6 +18,7 @@ from components.aso_credentials import keys
 from components.connection import ClusterTarget, NoReply, connect
 from components.errors import CredfleetError
 from components.http_answers import Answer
+from components.refusing import refusing
 from components.waiting import unless
 
 
@@ -55,7 +55,8 @@ class AsoResources(pulumi.ComponentResource):
     def __init__(self, name: str, args: AsoResourcesArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         self.resources = [resource.name for resource in args.resources]
         super().__init__(self.TYPE, name, {"resources": self.resources}, opts)
-        hooks = pulumi.ResourceHookBinding(before_create=[_refusal(name, args.cluster)])
+        hook = refusing(f"{name}-kinds", refusal_of_unserved(args.cluster))
+        hooks = pulumi.ResourceHookBinding(before_create=[hook])
         for resource in args.resources:
             unless(resource.waits or "", partial(self._declare, f"{name}/{resource.name}", resource, hooks))
         self.register_outputs({"resources": self.resources})
@@ -74,25 +75,17 @@ class AsoResources(pulumi.ComponentResource):
         )
 
 
-def _refusal(name: str, cluster: ClusterTarget) -> pulumi.ResourceHook:
-    """Keep a resource from being made, in a preview already, whose kind the cluster does not serve.
+def refusal_of_unserved(cluster: ClusterTarget) -> Callable[[pulumi.ResourceHookArgs], None]:
+    """Return what refuses a resource whose kind the cluster does not serve, by a look at each version.
 
     What is there already is left alone: an update that left it out would delete it, and what it stands for.
     """
-    refuse = refusal_of_unserved(cluster)
-    return pulumi.ResourceHook(f"{name}-kinds", refuse, pulumi.ResourceHookOptions(on_dry_run=True))
-
-
-def refusal_of_unserved(
-    cluster: ClusterTarget,
-) -> Callable[[pulumi.ResourceHookArgs], Coroutine[Any, Any, None]]:
-    """Return what refuses a resource whose kind the cluster does not serve, by a look at each version."""
     kinds = cache(partial(_served, cluster))
 
-    async def refuse(args: pulumi.ResourceHookArgs) -> None:
+    def refuse(args: pulumi.ResourceHookArgs) -> None:
         made = args.new_inputs or {}
         version, kind = str(made.get("apiVersion")), str(made.get("kind"))
-        served = await asyncio.to_thread(kinds, version)
+        served = kinds(version)
         if served is not None and kind not in served:
             raise pulumi.RunError(
                 f"{args.name}: the cluster does not serve {version}/{kind}, so nothing can be made of it\n"

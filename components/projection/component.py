@@ -6,7 +6,6 @@ keeps a stack from taking over Secrets of others, in whatever room it declares t
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +21,7 @@ from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import path_of
 from components.projection.model import SecretRef, is_composed, is_of_others
 from components.projection.provider import SecretProjection, SecretProjectionArgs
+from components.refusing import refusing
 from components.waiting import unless
 
 
@@ -119,10 +119,7 @@ def sparing_others(cluster: ClusterTarget, mends: Mapping[str, str]) -> pulumi.R
     mends: name of a Secret → what else may be done about it.
     """
 
-    async def look(args: pulumi.ResourceHookArgs) -> None:
-        await _refuse(cluster, mends, args)
-
-    hook = pulumi.ResourceHook("secrets-of-others", look, pulumi.ResourceHookOptions(on_dry_run=True))
+    hook = refusing("secrets-of-others", partial(_refuse, cluster, mends))
 
     def bound(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
         if args.type_ != _SECRET:
@@ -133,13 +130,13 @@ def sparing_others(cluster: ClusterTarget, mends: Mapping[str, str]) -> pulumi.R
     return pulumi.ResourceOptions(transformations=[bound])
 
 
-async def _refuse(cluster: ClusterTarget, mends: Mapping[str, str], args: pulumi.ResourceHookArgs) -> None:
+def _refuse(cluster: ClusterTarget, mends: Mapping[str, str], args: pulumi.ResourceHookArgs) -> None:
     metadata: Mapping[str, Any] = (args.new_inputs or {}).get("metadata") or {}
     namespace, name = metadata.get("namespace"), metadata.get("name")
     if not (isinstance(namespace, str) and isinstance(name, str)):
         return
     ref = SecretRef(namespace, name)
-    found = await asyncio.to_thread(_found, cluster, ref)
+    found = _found(cluster, ref)
     if found and is_composed(found):  # imported, it would be deleted with the reference that wrote it
         raise pulumi.RunError(
             f"Secret {ref} is written of what a reference names, so no entry overwrites it\n"
