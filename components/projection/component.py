@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Final
+from urllib.parse import quote
 
 import pulumi
 
 from components.connection import ClusterTarget, NoReply, connect
 from components.errors import CredfleetError, ProjectionError
 from components.http_answers import Answer
+from components.import_command import Importer, keep
 from components.projection.foresight import digests
 from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import path_of
@@ -109,52 +111,63 @@ class TenantDeliveries(pulumi.ComponentResource):
         return SecretProjection(name, args, pulumi.ResourceOptions(parent=self))
 
 
-_SECRET: Final = "kubernetes:core/v1:Secret"  # noqa: S105 - the name of a type
+_SPARED: Final[Mapping[str, str]] = {
+    "kubernetes:core/v1:Secret": "delete it if nobody reads it, or take another name",
+    "kubernetes:core/v1:Namespace": "delete it if nothing is in it, or take another name",
+}
+"""Type of what is never taken over → what may be done about one that exists."""
 
 
 def sparing_others(cluster: ClusterTarget, mends: Mapping[str, str]) -> pulumi.ResourceOptions:
-    """Return the options of a parent below which no Secret of others is overwritten.
+    """Return the options of a parent below which no Secret and no namespace of others is taken over.
 
-    One that would be made and is there already is refused, in a preview too, with the line that imports it.
+    One that would be made and exists already is refused, in a preview too, with the command that imports it.
     mends: name of a Secret → what else may be done about it.
     """
-
-    hook = refusing("secrets-of-others", partial(_refuse, cluster, mends))
+    importers = dict[str, Importer]()
+    hook = refusing("secrets-of-others", partial(_refuse, cluster, mends, importers))
 
     def bound(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
-        if args.type_ != _SECRET:
+        if args.type_ not in _SPARED or args.opts.parent is None:
             return None
+        keep(importers, args.type_, args.name, args.opts.parent, args.resource)
         hooks = pulumi.ResourceOptions(hooks=pulumi.ResourceHookBinding(before_create=[hook]))
         return pulumi.ResourceTransformationResult(args.props, pulumi.ResourceOptions.merge(args.opts, hooks))
 
     return pulumi.ResourceOptions(transformations=[bound])
 
 
-def _refuse(cluster: ClusterTarget, mends: Mapping[str, str], args: pulumi.ResourceHookArgs) -> None:
+def _refuse(
+    cluster: ClusterTarget,
+    mends: Mapping[str, str],
+    importers: Mapping[str, Importer],
+    args: pulumi.ResourceHookArgs,
+) -> None:
     metadata: Mapping[str, Any] = (args.new_inputs or {}).get("metadata") or {}
-    namespace, name = metadata.get("namespace"), metadata.get("name")
+    namespace, name = metadata.get("namespace", ""), metadata.get("name")
     if not (isinstance(namespace, str) and isinstance(name, str)):
         return
-    ref = SecretRef(namespace, name)
-    found = _found(cluster, ref)
+    kind, id_ = args.type.rpartition(":")[2], f"{namespace}/{name}" if namespace else name
+    path = path_of(SecretRef(namespace, name)) if namespace else f"/api/v1/namespaces/{quote(name, safe='')}"
+    found = _found(cluster, path)
     if found and is_composed(found):  # imported, it would be deleted with the reference that wrote it
         raise pulumi.RunError(
-            f"Secret {ref} is written of what a reference names, so no entry overwrites it\n"
+            f"Secret {id_} is written of what a reference names, so no entry overwrites it\n"
             "→ keep the reference; or end what reads the Secret, take it out of the configuration, update, "
             "and declare it anew"
         )
     if found and is_of_others(found):
-        mend = mends.get(name, "delete it if nobody reads it, or take another name")
+        mend = mends.get(name, _SPARED[args.type]) if namespace else _SPARED[args.type]
         raise pulumi.RunError(
-            f"Secret {ref} exists, and no stack has written it, so it is not overwritten\n"
-            f"→ {mend}; or make it this stack's: pulumi import {_SECRET} {args.name} {ref}"
+            f"{kind} {id_} exists, and no stack has written it, so it is not overwritten\n"
+            f"→ {mend}; or make it this stack's: {importers[args.urn].command(id_)}"
         )
 
 
-def _found(cluster: ClusterTarget, ref: SecretRef) -> dict[str, Any] | None:
-    """Return a Secret that is there; None also in a cluster that cannot be seen."""
+def _found(cluster: ClusterTarget, path: str) -> dict[str, Any] | None:
+    """Return an object that exists; None also in a cluster that cannot be seen."""
     try:
-        reply = connect(cluster).patient.call("GET", path_of(ref))
+        reply = connect(cluster).patient.call("GET", path)
     except (CredfleetError, NoReply):
         return None
     return reply.body if reply.answer is Answer.DONE else None

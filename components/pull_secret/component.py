@@ -22,6 +22,7 @@ from pulumi_kubernetes.core.v1 import Namespace, Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.credentials import Credentials
+from components.import_command import Importer, keep
 from components.labels import PREFIX
 from components.projection.model import HANDED_OVER
 from components.projection.provider import MarkedArgs
@@ -51,6 +52,7 @@ from components.skipped_lines import skipped_lines
 _GENERATION: Final = "hyperfleet.io/generation"
 _VERIFIED_AT: Final = f"{PREFIX}verified-at"
 
+_ENTRY: Final = "gcp:secretmanager/secret:Secret"
 _IMPORTED: Final = pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE)
 """How `pulumi import` leaves what it brings into a state, unless it is told a parent that is there."""
 
@@ -250,8 +252,29 @@ class PullSecret(pulumi.ComponentResource):
                 retain_on_delete=section.on_delete is not Retention.DESTROY,
                 replace_with=gone,
                 delete_before_replace=section.on_delete is Retention.DESTROY,
-                hooks=pulumi.ResourceHookBinding(before_create=[_refusal(logical, project, existing)]),
+                hooks=pulumi.ResourceHookBinding(before_create=[self._refusal(logical, project, existing)]),
             ),
+        )
+
+    def _refusal(
+        self,
+        logical: str,
+        project: pulumi.Input[str],
+        existing: pulumi.Output[GetSecretsSecretResult | None],
+    ) -> pulumi.ResourceHook:
+        """Keep an entry that is there already from being made: one of the stack's would be in the state."""
+        importers = dict[str, Importer]()
+        keep(importers, _ENTRY, logical, self, self)
+
+        async def refuse(args: pulumi.ResourceHookArgs) -> None:
+            found = await existing.future()
+            if found is not None:
+                where = await pulumi.Output.from_input(project).future()
+                there = Existing(str(where), found.secret_id, dict(found.labels))
+                raise there.refusal(importers[args.urn])
+
+        return pulumi.ResourceHook(
+            f"{logical}-untouched", refuse, pulumi.ResourceHookOptions(on_dry_run=True)
         )
 
     def _existing(self, project: pulumi.Input[str]) -> pulumi.Output[GetSecretsSecretResult | None]:
@@ -409,20 +432,6 @@ def _with(both: Sequence[Any]) -> Sequence[str]:
     """Return the reasons, and for what the project waits."""
     reasons, waits = both
     return [*reasons, waits] if waits else reasons
-
-
-def _refusal(
-    logical: str, project: pulumi.Input[str], existing: pulumi.Output[GetSecretsSecretResult | None]
-) -> pulumi.ResourceHook:
-    """Keep an entry that is there already from being made: one of the stack's would be in the state."""
-
-    async def refuse(_args: pulumi.ResourceHookArgs) -> None:
-        found = await existing.future()
-        if found is not None:
-            where = await pulumi.Output.from_input(project).future()
-            raise Existing(str(where), found.secret_id, dict(found.labels)).refusal(logical)
-
-    return pulumi.ResourceHook(f"{logical}-untouched", refuse, pulumi.ResourceHookOptions(on_dry_run=True))
 
 
 def _encoded(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from components.errors import PullSecretError
+from components.import_command import Importer
 from components.secret_manager import secret_name
 
 
@@ -17,17 +18,13 @@ class Existing:
     secret_id: str
     labels: Mapping[str, str]
 
-    def refusal(self, resource: str) -> PullSecretError:
-        """Say that it is not overwritten, whose it is, and how to make it the stack's.
-
-        resource: the name under which the stack would declare it.
-        """
+    def refusal(self, resource: Importer) -> PullSecretError:
+        """Say that it is not overwritten, whose it is, and how to make it the stack's resource."""
         name = secret_name(self.project, self.secret_id)
         owner = ", ".join(f"{key}={value}" for key, value in sorted(self.labels.items())) or "none"
         return PullSecretError(
             code="secret-taken",
             place=name,
             cause=f"it exists and this stack has not made it, so it is not overwritten; its labels: {owner}",
-            mend="delete it if nobody reads it, or make it this stack's:"
-            f" pulumi import gcp:secretmanager/secret:Secret {resource} {name}",
+            mend=f"delete it if nobody reads it, or make it this stack's: {resource.command(name)}",
         )

@@ -328,7 +328,8 @@ def test_an_entry_somebody_else_made_is_refused_until_it_is_imported(stack: Stac
     refused = stack.project.up().quiet(1)
     assert f"{entry(EAST)}: it exists and this stack has not made it" in refused.out
     assert "its labels: team=platform" in refused.out
-    assert f"pulumi import gcp:secretmanager/secret:Secret {EAST}-entry {entry(EAST)}" in refused.out
+    assert f"$credfleet:index:PullSecret::{EAST}' --provider 'provider=urn:pulumi:test::" in refused.out
+    assert f"gcp:secretmanager/secret:Secret {EAST}-entry {entry(EAST)}" in refused.out
     assert (stack.versions(EAST), stack.secrets(EAST)) == ({1: "ENABLED"}, [])
 
     state = json.loads(stack.project.run("sandbox", "stack", "export", "--stack", "test").out)

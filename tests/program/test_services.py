@@ -166,7 +166,8 @@ def test_a_secret_of_others_is_refused_in_a_preview_with_the_line_that_imports_i
     said = " ".join((refused.out + refused.err).split())
     assert refused.code != 0
     assert f"Secret {stack.here.namespace}/it exists, and no stack has written it" in said
-    assert f"pulumi import kubernetes:core/v1:Secret it-source {stack.here.namespace}/it" in said
+    assert "--parent 'parent=urn:pulumi:test::" in said
+    assert f"kubernetes:core/v1:Secret it-source {stack.here.namespace}/it" in said
 
 
 def test_credentials_that_are_in_the_cluster_are_moved_there_and_followed_by_a_plain_up(

@@ -1,6 +1,5 @@
 """What the engine asks of a provider for one resource, and what it gets to know, in plain values."""
 
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -83,16 +82,17 @@ class RefusedError(Exception):
 def already_exists(urn: str, id_: str, place: str = "") -> SandboxError:
     """Return the error that something is there that the stack does not know; it is never taken over.
 
-    id_: what it is imported by, and its place where it has no other.
+    id_: what it is imported by, and its place where it has no other. A provider does not know the parent of a
+    resource, so it prints no command.
     """
     parsed = urns.parse(urn)
-    command = shlex.join(["pulumi", "import", parsed.type, parsed.name, id_])
     return SandboxError(
         code="already-exists",
         place=place or id_,
         cause="it already exists, and this resource did not create it",
         mend="if this resource was renamed, give it an alias of the old name; if it belongs to others, take "
-        f"another name; to adopt it: {command}",
+        f"another name; to adopt it, run `pulumi import` with --parent and --provider for {parsed.type} {parsed.name}"
+        f" and the id {id_}",
     )
 
 

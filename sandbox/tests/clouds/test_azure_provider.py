@@ -254,7 +254,7 @@ def test_an_existing_resource_is_never_taken_over(engine: Engine, cloud: Served)
     with pytest.raises(grpc.RpcError) as refused:
         engine.create(GROUP, group())
     assert "already exists" in message(refused)
-    assert f"pulumi import azure-native:resources:ResourceGroup group {GROUP_ID}" in message(refused)
+    assert f"azure-native:resources:ResourceGroup group and the id {GROUP_ID}" in message(refused)
     assert live(cloud, GROUP_ID)["tags"] == {"owner": "them"}
 
 

@@ -113,7 +113,7 @@ def test_an_existing_secret_is_an_error_with_the_import_command(engine: Engine):
     with pytest.raises(grpc.RpcError) as refused:
         engine.create(ENTRY, entry())
     assert "already exists" in message(refused)
-    assert f"pulumi import gcp:secretmanager/secret:Secret entry {NAME}" in message(refused)
+    assert f"gcp:secretmanager/secret:Secret entry and the id {NAME}" in message(refused)
 
 
 def test_a_secret_without_an_id_gets_its_logical_name_with_seven_digits_and_keeps_it(engine: Engine):

@@ -202,7 +202,7 @@ def test_an_object_that_is_there_already_is_an_error_with_the_import_line(engine
     engine.create(POOL, named)
     text = failure(lambda: engine.create(urn(SECRET, "renamed"), named))
     assert "already exists" in text
-    assert f"pulumi import {SECRET} renamed {namespace}/taken" in text
+    assert f"{SECRET} renamed and the id {namespace}/taken" in text
 
 
 def test_an_object_that_a_killed_run_created_for_this_resource_is_brought_up_to_the_inputs(

@@ -1,20 +1,44 @@
 """An entry that is there already, and who may do what with one."""
 
+import shlex
+from typing import Final
+
+from components.import_command import Importer
 from components.pull_secret.existing import Existing
 from components.pull_secret.grants import grants, service_account, workload
 
+ENTRY: Final = Importer(
+    stack="o/p/s",
+    is_preview=False,
+    type="gcp:secretmanager/secret:Secret",
+    name="east-entry",
+    parent="urn:a$b::c",
+    provider="urn:d$e",
+)
+
 
 def test_a_refusal_names_the_owners_labels_and_the_command_that_makes_it_ours() -> None:
-    refusal = Existing("p", "s", {"team": "platform", "env": "prod"}).refusal("east-entry")
+    refusal = Existing("p", "s", {"team": "platform", "env": "prod"}).refusal(ENTRY)
     assert refusal.place == "projects/p/secrets/s"
     assert refusal.cause.endswith("so it is not overwritten; its labels: env=prod, team=platform")
-    assert refusal.mend.endswith(
-        "pulumi import gcp:secretmanager/secret:Secret east-entry projects/p/secrets/s"
-    )
+    assert shlex.split(refusal.mend.partition("make it this stack's: ")[2]) == [
+        *(
+            "pulumi",
+            "import",
+            "--stack",
+            "o/p/s",
+            "--parent",
+            "parent=urn:a$b::c",
+            "--provider",
+            "provider=urn:d$e",
+        ),
+        *("--protect=false", "--generate-code=false"),
+        *("gcp:secretmanager/secret:Secret", "east-entry", "projects/p/secrets/s"),
+    ]
 
 
 def test_one_without_labels_is_refused_too() -> None:
-    assert "its labels: none" in Existing("p", "s", {}).refusal("east-entry").cause
+    assert "its labels: none" in Existing("p", "s", {}).refusal(ENTRY).cause
 
 
 def test_the_reader_reads_and_the_adapter_looks_adds_and_reads_back() -> None:

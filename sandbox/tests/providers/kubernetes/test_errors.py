@@ -40,4 +40,4 @@ def test_a_field_conflict_names_both_managers_and_the_way_out():
 
 def test_an_object_that_exists_already_can_be_imported_with_the_printed_line():
     urn = "urn:pulumi:dev::fleet::a:b:Pool$kubernetes:core/v1:Secret::my::name"
-    assert "pulumi import kubernetes:core/v1:Secret my::name ns/n" in already_exists(urn, "ns/n").mend
+    assert "kubernetes:core/v1:Secret my::name and the id ns/n" in already_exists(urn, "ns/n").mend
