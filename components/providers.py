@@ -17,6 +17,7 @@ import pulumi
 from pulumi.runtime.config import CONFIG, get_config_env, is_config_secret
 from pulumi_sandbox.documents import read_json
 
+from components.kubernetes_plugin import refuse_older_plugin
 from components.open_ports import VARIABLES, leaves_port_open
 from components.settings.nouns import Cluster
 
@@ -85,8 +86,10 @@ def kubernetes_provider(
     A changed Secret or ConfigMap is updated where it is: replacing it would take the claim, or the pool's own
     settings, with it. Conflicts are never forced and existing objects never taken over. The
     cluster's identifier never changes, or an API server behind a new address would count as another cluster,
-    and every Secret would be replaced; another cluster is what the uid tells.
+    and every Secret would be replaced; another cluster is what the uid tells. A provider that does not know
+    these options is refused.
     """
+    refuse_older_plugin()
     if cluster is None:
         cluster = Cluster.model_validate(read_json(pulumi.Config("credfleet").get("cluster") or "{}"))
     opts = opts or pulumi.ResourceOptions()

@@ -91,8 +91,8 @@ def already_exists(urn: str, id_: str, place: str = "") -> SandboxError:
         place=place or id_,
         cause="it already exists, and this resource did not create it",
         mend="if this resource was renamed, give it an alias of the old name; if it belongs to others, take "
-        f"another name; to adopt it, run `pulumi import` with --parent and --provider for {parsed.type} {parsed.name}"
-        f" and the id {id_}",
+        "another name; to adopt it, run `pulumi import` with --parent and --provider for"
+        f" {parsed.type} {parsed.name} and the id {id_}",
     )
 
 

@@ -1,0 +1,97 @@
+"""Whether the Kubernetes provider that the engine is about to use has the options this program relies on.
+
+The engine takes a plugin of the version that the SDK asks for, unless another one is attached or on PATH. That
+one it takes whatever its version, with a warning, and an older plugin ignores what it does not know. A program
+cannot ask the engine which plugin it took, so it looks where the engine looks and asks the plugin itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import version
+from typing import IO, Final, cast
+
+import grpc
+import pulumi
+from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
+
+RELIED_ON: Final = (
+    "clusterIdentifier",
+    "enableConfigMapMutable",
+    "enableSecretMutable",
+    "enableServerSideApply",
+    "upsertExistingObjects",
+)
+"""Options without which accounts are replaced, or objects of others taken over and deleted later."""
+
+ACCEPTED: Final = "CREDFLEET_ACCEPT_PROVIDER_WITHOUT"
+"""Variable: the missing options, comma-separated, with which the program goes on all the same."""
+
+_PLUGIN: Final = "pulumi-resource-kubernetes"
+_ATTACHED: Final = "PULUMI_DEBUG_PROVIDERS"
+_NOT_FROM_PATH: Final = "PULUMI_IGNORE_AMBIENT_PLUGINS"
+_SECONDS: Final = 60.0
+
+
+def refuse_older_plugin() -> None:
+    """End the program, in a preview too, if its Kubernetes provider lacks what it relies on."""
+    where, lacking = lacking_options()
+    if not lacking:
+        return
+    named = ",".join(lacking)
+    problem = f"Kubernetes provider {where}: it does not know {named}, so it takes over existing objects"
+    if os.environ.get(ACCEPTED) == named:
+        pulumi.log.warn(f"{problem}, which {ACCEPTED} accepts")
+        return
+    raise pulumi.RunError(
+        f"{problem} and deletes them later; nothing was written\n"
+        f"→ run `pulumi plugin install resource kubernetes v{version('pulumi-kubernetes')}`, and remove"
+        f" {where} or set {_NOT_FROM_PATH}=true; to go on without, set {ACCEPTED}={named}"
+    )
+
+
+@cache
+def lacking_options() -> tuple[str, tuple[str, ...]]:
+    """Return where the plugin is, and which options it lacks; none where the engine takes its own.
+
+    A plugin that does not answer, or tells no options, is for the engine to judge.
+    """
+    attached = dict(each.split(":", 1) for each in os.environ.get(_ATTACHED, "").split(",") if ":" in each)
+    if port := attached.get("kubernetes"):
+        return f"at port {port} ({_ATTACHED})", _lacking(port)
+    path = None if os.environ.get(_NOT_FROM_PATH) else shutil.which(_PLUGIN)
+    if path is None:
+        return "", ()
+    with _started(path) as port:
+        return path, _lacking(port)
+
+
+def _lacking(port: str) -> tuple[str, ...]:
+    """Ask a plugin for its schema, which is larger than what a channel takes by default."""
+    options = [("grpc.max_receive_message_length", -1), ("grpc.enable_http_proxy", 0)]
+    with grpc.insecure_channel(f"127.0.0.1:{port}", options) as channel:
+        stub = provider_pb2_grpc.ResourceProviderStub(channel)
+        try:
+            answer = stub.GetSchema(provider_pb2.GetSchemaRequest(), timeout=_SECONDS)
+        except grpc.RpcError:
+            return ()
+    known = json.loads(answer.schema)["provider"]["inputProperties"]
+    return tuple(option for option in RELIED_ON if option not in known)
+
+
+@contextmanager
+def _started(path: str) -> Generator[str]:
+    """Start a plugin, which prints the port it listens at."""
+    with subprocess.Popen(
+        [path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        try:
+            yield cast("IO[str]", process.stdout).readline().strip()
+        finally:
+            process.kill()
