@@ -1,8 +1,8 @@
 """Whether the Kubernetes provider that the engine is about to use has the options this program relies on.
 
-The engine takes a plugin of the version that the SDK asks for, unless another one is attached or on PATH. That
-one it takes whatever its version, with a warning, and an older plugin ignores what it does not know. A program
-cannot ask the engine which plugin it took, so it looks where the engine looks and asks the plugin itself.
+The engine takes a plugin of the version that the SDK asks for, unless another one is attached or on PATH.
+That one it takes whatever its version, with a warning, and an older plugin ignores what it does not know. A
+program cannot ask the engine which plugin it took, so it looks where the engine looks and asks the plugin.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ PULUMI = {"pulumi", "pulumi_azure_native", "pulumi_gcp", "pulumi_kubernetes"}
 ACTS = {"components.connection", "components.secret_manager"}
 READS_THE_STACK = {"components.credentials", "components.settings.stack"}
 DECLARES = re.compile(
-    r"components\.(fleet|holding|providers|dynamic|refusing|waiting|wiring(\..+)?"
+    r"components\.(fleet|holding|import_command|kubernetes_plugin|providers|dynamic|refusing|waiting|wiring(\..+)?"
     r"|\w+\.(component|provider|resources|identity|service_account|replication|eso_objects))"
 )
 

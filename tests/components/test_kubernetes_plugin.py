@@ -113,5 +113,9 @@ def test_plugin_that_is_accepted_is_told_in_a_warning(
 
 def test_provider_is_not_declared_with_a_plugin_that_is_refused(tmp_path: Path) -> None:
     on_path(tmp_path, OLDER)
+
+    def program() -> None:
+        kubernetes_provider(Cluster(context="fleet"), pulumi.ResourceOptions())
+
     with pytest.raises(pulumi.RunError, match="does not know upsertExistingObjects"):
-        record(lambda: kubernetes_provider(Cluster(context="fleet"), pulumi.ResourceOptions()))
+        record(program)

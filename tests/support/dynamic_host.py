@@ -100,12 +100,16 @@ class Provider:
         return _read(answer.inputs)
 
     def create(self, inputs: Properties) -> Recorded:
-        checked = self.check(inputs)
+        return self.create_unchecked(self.check(inputs))
+
+    def create_unchecked(self, checked: Properties) -> Recorded:
         answer = self.stub.Create(provider_pb2.CreateRequest(properties=self._struct(checked)))
         return Recorded(answer.id, checked, _read(answer.properties))
 
     def diff(self, old: Recorded, inputs: Properties) -> provider_pb2.DiffResponse:
-        checked = self.check(inputs, old.inputs)
+        return self.diff_unchecked(old, self.check(inputs, old.inputs))
+
+    def diff_unchecked(self, old: Recorded, checked: Properties) -> provider_pb2.DiffResponse:
         return self.stub.Diff(
             provider_pb2.DiffRequest(id=old.id, olds=self._struct(old.outputs), news=self._struct(checked))
         )

@@ -19,7 +19,10 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     def __init__(self, options: list[str]) -> None:
         self._options = options
 
-    def GetSchema(self, *_: Any) -> provider_pb2.GetSchemaResponse:  # noqa: N802 - gRPC's name
+    def GetSchema(  # noqa: N802 - gRPC's name
+        self, request: Any, context: Any
+    ) -> provider_pb2.GetSchemaResponse:
+        del request, context
         schema = {
             "provider": {"inputProperties": dict.fromkeys(self._options)},
             "description": " " * 5_000_000,
