@@ -5,7 +5,7 @@ import os
 import pytest
 
 from tests.support.fleet_project import FleetProject
-from tests.support.pulumi_process import pulumi_process
+from tests.support.pulumi_process import PulumiProcess
 
 THREADS_PER_WORKER = 4
 WORKERS_PER_CORE = 4
@@ -25,7 +25,6 @@ def test_preview_of_more_new_members_than_threads_ends(project: FleetProject, pa
         },
     )
 
-    with pulumi_process(project) as pulumi:
-        preview = pulumi.run("preview", "--parallel", str(parallel))
+    preview = PulumiProcess.of(project).run("preview", "--parallel", str(parallel))
 
     assert "account-pool-seal create" in preview.quiet().out

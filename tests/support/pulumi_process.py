@@ -1,4 +1,4 @@
-"""The genuine Pulumi CLI on a project of a test, with the local Kubernetes provider attached."""
+"""The Pulumi CLI on a project of a test, with the sandbox's local providers."""
 
 from __future__ import annotations
 
@@ -6,25 +6,18 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import pytest
+from pulumi_sandbox import pulumi_cli
+from pulumi_sandbox.services.progress import silent
 
+from operations.sandbox.control_plane import OWNER
 from tests.support.fleet_project import STACK, FleetProject, Ran
 
 HANGS_AFTER_SECONDS: Final = 300
-
-
-def cli_folder() -> Path:
-    """Return the folder that has the CLI and its hosts; skip the test where there is none."""
-    folder = Path(os.environ.get("GENUINE_PULUMI", "/tmp/genuine/bin"))
-    if not (folder / "pulumi").exists():
-        pytest.skip(f"no Pulumi CLI in {folder}")
-    return folder
 
 
 @dataclass(frozen=True)
@@ -34,13 +27,30 @@ class PulumiProcess:
     project: FleetProject
     variables: Mapping[str, str]
 
+    @classmethod
+    def of(cls, project: FleetProject) -> PulumiProcess:
+        """Make the stack, in a backend and with a home of the project's own."""
+        home, backend = (project.folder.resolve() / name for name in (".pulumi", ".backend"))
+        backend.mkdir()
+        pulumi_cli.furnish(home)
+        folders = pulumi_cli.find(OWNER, silent).program.parent, Path(sys.executable).parent
+        variables = {
+            "PATH": os.pathsep.join([*map(str, folders), os.environ["PATH"]]),
+            "PULUMI_BACKEND_URL": f"file://{backend}",
+            "PULUMI_HOME": str(home),
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        }
+        made = cls(project, variables)
+        made.run("stack", "init").quiet()
+        return made
+
     def run(self, *words: str) -> Ran:
         """Run a command to its end, together with all that it starts; one that hangs ends with code -9."""
-        environment = {**self.project.environment, **self.variables}
         with subprocess.Popen(
             ["pulumi", *words, "--stack", STACK, "--non-interactive"],
             cwd=self.project.folder,
-            env=environment,
+            env={**self.project.environment, **self.variables},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -52,27 +62,3 @@ class PulumiProcess:
                 os.killpg(process.pid, signal.SIGKILL)
                 out, err = process.communicate()
         return Ran(process.returncode, out, err)
-
-
-@contextmanager
-def pulumi_process(project: FleetProject) -> Generator[PulumiProcess]:
-    """Attach the providers for as long as they are needed, and make the stack."""
-    folder = project.folder.resolve()
-    variables = {
-        "PATH": f"{cli_folder()}{os.pathsep}{os.environ['PATH']}",
-        "PULUMI_BACKEND_URL": f"file://{folder / '.backend'}",
-        "PULUMI_HOME": str(folder / ".pulumi"),
-        "PULUMI_SKIP_UPDATE_CHECK": "true",
-        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-    }
-    (folder / ".backend").mkdir()
-    command = [sys.executable, "-u", "-m", "pulumi_sandbox.providers.kubernetes"]
-    with subprocess.Popen(command, env=project.environment, stdout=subprocess.PIPE, text=True) as provider:
-        assert provider.stdout is not None
-        port = provider.stdout.readline().strip()
-        made = PulumiProcess(project, {**variables, "PULUMI_DEBUG_PROVIDERS": f"kubernetes:{port}"})
-        try:
-            made.run("stack", "init").quiet()
-            yield made
-        finally:
-            provider.kill()
