@@ -1,14 +1,16 @@
 """What hangs on something that may be skipped: it is declared once that is there, and waits until then.
 
 What waits is a text: for what, empty for nothing. It is known in a preview, too (`skipping.py` of the pool).
+Where refresh and destroy run the program, resources without a state answer with outputs that are None.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import pulumi
+from pulumi.output import UNKNOWN
 
 T = TypeVar("T")
 
@@ -16,6 +18,11 @@ T = TypeVar("T")
 def unless(waits: pulumi.Input[str], declare: Callable[[], pulumi.Input[T]]) -> pulumi.Output[T | None]:
     """Declare something unless it waits, and return what was declared."""
     return pulumi.Output.from_input(waits).apply(lambda why: None if why else declare())
+
+
+def once_made(output: pulumi.Output[T | None]) -> pulumi.Output[T]:
+    """Return an output of a resource that is unknown, not None, as long as the resource is not made."""
+    return output.apply(lambda known: cast(T, UNKNOWN) if known is None else known)
 
 
 def joined(waits: Iterable[pulumi.Input[str]]) -> pulumi.Output[str]:

@@ -17,6 +17,7 @@ from pulumi_azure_native.managedidentity import FederatedIdentityCredential, Use
 from components.aso_credentials.federation import AUDIENCE, Federation
 from components.aso_credentials.roles import assignment_name, role_definition_id
 from components.aso_credentials.settings import Identity
+from components.waiting import once_made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +62,9 @@ class AsoWorkloadIdentity(pulumi.ComponentResource):
             tags=args.identity.tags or None,
             opts=pulumi.ResourceOptions(parent=self),
         )
-        self.client_id = identity.client_id
-        self.principal_id = identity.principal_id
-        self.tenant_id = identity.tenant_id
+        self.client_id = once_made(identity.client_id)
+        self.principal_id = once_made(identity.principal_id)
+        self.tenant_id = once_made(identity.tenant_id)
         self.trusted = [*self._federate(identity, args), *self._assign(identity, args)]
         self.register_outputs(
             {"clientId": self.client_id, "principalId": self.principal_id, "tenantId": self.tenant_id}

@@ -48,6 +48,7 @@ from components.pull_secret.status import Condition, of_skipped, of_verified
 from components.pull_secret.verification import KEY, STORED_AS, TYPE, digest_of
 from components.secret_manager import secret_name
 from components.skipped_lines import skipped_lines
+from components.waiting import once_made
 
 _GENERATION: Final = "hyperfleet.io/generation"
 _VERIFIED_AT: Final = f"{PREFIX}verified-at"
@@ -177,26 +178,27 @@ class PullSecret(pulumi.ComponentResource):
             ),
             child,
         )
+        verified = once_made(verification.version)
         verification.overtaken.apply(lambda told: self._warn([told] if told else []))
         retention = PullSecretRetention(
             f"{self._name}-retention",
             PullSecretRetentionArgs(
                 project=entry.project,
                 secret_id=entry.secret_id,
-                version=verification.version,
+                version=verified,
                 on_replace=section.on_replace,
                 on_delete=section.on_delete,
             ),
             child,
         )
         secret, where = self._cluster_secret(credential, namespace, verification, retention)
-        conditions = pulumi.Output.all(verification.version, verification.overtaken).apply(
+        conditions = pulumi.Output.all(verified, verification.overtaken).apply(
             lambda stood: of_verified(int(stood[0]), stood[1])
         )
         if section.hyperfleet is not None:
             data = {
                 "secretName": entry.secret_id,
-                "secretVersion": verification.version.apply(lambda version: str(int(version))),
+                "secretVersion": verified.apply(lambda version: str(int(version))),
                 "secretPath": pulumi.Output.all(entry.project, entry.secret_id).apply(
                     lambda where: secret_name(*where)
                 ),
@@ -209,7 +211,7 @@ class PullSecret(pulumi.ComponentResource):
             skipped=[],
             secretId=entry.secret_id,
             project=entry.project,
-            version=verification.version,
+            version=verified,
             **where,
             verifiedAt=verification.verified_at,
         )

@@ -40,7 +40,7 @@ from components.secret_stores.provider import (
     SecretReadArgs,
 )
 from components.secret_stores.settings import SecretStoresSection, namespace_labels
-from components.waiting import joined, told, unless
+from components.waiting import joined, once_made, told, unless
 
 Document: TypeAlias = Mapping[str, Any]
 _Foreseen: TypeAlias = Mapping[str, pulumi.Output[Mapping[str, str] | None]]
@@ -235,7 +235,7 @@ class SecretStores(pulumi.ComponentResource):
         )
         lookout = EsoLookout(f"{self._name}-eso", args, pulumi.ResourceOptions(parent=self))
         waits = told({each.role: each.waits for each in wanted})
-        return pulumi.Output.all(lookout.kinds, waits).apply(
+        return pulumi.Output.all(once_made(lookout.kinds), waits).apply(
             lambda known: declare(
                 self._name, wanted, known[0], self._section.ready_within, self, waits=known[1]
             )

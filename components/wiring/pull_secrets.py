@@ -17,6 +17,7 @@ from components.pull_secret.model import Cluster
 from components.pull_secret.preconditions import decide
 from components.pull_secret.provider import PullSecretStart, PullSecretStartArgs
 from components.pull_secret.settings import ClusterEntry, PullSecretsSection
+from components.waiting import once_made
 from components.wiring.declared import Declared
 
 
@@ -98,18 +99,20 @@ def _project(given: ClusterEntry, declared: Declared) -> pulumi.Input[str] | Non
         return given.project and given.project.name
     account = given.project.account
 
-    def named(known: Sequence[Any]) -> str:
-        account_id, waits = known
+    def named(known: Sequence[Any]) -> str | None:
+        account_id, secret, waits = known
         if waits:
             return ""
-        if account_id is None:
+        if account_id is None and secret is not None:
             raise pulumi.RunError(
                 f"account {account}: it does not say its id, so nobody knows the project\n"
                 "→ give accountId to the member that was claimed, or name the project itself"
             )
         return account_id
 
-    return pulumi.Output.all(declared.accounts[account]["accountId"], declared.waits(account)).apply(named)
+    claimed = declared.accounts[account]
+    known = pulumi.Output.all(claimed["accountId"], claimed["secretName"], declared.waits(account))
+    return once_made(known.apply(named))
 
 
 def _account(given: ClusterEntry) -> str | None:

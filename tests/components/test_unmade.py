@@ -1,0 +1,151 @@
+"""Every component where nothing is made: refresh and destroy run the program, and all outputs are None."""
+
+import re
+import runpy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pulumi_sandbox.engine import Workspace
+from pulumi_sandbox.services import settled
+
+from components.fleet import Fleet
+from operations.sandbox.cloud_services import SERVICES
+from tests.support.recorder import Recorder, record
+from tests.support.stacks import ROOT, SECRET_KEYS, settings, stack
+
+NO_ENTRIES = {"gcp:secretmanager/getSecrets:getSecrets": {"id": "none", "secrets": []}}
+LATEST = {"gcpSecret": "projects/p/secrets/s/versions/latest"}
+IDS = dict.fromkeys(("subscriptionId", "tenantId", "clientId"), "00000000-0000-4000-8000-000000000001")
+ACCOUNT = {"account": "acme/aws"}
+BY_REFERENCE = stack(
+    accountPool__rules=["aws", "gcp"],
+    accountPool__members={
+        name: {"type": name, "accountId": f"acme-{name}-1", "credentialsFrom": LATEST}
+        for name in ("aws", "gcp")
+    },
+    tenants__acme__accounts={"aws": {"type": "aws", "deliverTo": "copy"}, "gcp": {"type": "gcp"}},
+    tenants__globex={"namespace": "tenant-globex"},
+    cluster__existingNamespaces=["azureserviceoperator-system"],
+    asoCredentials={
+        "operator": {"workloadIdentityMode": "strict"},
+        "namespaces": {
+            "tenant-globex": {"workloadIdentity": IDS},
+            "tenant-acme": {
+                "servicePrincipal": {
+                    **IDS,
+                    "secretFrom": LATEST,
+                }
+            },
+        },
+    },
+    pullSecrets={
+        "clusters": {
+            "cls-1": {
+                "name": "east",
+                "generation": 1,
+                "project": {"account": "acme/gcp"},
+                "pullSecretFrom": LATEST,
+                "adapters": dict.fromkeys(("validation", "dns", "placement"), "True"),
+            }
+        },
+        "hyperfleet": {"apiUrl": "http://127.0.0.1:1"},
+    },
+    services={
+        "instances": {
+            "it": {"namespace": "tenant-acme", "bindings": {"app": {}}, "credentialsFrom": ACCOUNT},
+        },
+        "apps": {
+            "web": {
+                "namespace": "tenant-acme",
+                "bindings": ["it/app"],
+                "workload": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            }
+        },
+    },
+    secretStores={
+        "providers": {
+            "gitlab": {
+                "kind": "GitLab",
+                "namespace": "tenant-acme",
+                "credentialsFrom": LATEST,
+                "spec": {"projectID": "7"},
+            },
+            "it": {
+                "kind": "Kubernetes",
+                "spec": {"remoteNamespace": "account-pool", "auth": {"serviceAccount": {"name": "reader"}}},
+            },
+        },
+        "stores": {
+            "ci": {"namespace": "tenant-acme", "providerRef": "gitlab"},
+            "shared": {"cluster": True, "providerRef": "it"},
+        },
+        "reads": {
+            "direct": {"namespace": "tenant-acme", "store": "shared", "data": {"k": {**ACCOUNT, "key": "k"}}},
+            "eso": {"namespace": "tenant-acme", "store": "ci", "backend": "eso", "data": {"t": {"key": "T"}}},
+        },
+        "pushes": {
+            "out": {
+                "namespace": "tenant-acme",
+                "store": "shared",
+                "data": {"r": {**ACCOUNT, "key": "k", "property": "p"}},
+            }
+        },
+    },
+)
+ESO = [f"external-secrets.io/v1/{kind}" for kind in ("SecretStore", "ExternalSecret")]
+MADE: Mapping[str, Mapping[str, Any]] = {
+    "pulumi-python:dynamic/credfleet:AccountClaim": {"secretName": "aws-1", "accountId": "111"},
+    "pulumi-python:dynamic/credfleet:EsoLookout": {"kinds": ESO},
+    "pulumi-python:dynamic/credfleet:PullSecretStart": {"begun": True},
+}
+"""What everything else hangs on: with it, all of a stack is declared."""
+
+
+def dev(folder: Path, outputs: Mapping[str, Mapping[str, Any]]) -> Recorder:
+    passphrase = (ROOT / "stacks" / "dev" / "passphrase").read_text(encoding="utf-8").strip()
+    config = Workspace.open(ROOT, "dev", backend_dir=folder, passphrase=passphrase).config()
+    usual = settled(config.values, {service: service.usual for service in SERVICES})
+
+    def program() -> None:
+        runpy.run_path(str(ROOT / "__main__.py"))
+
+    return record(
+        program,
+        config={**config.values, **usual},
+        secret_keys=config.secret_keys,
+        outputs=outputs,
+        calls=NO_ENTRIES,
+    )
+
+
+def by_reference(folder: Path, outputs: Mapping[str, Mapping[str, Any]]) -> Recorder:
+    del folder
+    return record(
+        lambda: Fleet("fleet", settings(BY_REFERENCE)).export(),
+        config=BY_REFERENCE,
+        secret_keys=SECRET_KEYS,
+        outputs=outputs,
+        calls=NO_ENTRIES,
+    )
+
+
+@pytest.mark.parametrize("outputs", [{}, MADE], ids=["nothing", "claims"])
+@pytest.mark.parametrize("program", [dev, by_reference])
+def test_program_runs_where_resources_have_no_outputs(program: Any, outputs: Any, tmp_path: Path) -> None:
+    assert program(tmp_path, outputs).stack_outputs
+
+
+def test_programs_declare_all_components_and_dynamic_resources(tmp_path: Path) -> None:
+    sources = [path.read_text(encoding="utf-8") for path in Path(ROOT, "components").rglob("*.py")]
+    components = {type_ for text in sources for type_ in re.findall(r'TYPE: ClassVar = "([^"]+)"', text)}
+    frozen = (ROOT / "tests" / "dynamic" / "frozen_paths.txt").read_text(encoding="utf-8").split()
+    dynamic = {
+        f"pulumi-python:dynamic/credfleet:{path.rpartition(':')[2].removesuffix('Provider')}"
+        for path in frozen
+    }
+
+    declared = {one.type for each in (dev, by_reference) for one in each(tmp_path, MADE).registrations}
+
+    assert (components | dynamic) - declared == set()
