@@ -58,6 +58,12 @@ WARNING: Final = "warning: "
 INCARNATION: Final = "incarnation"
 """The output that tells a resource from the one that takes its place: each has an incarnation of its own."""
 
+PREVIEW: Final = "__preview"
+"""Of what a program passes: it is a preview, in which alone a check may fail."""
+
+_REFUSED: Final = "__refused"
+"""Of inputs that were checked: why there is neither a create nor an update. Plans pass over such keys."""
+
 
 def in_our_words(method: Callable[P, T]) -> Callable[P, T]:
     """Let a method of a provider fail in its own words alone, as pulumi.RunError.
@@ -94,7 +100,8 @@ class Shell(ResourceProvider):
 
     args: the dataclass of its inputs. outputs: the properties it adds. named_by: the properties that make its
     id. refreshed: inputs a refresh takes over as it finds them. delete_first: whether a replaced one goes
-    before the one that takes its place is made.
+    before the one that takes its place is made. fails_itself: whether its failures are its own in an update;
+    otherwise the program refuses what they are of.
     """
 
     args: ClassVar[type[DataclassInstance]]
@@ -102,6 +109,7 @@ class Shell(ResourceProvider):
     named_by: ClassVar[Sequence[str]]
     refreshed: ClassVar[Sequence[str]] = ()
     delete_first: ClassVar[bool] = False
+    fails_itself: ClassVar[bool] = True
 
     _config: Config | None = None
     _latest: ClassVar[dict[tuple[type, str, str], str]] = {}
@@ -111,7 +119,7 @@ class Shell(ResourceProvider):
         return inputs
 
     def failures(self, _inputs: Properties, _olds: Properties) -> Iterable[CheckFailure]:
-        """Return all that keeps a preview from going on."""
+        """Return all that keeps a preview from going on, and this resource from being made or changed."""
         return ()
 
     def identity(self, _olds: Properties, _news: Properties) -> Collection[str]:
@@ -173,17 +181,32 @@ class Shell(ResourceProvider):
 
     @in_our_words
     def check(self, _olds: Properties, news: Properties) -> CheckResult:
-        """Fill in what was left out, and refuse what cannot become true, already in a preview."""
+        """Fill in what was left out, and refuse what cannot become true, already in a preview.
+
+        An update would end with a check that fails, whatever else it could do: there, the create or update
+        of this one resource is refused.
+        """
         inputs: Properties = {}
         for each in fields(self.args):
             default, given = _default(each), news.get(_key(each))
             inputs[_key(each)] = given if default is None else given or default
         inputs = self.prepare(inputs, _olds)
-        return CheckResult(inputs, [*self.failures(inputs, _olds)])
+        failures = [*self.failures(inputs, _olds)]
+        if not failures or news.get(PREVIEW):
+            return CheckResult(inputs, failures)
+        if not self.fails_itself:
+            return CheckResult(inputs, [])
+        told = (f"{each.property}: {each.reason}" if each.property else each.reason for each in failures)
+        return CheckResult({**inputs, _REFUSED: "\n".join(told)}, [])
 
     @in_our_words
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
-        """Compare the inputs, then what is there with what is known of it."""
+        """Compare the inputs, then what is there with what is known of it.
+
+        What is refused is an update, even of what would be replaced, so that nothing is deleted before it.
+        """
+        if _news.get(_REFUSED):
+            return DiffResult(changes=True, replaces=[], stables=[], delete_before_replace=False)
         compared = [_key(each) for each in fields(self.args) if each.compare]
         changed = [key for key in compared if _olds.get(key) != _news.get(key)]
         identity, lost = self.identity(_olds, _news), self.lost(_olds, _news)
@@ -197,6 +220,7 @@ class Shell(ResourceProvider):
     @in_our_words
     def create(self, props: Properties) -> CreateResult:
         """Make the resource, as an incarnation of its own."""
+        _go_on(props)
         if type(self).remove is Shell.remove:  # there is nothing of it to tell apart
             state = {**kept(props, keys(self.args)), **self.make(props)}
             return CreateResult(self.name(state), state)
@@ -219,6 +243,7 @@ class Shell(ResourceProvider):
     @in_our_words
     def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
         """Change the resource; what it does not change of the outputs stays as it is."""
+        _go_on(_news)
         outputs = {**self._known(_olds), **self.change(_id, _olds, {**_news, **_incarnation(_olds)})}
         return UpdateResult({**kept(_news, keys(self.args)), **outputs})
 
@@ -285,7 +310,15 @@ class DynamicResource(Resource, Generic[ArgsT]):
             for each in fields(args)
             for value in [getattr(args, each.name)]
         }
+        if pulumi.runtime.is_dry_run():
+            props[PREVIEW] = True
         super().__init__(self.provider(), name, {**props, **dict.fromkeys(self.provider.outputs)}, opts)
+
+
+def _go_on(inputs: Properties) -> None:
+    """Refuse what the check refused; raises RunError."""
+    if refused := inputs.get(_REFUSED):
+        raise pulumi.RunError(refused)
 
 
 def camel_case(name: str) -> str:

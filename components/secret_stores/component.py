@@ -235,9 +235,16 @@ class SecretStores(pulumi.ComponentResource):
         )
         lookout = EsoLookout(f"{self._name}-eso", args, pulumi.ResourceOptions(parent=self))
         waits = told({each.role: each.waits for each in wanted})
-        return pulumi.Output.all(once_made(lookout.kinds), waits).apply(
+        refused = lookout.refused.apply(_refused, run_with_unknowns=True)
+        return pulumi.Output.all(once_made(lookout.kinds), waits, refused).apply(
             lambda known: declare(
-                self._name, wanted, known[0], self._section.ready_within, self, waits=known[1]
+                self._name,
+                wanted,
+                known[0],
+                self._section.ready_within,
+                self,
+                waits=known[1],
+                refused=known[2],
             )
         )
 
@@ -343,6 +350,11 @@ class SecretStores(pulumi.ComponentResource):
     def _credential_of(self, store: str, caller: str = "") -> list[pulumi.Resource]:
         reference = self._reference(store, caller)
         return [] if reference not in self._credentials else [self._credentials[reference]]
+
+
+def _refused(found: Any) -> Mapping[str, str]:
+    """Return what is refused; nothing is None, which a preview does not know."""
+    return found if isinstance(found, dict) else {}
 
 
 def _accounts(entry: ReadEntry | PushEntry) -> Sequence[str]:

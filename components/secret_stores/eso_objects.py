@@ -60,11 +60,13 @@ def declare(
     parent: pulumi.Resource,
     *,
     waits: Mapping[str, str] | None = None,
+    refused: Mapping[str, str] | None = None,
 ) -> pulumi.Output[Mapping[str, str]]:
     """Declare the objects whose kinds are served, each after what it needs, then what waits for them.
 
     wanted: an object after all it needs. within: how long they are waited for. waits: role → for what it
-    waits. Returns `Kind name` → why it is left out, or not what it says.
+    waits. refused: place → why an object of it is neither made nor changed. Returns `Kind name` → why it is
+    left out, or not what it says.
     """
     made: dict[str, pulumi.Resource] = {}
     skipped: dict[str, str] = {}
@@ -86,6 +88,7 @@ def declare(
                 parent=parent,
                 depends_on=[*one.after, *(made[role] for role in one.needs)],
                 custom_timeouts=pulumi.CustomTimeouts(delete=_REMOVAL),
+                hooks=_refusal(one.role, (refused or {}).get(one.place)),
             ),
         )
     if not made:
@@ -94,6 +97,18 @@ def declare(
     opts = pulumi.ResourceOptions(parent=parent, depends_on=[*made.values()])
     undelivered = EsoDelivery(f"{name}-eso-delivery", args, opts).undelivered
     return undelivered.apply(lambda found: {**skipped, **(found or {})})
+
+
+def _refusal(role: str, why: str | None) -> pulumi.ResourceHookBinding | None:
+    """Keep an object from being made or changed. One that stays as it is stays declared, or it would go."""
+    if why is None:
+        return None
+
+    def refuse(_args: pulumi.ResourceHookArgs) -> None:
+        raise pulumi.RunError(why)
+
+    hook = pulumi.ResourceHook(f"{role}-refused", refuse)
+    return pulumi.ResourceHookBinding(before_create=[hook], before_update=[hook])
 
 
 def _stated(one: EsoObject) -> Mapping[str, Any]:

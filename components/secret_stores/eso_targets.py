@@ -93,8 +93,8 @@ def objections(
     cluster: Cluster,
     *,
     served: bool,
-) -> Iterator[Problem]:
-    """Look at the cluster and find what of the stack's reads and callers ESO may not have.
+) -> Iterator[tuple[str, Problem]]:
+    """Look at the cluster and find, with its place, what of the stack's reads and callers ESO may not have.
 
     reads, callers: as the lookout is given them. served: whether the cluster serves ExternalSecret. A
     namespace that is not there yet is refused nothing: whoever makes it may label it.
@@ -108,7 +108,7 @@ def objections(
             else unserved_objection(secret, read["owner"], target)
         )
         if objection is not None:
-            yield objection.within(f"{read['place']}: {target}")
+            yield read["place"], objection.within(f"{read['place']}: {target}")
     for caller in callers:
         labels = cluster.labels(caller["namespace"])
         if labels is not None:
@@ -116,12 +116,15 @@ def objections(
             yield from _conditions(caller, known)
 
 
-def _conditions(caller: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[Problem]:
+def _conditions(caller: Mapping[str, Any], labels: Mapping[str, str]) -> Iterator[tuple[str, Problem]]:
     namespace = caller["namespace"]
     conditions = ClusterStoreSpec.model_validate({"conditions": caller["conditions"]}).conditions
     if allows(conditions, namespace, {NAME_LABEL: namespace, **labels}) is False:
-        yield Problem(
-            f"{caller['place']}: {caller['store']}",
-            f"namespace {namespace} meets none of spec.conditions",
-            "extend them, label the namespace, or use another store",
+        yield (
+            caller["place"],
+            Problem(
+                f"{caller['place']}: {caller['store']}",
+                f"namespace {namespace} meets none of spec.conditions",
+                "extend them, label the namespace, or use another store",
+            ),
         )

@@ -17,7 +17,7 @@ from pulumi.dynamic import CheckFailure
 
 from components.connection import ClusterTarget
 from components.dynamic import DynamicResource, Properties, Shell
-from components.errors import CredfleetError
+from components.errors import CredfleetError, Problem
 from components.importing import ALONE
 
 ESO: Final = "external-secrets.io"
@@ -26,12 +26,13 @@ _VERSIONS: Final = ("v1", "v1alpha1")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EsoLookoutArgs:
-    """kinds: what is served, as `group/version/kind`; the check finds them.
+    """kinds: what is served, as `group/version/kind`; the check finds them, and what is refused.
 
     reads: those that ESO is to make, each {place, namespace, name, target, owner}. callers: who uses a store
     whose conditions go by labels, each {place, namespace, store, conditions, labels}; labels: as far as the
     stack declares them. pushes: those that ESO is to make, each as a `SecretPush` is stated, with its place.
-    servers: those of stores of kind Kubernetes, each {place, server}.
+    servers: those of stores of kind Kubernetes, each {place, server}. refused: place → why nothing may be
+    made or changed for it.
     """
 
     group: str = ESO
@@ -40,24 +41,37 @@ class EsoLookoutArgs:
     callers: Sequence[Mapping[str, Any]] | None = field(default=None, compare=False)
     pushes: Sequence[Mapping[str, Any]] | None = field(default=None, compare=False)
     servers: Sequence[Mapping[str, Any]] | None = field(default=None, compare=False)
+    refused: Mapping[str, str] | None = None
 
 
 class EsoLookoutProvider(Shell):
-    """Looks at what the API server serves."""
+    """Looks at what the API server serves.
+
+    A lookout that failed would tell no kinds, and objects that are not declared are deleted.
+    """
 
     args = EsoLookoutArgs
     named_by = ("group",)
+    fails_itself = False
 
     def prepare(self, inputs: Properties, olds: Properties) -> Properties:
-        """Return what is served now; in a cluster that cannot be seen it is what was served before."""
+        """Return what is found now; in a cluster that cannot be seen it is what was found before."""
         try:
             kinds = self._served(inputs["group"])
         except CredfleetError:
-            kinds = olds.get("kinds") or []
-        return {**inputs, "kinds": kinds}
+            return {**inputs, "kinds": olds.get("kinds") or [], "refused": olds.get("refused")}
+        refused: dict[str, str] = {}
+        for place, problem in self._problems({**inputs, "kinds": kinds}):
+            refused[place] = "\n".join(filter(None, (refused.get(place), str(problem))))
+        return {**inputs, "kinds": kinds, "refused": refused or None}
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
         """Refuse what ESO would take from somebody else, and what a store of it refuses."""
+        for each in (inputs["refused"] or {}).values():
+            yield CheckFailure("", each)
+
+    def _problems(self, inputs: Properties) -> Iterator[tuple[str, Problem]]:
+        """Yield each with the place of the object that it is of."""
         with ALONE:
             from components.secret_stores.eso_pushes import obstacles
             from components.secret_stores.eso_targets import objections
@@ -71,16 +85,15 @@ class EsoLookoutProvider(Shell):
             found = [*objections(inputs["reads"] or (), inputs["callers"] or (), cluster, served=served)]
         except CredfleetError:
             return
-        for each in found:
-            yield CheckFailure("", str(each))
+        yield from found
         for each in inputs["servers"] or ():
             with suppress(CredfleetError):  # certificates may come by this very update
                 strange = strange_certificates(KubernetesServer.model_validate(each["server"]), cluster)
                 if strange is not None:
-                    yield CheckFailure("", str(strange.within(f"{each['place']}: {strange.place}")))
+                    yield each["place"], strange.within(f"{each['place']}: {strange.place}")
         for push in (inputs["pushes"] or ()) if f"{ESO}/v1alpha1/PushSecret" in inputs["kinds"] else ():
             for each in obstacles(push, cluster, self.configured):
-                yield CheckFailure("", str(each))
+                yield push["place"], each
 
     def _served(self, group: str) -> list[str]:
         from components.secret_stores.stack_cluster import StackCluster
@@ -91,8 +104,9 @@ class EsoLookoutProvider(Shell):
 
 
 class EsoLookout(DynamicResource[EsoLookoutArgs], module="credfleet", name="EsoLookout"):
-    """What of ESO the cluster serves: kinds, as `group/version/kind`."""
+    """What of ESO the cluster serves: kinds, as `group/version/kind`. refused: place → why."""
 
     provider = EsoLookoutProvider
 
     kinds: Output[list[str]]
+    refused: Output[Mapping[str, str] | None]

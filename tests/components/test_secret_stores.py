@@ -74,6 +74,7 @@ def declared(
     preview: bool = False,
     undelivered: Mapping[str, str] | None = None,
     section: SecretStoresSection = SECTION,
+    refused: Mapping[str, str] | None = None,
 ) -> Recorder:
     """A read by each back end, a push, and a store with a credential of its own."""
 
@@ -89,7 +90,7 @@ def declared(
         )
         pulumi.export("skipped", SecretStores("stores", args).skipped)
 
-    outputs: Any = {LOOKOUT: {"kinds": [*served]}, DELIVERY: {"undelivered": undelivered}}
+    outputs: Any = {LOOKOUT: {"kinds": [*served], "refused": refused}, DELIVERY: {"undelivered": undelivered}}
     if not preview:
         outputs[CLAIM] = {"secret_name": "aws-1"}
     return record(program, preview=preview, outputs=outputs)
@@ -112,6 +113,16 @@ def test_a_login_that_is_elsewhere_is_made_there_and_the_store_comes_after_it() 
     assert login.inputs["sources"] == [{"place": place, "declared": False, "version": version}]
     assert not recorder.of_type("kubernetes:core/v1:Secret")
     assert login.urn in eso_objects(recorder)["stores/ci-store"].dependencies
+
+
+def test_only_the_object_of_a_refused_place_has_hooks_that_refuse_it() -> None:
+    recorder = declared(ALL, refused={"credfleet:secretStores.reads.token": "it is refused"})
+    hooked = {
+        name: (len(one.request.hooks.before_create), len(one.request.hooks.before_update))
+        for name, one in eso_objects(recorder).items()
+    }
+    assert {name for name, counts in hooked.items() if any(counts)} == {"stores/token-read"}
+    assert hooked["stores/token-read"] == (1, 1)
 
 
 def test_a_direct_read_states_references_and_nothing_else() -> None:

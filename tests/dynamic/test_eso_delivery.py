@@ -138,6 +138,18 @@ def test_a_secret_that_is_there_already_is_never_given_to_the_operator(
     assert "ExternalSecret other makes it" in reason
 
 
+def test_lookout_in_an_update_tells_what_is_refused_by_place(lookout: Provider, tenant: Secrets) -> None:
+    made = lookout.create(wanted(tenant))
+    tenant.put("copy", {"theirs": "x"})
+
+    seen = lookout.update(made, wanted(tenant))
+
+    assert seen.outputs["refused"].keys() == {PLACE}
+    tenant.remove("copy")
+    assert lookout.is_changed(seen, wanted(tenant))
+    assert "refused" not in lookout.update(seen, wanted(tenant)).outputs
+
+
 def test_what_the_operator_or_the_same_read_made_is_no_obstacle(
     lookout: Provider, tenant: Secrets, external: ExternalSecrets
 ) -> None:

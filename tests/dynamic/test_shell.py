@@ -3,6 +3,7 @@
 It does not prove what the project's own providers make of it; their files do.
 """
 
+import importlib
 from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,12 @@ from pathlib import Path
 import grpc
 import pytest
 
+from components.dynamic import Shell
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, dynamic_host
 from tests.support.notes import NoteProvider
+from tests.support.stacks import ROOT
+
+FROZEN = (ROOT / "tests" / "dynamic" / "frozen_paths.txt").read_text(encoding="utf-8").split()
 
 
 @pytest.fixture
@@ -90,6 +95,24 @@ def test_a_refresh_takes_what_is_there_into_inputs_and_outputs_and_a_gone_one_ha
 
 def test_old_and_new_inputs_meet_in_a_preview(notes: Provider, note: Properties) -> None:
     assert notes.refusals({**note, "text": "hi"}, note) == ["a note never becomes shorter"]
+
+
+def test_update_of_what_a_preview_refuses_fails_alone(notes: Provider, note: Properties) -> None:
+    made = notes.create(note)
+    shorter = {**note, "text": "hi"}
+    assert notes.update_refusals(shorter, made) == "text: a note never becomes shorter"
+    assert notes.update_refusals({**shorter, "fileName": "b"}, made) == "text: a note never becomes shorter"
+    assert notes.update_refusals({**note, "text": ""}) == "text: a note says something"
+
+
+@pytest.mark.parametrize("path", FROZEN)
+def test_check_of_every_provider_is_that_of_the_shell(path: str) -> None:
+    module, _, name = path.partition(":")
+    provider = getattr(importlib.import_module(module), name)
+
+    kept = [getattr(provider, verb) is getattr(Shell, verb) for verb in ("check", "diff", "create", "update")]
+
+    assert all(kept)
 
 
 def test_refusal_is_its_own_words_alone(notes: Provider, note: Properties) -> None:

@@ -20,12 +20,13 @@ from pulumi.dynamic.dynamic import serialize_provider
 from pulumi.runtime import rpc
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
-from components.dynamic import INCARNATION
+from components.dynamic import INCARNATION, PREVIEW
 
 Properties = dict[str, Any]
 
 ROOT: Final = Path(__file__).parents[2]
 _PROVIDER: Final = "__provider"
+_REFUSED: Final = "__refused"
 UNKNOWN: Final = rpc.UNKNOWN
 
 
@@ -90,14 +91,35 @@ class Provider:
     serialized: str
 
     def refusals(self, inputs: Properties, old: Properties | None = None) -> list[str]:
-        """Check inputs; give the reasons of its failures."""
-        return [failure.reason for failure in self._check(inputs, old).failures]
+        """Check inputs as in a preview; give the reasons of its failures."""
+        previewed = {**inputs, PREVIEW: True}
+        return [failure.reason for failure in self._check(previewed, old).failures]
+
+    def update_refusals(self, inputs: Properties, old: Recorded | None = None) -> str:
+        """Check inputs as in an update, which never fails, then create or update; give its refusal."""
+        answer = self._check(inputs, old and old.inputs)
+        assert not answer.failures, answer.failures
+        news = answer.inputs
+        try:
+            if old is None:
+                self.stub.Create(provider_pb2.CreateRequest(properties=news))
+            else:
+                olds = self._struct(old.outputs)
+                diff = self.stub.Diff(provider_pb2.DiffRequest(id=old.id, olds=olds, news=news))
+                assert diff.changes == provider_pb2.DiffResponse.DIFF_SOME
+                assert not diff.replaces
+                self.stub.Update(provider_pb2.UpdateRequest(id=old.id, olds=olds, news=news))
+        except grpc.RpcError as error:
+            return str(error.details()).removeprefix("pulumi.errors.RunError: ").rstrip("\n")
+        raise AssertionError("nothing was refused")
 
     def check(self, inputs: Properties, old: Properties | None = None) -> Properties:
         """Check inputs that are in order."""
         answer = self._check(inputs, old)
         assert not answer.failures, answer.failures
-        return _read(answer.inputs)
+        checked = _read(answer.inputs)
+        assert _REFUSED not in checked, checked[_REFUSED]
+        return checked
 
     def create(self, inputs: Properties) -> Recorded:
         return self.create_unchecked(self.check(inputs))

@@ -25,7 +25,9 @@ class NoteProvider(Shell):
     refreshed = ("text",)
 
     def failures(self, inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
-        if len(olds.get("text", "")) > len(inputs["text"]):
+        if not inputs["text"]:
+            yield CheckFailure("text", "a note says something")
+        elif len(olds.get("text", "")) > len(inputs["text"]):
             yield CheckFailure("text", "a note never becomes shorter")
 
     def is_stale(self, olds: Properties, news: Properties) -> bool:

@@ -48,8 +48,8 @@ class Registration:
 
     @property
     def own_inputs(self) -> dict[str, Any]:
-        """All inputs but the code of a dynamic resource."""
-        return {key: value for key, value in self.inputs.items() if key != "__provider"}
+        """All inputs but those that every dynamic resource has: its code, and whether it is a preview."""
+        return {key: value for key, value in self.inputs.items() if not key.startswith("__")}
 
 
 class Recorder(mocks.MockMonitor):
