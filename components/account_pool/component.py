@@ -27,8 +27,10 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
 
 from components.account_pool.admission import admission_manifests
+from components.account_pool.claim_forecast import ClaimForecast, ClaimForecasts
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.declared import Declaration, DeclaredMember
+from components.account_pool.forecast import Claim
 from components.account_pool.member_data import OWNER
 from components.account_pool.member_secret import MemberSecret
 from components.account_pool.model import ClaimRequest, tenant_label
@@ -39,7 +41,9 @@ from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.rows import Verb
 from components.account_pool.seal import PoolSeal, PoolSealArgs
 from components.account_pool.skipping import in_words
+from components.connection import ClusterTarget
 from components.dynamic import SECRET
+from components.holding import holder_here
 from components.projection.model import HANDED_OVER
 from components.projection.provider import MarkedArgs, source_inputs
 from components.projection.sources import Source
@@ -129,7 +133,10 @@ class AccountPoolArgs:
 
 
 class AccountPool(pulumi.ComponentResource):
-    """A namespace with accounts to claim. Outputs: namespace, members (names of the declared Secrets)."""
+    """A namespace with accounts to claim. Outputs: namespace, members (names of the declared Secrets).
+
+    foreseen: what the claims of this stack can expect.
+    """
 
     TYPE: ClassVar = "credfleet:index:AccountPool"
     namespace: pulumi.Output[str]
@@ -143,6 +150,7 @@ class AccountPool(pulumi.ComponentResource):
         if self.get_provider("kubernetes:core/v1:Secret") is None:
             pulumi.log.warn(_REPLACES, self)
         self._child = pulumi.ResourceOptions(parent=self)
+        self.foreseen: Mapping[Claim, ClaimForecast] = {}
         roster = self._keep_roster(args)
         namespace = Namespace(
             f"{name}-namespace",
@@ -182,7 +190,13 @@ class AccountPool(pulumi.ComponentResource):
             args.settings.dialect.shared_capacity,
             args.settings.consumers,
         )
-        return PoolRoster(f"{self._name}-roster", PoolRosterArgs.of(declaration, args.claims), self._child)
+        owner = holder_here("accountPool", args.namespace)
+        roster = PoolRoster(f"{self._name}-roster", PoolRosterArgs.of(declaration, owner), self._child)
+        cluster = ClusterTarget.parse(pulumi.Config("credfleet").get("cluster"))
+        forecasts = ClaimForecasts.of(cluster, declaration, args.claims)
+        forecasts.tell_after(roster, owner)
+        self.foreseen = forecasts.claims
+        return roster
 
     def _declare_settings(self, settings: PoolConfigMap) -> ConfigMap:
         """Say what the pool is, after how much of it each consumer may have."""
@@ -272,6 +286,7 @@ class TenantAccountsArgs:
 
     reader: who may read the Secrets of the claimed accounts, each as long as its claim lasts; None: nobody
     gets rights in the pool. settings: what the pool says about itself, where the same program declares it.
+    foreseen: what the claims can expect.
     """
 
     pool_namespace: pulumi.Input[str]
@@ -279,6 +294,7 @@ class TenantAccountsArgs:
     claims: Sequence[ClaimRequest]
     reader: Grantee | None
     settings: PoolConfigMap | None = None
+    foreseen: Mapping[Claim, ClaimForecast] = field(default_factory=dict[Claim, ClaimForecast])
 
 
 class ClaimedAccount(TypedDict):
@@ -325,6 +341,7 @@ class TenantAccounts(pulumi.ComponentResource):
                     pool_limit=None if args.settings is None else args.settings.limit_for(wanted.type),
                     spill=wanted.spill or None,
                     required=wanted.required or None,
+                    forecast=args.foreseen.get((args.tenant, wanted.slot)),
                 ),
                 pulumi.ResourceOptions(parent=self),
             )

@@ -16,7 +16,7 @@ from typing import Final
 
 from components.account_pool import changes
 from components.account_pool.census import Census, displaced
-from components.account_pool.consumers import consumer_of, refusal
+from components.account_pool.consumers import consumer_of, refusal, stack_of
 from components.account_pool.judgement import (
     NONE_OF_TYPE,
     Verdict,
@@ -101,6 +101,19 @@ def outlook(
     leaving: the claims this same update releases, which is after it has made all others.
     """
     return _Allotment(census, partition_keys, tuple(leaving)).allot(requests)
+
+
+def leaving(records: Iterable[Record], claims: Sequence[ClaimRequest]) -> Iterator[ClaimRequest]:
+    """Return what the stack of these claims holds and claims no more: it is released after its claims."""
+    kept = {claim.holder for claim in claims}
+    stacks = {stack_of(holder) for holder in kept} - {None}
+    for record in records:
+        for holder in record.holders:
+            if stack_of(holder) in stacks and holder not in kept and record.phase is not Phase.RELEASING:
+                part = record.partition
+                yield ClaimRequest(
+                    record.tenant, part.type, record.slot, part.given, shared=part.shared, holder=holder
+                )
 
 
 def vacancies(

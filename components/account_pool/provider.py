@@ -10,20 +10,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from pulumi import Input, Output
 from pulumi.dynamic import CheckFailure
 from pulumi.output import Unknown
 
 from components.account_pool import forecast
+from components.account_pool.claim_forecast import ClaimForecast
 from components.account_pool.evacuation import slot_of
 from components.account_pool.model import Claimed, ClaimRequest, Fence, Partition, Policy, tenant_label
 from components.account_pool.pool import Pool
-from components.account_pool.roster import Foretold, foretold
-from components.account_pool.skipping import SKIPPED, foretold_reason, reason_of, skips
+from components.account_pool.skipping import LEFT_TO_OTHERS, SKIPPED, in_words, reason_of, skips
 from components.connection import DENIED_BY_POLICY, ClusterTarget
-from components.dynamic import IDENTITY, DynamicResource, Properties, Shell, tell
+from components.dynamic import IDENTITY, WARNING, DynamicResource, Properties, Shell, tell
 from components.errors import CredfleetError, LostMember, NotAllowed, PoolError
 
 T = TypeVar("T")
@@ -49,6 +49,7 @@ class AccountClaimArgs:
     pool's. pool_policy, pool_limit: what the pool says, where the program that claims declares it. spill: one
     more account when those of the slot are full; None means no. required: it fails where it would be skipped.
     generation: of the slot; the provider finds it (docs/adr/0008-evacuation-by-generations.md).
+    forecast: what it can expect (`ClaimForecast`); None where the pool was not looked at.
     """
 
     namespace: Input[str] = field(metadata=IDENTITY)
@@ -67,6 +68,7 @@ class AccountClaimArgs:
     spill: Input[bool] | None = None
     required: Input[bool] | None = field(default=None, compare=False)
     generation: Input[int] | None = field(default=None, metadata=IDENTITY)
+    forecast: Input[ClaimForecast] | None = field(default=None, compare=False)
 
 
 class AccountClaimProvider(Shell):
@@ -91,7 +93,7 @@ class AccountClaimProvider(Shell):
     named_by = ("record",)
 
     def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
-        """Return limits that came as floats as the numbers they are, and what the roster foretold.
+        """Return limits that came as floats as the numbers they are, and what is bad of the forecast.
 
         skipped, so that a preview knows what will wait; doomed, why the update will fail here.
         """
@@ -99,7 +101,9 @@ class AccountClaimProvider(Shell):
         whole = {k: int(v) for k, v in limits.items() if isinstance(v, float) and v.is_integer()}
         is_waiting = not _olds or not _WAITING.isdisjoint(_olds)
         generation = {"generation": _generation(inputs, _olds)}
-        return {**inputs, **whole, **generation, **(_foretold(inputs) if is_waiting else {})}
+        expected = (is_waiting and _forecast(inputs)) or {}
+        bad = {key: expected[key] for key in _WAITING & expected.keys()}
+        return {**inputs, **whole, **generation, **bad}
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
         """Refuse what no pool could serve."""
@@ -112,10 +116,8 @@ class AccountClaimProvider(Shell):
         One that was skipped changes when it could be served, or fail, or is skipped for another reason.
         """
         if olds.get("phase") == SKIPPED:
-            told = _told(news)
-            return told is not None and not (
-                told.skipped and foretold_reason("", told.expectation)["code"] == olds["skipped"]["code"]
-            )
+            expected = _forecast(news)
+            return expected is not None and _code(expected) != _code(olds)
         return olds.get("phase") == LOST or self._is_agreed_otherwise(olds, news)
 
     def _is_agreed_otherwise(self, olds: Properties, news: Properties) -> bool:
@@ -243,25 +245,21 @@ def _meaningless(inputs: Properties) -> Iterator[CheckFailure]:
             yield CheckFailure("partition" if error.place.startswith("partition") else "type", str(error))
 
 
-def _foretold(inputs: Properties) -> Properties:
-    """Return what is bad of what the roster foretold of a claim that has no account yet."""
-    told = _told(inputs)
-    if told is None or told.expectation.refusal is None:
-        return {}
-    if not told.skipped:
-        return {"doomed": told.expectation.text}
-    return {"skipped": foretold_reason(str(inputs["namespace"]), told.expectation)}
+def _forecast(props: Properties) -> ClaimForecast | None:
+    """Return what the claim can expect; None where the pool was not looked at, as in older states."""
+    known = props.get("forecast")
+    return known if isinstance(known, Mapping) else None
+
+
+def _code(props: Mapping[str, Any]) -> str | None:
+    """Return the code of why a claim is skipped; None of one that is not."""
+    return (props.get("skipped") or {}).get("code")
 
 
 def _generation(inputs: Properties, olds: Properties) -> int | None:
-    """Return the generation of the slot: as the roster saw it, else as it was; None for the first."""
-    told = _told(inputs)
-    known = olds.get("generation") if told is None or told.generation is None else told.generation
+    """Return the generation of the slot: as it was seen, else as it was; None for the first."""
+    known = (_forecast(inputs) or {}).get("generation", olds.get("generation"))
     return int(known or 0) or None
-
-
-def _told(props: Properties) -> Foretold | None:
-    return foretold(*(str(props[key]) for key in ("namespace", "tenant", "slot")))
 
 
 def _claimed_or_skipped(pool: Pool, props: Properties) -> Properties:
@@ -269,9 +267,9 @@ def _claimed_or_skipped(pool: Pool, props: Properties) -> Properties:
 
     A holder that has another account is replacing it, and never gives it up for a skip.
     """
-    request, told = _request(props), _told(props)
-    if told is not None and told.leaves_others_theirs:
-        return _skipped(pool, request, foretold_reason(pool.namespace, told.expectation))
+    request, expected = _request(props), _forecast(props) or {}
+    if _code(expected) in LEFT_TO_OTHERS:
+        return _skipped(pool, request, expected["skipped"])
     try:
         return _outputs(pool.claim(request))
     except PoolError as refusal:
@@ -279,7 +277,10 @@ def _claimed_or_skipped(pool: Pool, props: Properties) -> Properties:
             request.holder in record.holders for record in pool.records()
         ):
             raise
-        return _skipped(pool, request, reason_of(refusal))
+        why = reason_of(refusal)
+        if _code(expected) != why["code"]:
+            tell(f"{WARNING}{props['tenant']}/{props['slot']}: skipped: {in_words(why)}")
+        return _skipped(pool, request, why)
 
 
 def _skipped(pool: Pool, request: ClaimRequest, why: Mapping[str, str]) -> Properties:

@@ -1,103 +1,63 @@
 """The roster of a pool: refuses, already in a preview, to take away members that are in use.
 
 Only a dynamic resource's check sees old and new inputs together (docs/design/dynamic-providers.md). It looks
-at metadata, writes nothing, and every Secret of the pool depends on it. On the way it says what the stack's
-claims can expect. The path of this module and the names of its classes are written into the state of stacks;
-they never move. Import-pure.
+at metadata, writes nothing, and every Secret of the pool depends on it. The path of this module and the names
+of its classes are written into the state of stacks; they never move. Import-pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 
-from pulumi import RunError
+from pulumi import Output, RunError
 from pulumi.dynamic import CheckFailure
 
-from components.account_pool import evacuation, forecast
+from components.account_pool import forecast
 from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.consumers import Consumer, keeping
 from components.account_pool.declared import Declaration, DeclaredMember, is_touched, narrowed_all, refusals
-from components.account_pool.model import ClaimRequest
-from components.account_pool.outlook import Expectation, vacancies
 from components.account_pool.pool import Pool
-from components.account_pool.skipping import skips
 from components.connection import ClusterTarget
 from components.dynamic import DynamicResource, Properties, Shell, tell
-from components.errors import CredfleetError, Exhausted, Misconfigured, Problem, QuotaReached
-
-
-@dataclass(frozen=True, slots=True)
-class Foretold:
-    """What the roster expects of a claim; skipped: it gets no account, and the update goes on without it.
-
-    generation: of its slot, in which it has or gets its account; None where nobody knows.
-    """
-
-    expectation: Expectation
-    skipped: bool
-    generation: int | None = None
-
-    @property
-    def leaves_others_theirs(self) -> bool:
-        """Whether it is skipped because other claims of the same run get what is free."""
-        return self.skipped and self.expectation.refusal in (Exhausted, QuotaReached)
-
-
-_foretold: dict[str, Mapping[tuple[str, str], Foretold]] = {}
-
-
-def foretold(namespace: str, tenant: str, slot: str) -> Foretold | None:
-    """Return what the roster of a pool foretold of a claim in this process; None when it could not.
-
-    One process serves all dynamic resources of a run, and a roster is checked before the first claim. It
-    alone knows all claims of the run, and the accounts that the same update adds.
-    """
-    return _foretold.get(namespace, {}).get((tenant, slot))
+from components.errors import CredfleetError, Misconfigured, Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRosterArgs:
-    """What a stack declares of a pool, and the claims it makes; everything is known before an update.
+    """What a stack declares of a pool; everything is known before an update.
 
-    Claims are here for the forecast only, so a change of them is none; nor is one of the pool's capacity,
-    which is held against what the pool says now. elsewhere: another stack declares the
-    pool, and this one only claims; None where it declares it. consumers: name → what it may, as the pool's
-    ConfigMap says it, against which they are held.
+    A change of the pool's capacity is none here: it is held against what the pool says now.
+    elsewhere: another stack declares the pool, and this one only claims; None where it declares it.
+    consumers: name → what it may, as the pool's ConfigMap says it, against which they are held.
+    owner: in whose name the stack claims, the same text whenever the program runs.
     """
 
     namespace: str
     partition_keys: Sequence[str]
     members: Mapping[str, Properties]
     allow_destroy: bool
-    claims: Sequence[Properties] = field(compare=False)
     labels: Mapping[str, str] | None = None
     elsewhere: bool | None = None
     shared_capacity: int | None = field(default=None, compare=False)
     consumers: Mapping[str, Properties] | None = field(default=None, compare=False)
+    owner: str | None = field(default=None, compare=False)
 
     @classmethod
-    def of_another_stack(
-        cls, namespace: str, labels: Mapping[str, str], claims: Sequence[ClaimRequest]
-    ) -> PoolRosterArgs:
-        """Return the properties of claims on a pool that another stack declares."""
-        declared = Declaration(namespace, (), {}, allow_destroy=False, labels=labels)
-        return replace(cls.of(declared, claims), elsewhere=True)
-
-    @classmethod
-    def of(cls, declared: Declaration, claims: Sequence[ClaimRequest] = ()) -> PoolRosterArgs:
-        """Return the properties of a declaration and of claims."""
+    def of(cls, declared: Declaration, owner: str, *, elsewhere: bool = False) -> PoolRosterArgs:
+        """Return the properties of a declaration."""
         return cls(
             namespace=declared.namespace,
             partition_keys=sorted(declared.partition_keys),
             members={name: _member_properties(one) for name, one in declared.members.items()},
             allow_destroy=declared.allow_destroy,
-            claims=[_claim_properties(claim) for claim in claims],
             labels=declared.labels or None,
+            elsewhere=elsewhere or None,
             shared_capacity=declared.shared_capacity,
             consumers={one.name: one.render() for one in declared.consumers} or None,
+            owner=owner,
         )
 
 
@@ -107,20 +67,18 @@ class PoolRosterProvider(Shell):
     args = PoolRosterArgs
 
     def failures(self, inputs: Properties, olds: Properties) -> Sequence[CheckFailure]:
-        """Refuse what members in use would lose; say what claims can expect.
+        """Refuse what members in use would lose.
 
         A cluster that cannot be seen is no reason to refuse a preview: an update looks again. A pool that was
         seen and makes no sense is one.
         """
         see = cache(self._census)
-        _foretold.pop(str(inputs["namespace"]), None)
         try:
             problems = [*_problems(olds, inputs, see), *self._narrowed(inputs, see)]
             failures = [CheckFailure("", _line(problem)) for problem in problems]
             _tell_who_keeps(inputs, see)
             if inputs.get("elsewhere"):
-                inputs = self._as_declared_elsewhere(inputs, see)
-            _forecast(olds, inputs, see)
+                self._refuse_other_words(inputs, see)
             self._warn_of_another_stack(olds, inputs)
         except Misconfigured as error:
             return [CheckFailure("", str(error))]
@@ -153,8 +111,8 @@ class PoolRosterProvider(Shell):
         if former is not None and capacity < former:
             yield from narrowed_all(former, capacity, see(str(news["namespace"])))
 
-    def _as_declared_elsewhere(self, inputs: Properties, see: Callable[[str], Census]) -> Properties:
-        """Add what the pool says of itself; raises Misconfigured where none is, or it speaks otherwise."""
+    def _refuse_other_words(self, inputs: Properties, see: Callable[[str], Census]) -> None:
+        """Raise Misconfigured where another stack declares no pool, or one with other labels."""
         namespace = str(inputs["namespace"])
         settings = Pool.settings_of(ClusterTarget.parse(self.cluster_of_pool), namespace)
         if settings is None and not see(namespace).members:
@@ -170,7 +128,6 @@ class PoolRosterProvider(Shell):
                 cause=f"pool {namespace} calls the labels of its accounts {_named(settings.dialect.names)}",
                 mend="say the same under accountPool.labels as the stack that declares the pool",
             )
-        return {**inputs, "partitionKeys": list(settings.partition_keys)}
 
     def name(self, _state: Properties) -> str:
         """Return the one name of a roster."""
@@ -198,6 +155,8 @@ class PoolRoster(DynamicResource[PoolRosterArgs], module="credfleet", name="Pool
 
     provider = PoolRosterProvider
 
+    owner: Output[str | None]
+
 
 def _problems(olds: Properties, news: Properties, see: Callable[[str], Census]) -> Iterator[Problem]:
     old, new = _declaration(olds), _declaration(news)
@@ -217,35 +176,6 @@ def _consumers(props: Properties) -> tuple[Consumer, ...]:
     return tuple(Consumer.parse(name, said) for name, said in sorted((props.get("consumers") or {}).items()))
 
 
-def _forecast(olds: Properties, news: Properties, see: Callable[[str], Census]) -> None:
-    declared, claims = _declaration(news), _claims(news)
-    if declared is None or not claims:
-        return
-    census = declared.with_census(see(declared.namespace))
-    if not news.get("elsewhere"):
-        census = replace(census, consumers=_consumers(news))
-    leaving = [claim for claim in _claims(olds) if claim not in claims]
-    claims.sort(key=lambda claim: not claim.required)  # what fails the update comes first
-    moves = evacuation.expected(census, claims, declared.partition_keys, leaving)
-    expected = [move.expectation for move in moves]
-    held = {holder for record in census.records for holder in record.holders}
-    told = [
-        Foretold(
-            move.expectation,
-            skips(move.expectation.refusal, required=claim.required or claim.holder in held),
-            move.generation,
-        )
-        for claim, move in zip(claims, moves, strict=True)
-    ]
-    _foretold[declared.namespace] = {(one.expectation.tenant, one.expectation.slot): one for one in told}
-    skipped = [one.expectation for one in told if one.skipped]
-    asked = [evacuation.here(claim, move.generation) for claim, move in zip(claims, moves, strict=True)]
-    for line in forecast.lines(expected, vacancies(census, asked, declared.partition_keys), skipped):
-        tell(line)
-    for line in forecast.joint_lines(census, asked, declared.partition_keys):
-        tell(line)
-
-
 def _named(names: Mapping[str, str]) -> str:
     return ", ".join(f"{name}: {key}" for name, key in names.items()) or "as credfleet does"
 
@@ -262,19 +192,6 @@ def _member_properties(member: DeclaredMember) -> Properties:
         "accountId": member.account_id,
         "labels": dict(member.labels),
         "annotations": dict(member.annotations),
-    }
-
-
-def _claim_properties(claim: ClaimRequest) -> Properties:
-    return {
-        "tenant": claim.tenant,
-        "type": claim.type,
-        "slot": claim.slot,
-        "partition": dict(claim.partition),
-        "shared": claim.shared,
-        "holder": claim.holder,
-        **({"limit": claim.limit, "spill": True} if claim.spill else {}),
-        **({"required": True} if claim.required else {}),
     }
 
 
@@ -298,20 +215,3 @@ def _declaration(props: Properties) -> Declaration | None:
         allow_destroy=bool(props.get("allowDestroy")),
         labels=props.get("labels") or {},
     )
-
-
-def _claims(props: Properties) -> list[ClaimRequest]:
-    return [
-        ClaimRequest(
-            tenant=one["tenant"],
-            type=one["type"],
-            slot=one["slot"],
-            partition=one.get("partition") or {},
-            shared=bool(one.get("shared")),
-            holder=one["holder"],
-            limit=int(one["limit"]) if one.get("limit") else None,
-            spill=bool(one.get("spill")),
-            required=bool(one.get("required")),
-        )
-        for one in props.get("claims") or ()
-    ]

@@ -40,6 +40,10 @@ SKIPS: Final[Mapping[type[PoolError], str | None]] = {
 """Every error of a pool: the code under which it skips the one claim, or None where it fails the update."""
 
 
+LEFT_TO_OTHERS: Final = frozenset({SKIPS[Exhausted], SKIPS[QuotaReached]})
+"""Codes of claims that are skipped because other claims of the same run get what is free."""
+
+
 def skips(refusal: type[PoolError] | None, *, required: bool) -> bool:
     """Whether a claim that is refused so is skipped; one that is required never is."""
     return not required and refusal is not None and SKIPS.get(refusal) is not None

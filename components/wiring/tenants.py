@@ -11,6 +11,7 @@ from pulumi_kubernetes.core.v1 import Namespace, ServiceAccount
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.account_pool import settings as pool_settings
+from components.account_pool.claim_forecast import ClaimForecast, ClaimForecasts
 from components.account_pool.component import (
     AccountPool,
     AccountPoolArgs,
@@ -19,9 +20,12 @@ from components.account_pool.component import (
     TenantAccountsArgs,
 )
 from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.declared import Declaration
+from components.account_pool.forecast import Claim
 from components.account_pool.model import ClaimRequest
 from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.rules import Fault
+from components.connection import ClusterTarget
 from components.credentials import Credentials
 from components.holding import holder_here
 from components.labels import TENANT, TENANT_NAME
@@ -47,6 +51,7 @@ class Tenants:
     def __init__(self, settings: Settings, opts: pulumi.ResourceOptions) -> None:
         section = settings.account_pool
         self._section, self._credentials = section, settings.credentials
+        self._cluster = settings.cluster
         protect = pulumi.ResourceOptions(protect=section is not None and section.protect)
         self._child, self._kept = opts, pulumi.ResourceOptions.merge(opts, protect)
         self._namespaces = {name: tenant.namespace for name, tenant in settings.tenants.items()}
@@ -59,7 +64,7 @@ class Tenants:
         self._owners: dict[Account, Mapping[str, str]] = {}
         self._ready: dict[Account, pulumi.Output[Sequence[pulumi.Resource]]] = {}
         self.pool: Mapping[str, pulumi.Output[Any]] = {}
-        self._settings = None
+        self._settings, self._foreseen = None, dict[Claim, ClaimForecast]()
         pool, claims = None, {}
         if section is not None:
             claims = {name: _claims(name, tenant, section) for name, tenant in settings.tenants.items()}
@@ -75,12 +80,21 @@ class Tenants:
         """Declare the pool, or what looks at the one of another stack; what is claimed comes after it."""
         if section.from_ is not None:
             self.pool = {"namespace": pulumi.Output.from_input(section.namespace)}
-            args = PoolRosterArgs.of_another_stack(section.namespace, section.labels.names, claims)
-            return PoolRoster("account-pool-elsewhere", args, self._child)
+            declared = Declaration(section.namespace, (), {}, labels=section.labels.names)
+            owner = holder_here("accountPool", section.namespace)
+            args = PoolRosterArgs.of(declared, owner, elsewhere=True)
+            roster = PoolRoster("account-pool-elsewhere", args, self._child)
+            cluster = section.from_.cluster or self._cluster
+            target = ClusterTarget(cluster.context, cluster.kubeconfig, cluster.uid)
+            forecasts = ClaimForecasts.of(target, declared, claims, elsewhere=True)
+            forecasts.tell_after(roster, owner)
+            self._foreseen = forecasts.claims
+            return roster
         args = _pool_args(section, credentials, claims)
         self._settings = args.settings
         pool = AccountPool("account-pool", args, self._child)
         self.pool = {"namespace": pool.namespace, "members": pool.members}
+        self._foreseen = pool.foreseen
         return pool
 
     @property
@@ -122,6 +136,7 @@ class Tenants:
                 # Rights in the pool are its own stack's to give.
                 reader=self._settings and _account_reader(name, namespace, self._child),
                 settings=self._settings,
+                foreseen=self._foreseen,
             ),
             pulumi.ResourceOptions.merge(self._child, pulumi.ResourceOptions(depends_on=[pool])),
         )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from components.account_pool.declared import Declaration
-from components.account_pool.model import ClaimRequest, Phase, Record
-from components.account_pool.outlook import Expectation, Prospect, outlook
+from components.account_pool.model import ClaimRequest
+from components.account_pool.outlook import Expectation, Prospect, leaving, outlook
 from components.account_pool.pool import Pool
 from components.account_pool.rules import Fault
 from components.account_pool.settings import AccountPool
-from components.naming import STACK_HOLDER, stack_holder
+from components.naming import stack_holder
 from components.settings.nouns import Tenant
 from components.settings.shards import Stacks
 from operations.cli.answer import Answer
@@ -39,7 +39,7 @@ def expected_of(stack: str, organization: str, kubeconfig: Path | None) -> Answe
     members = {name: member.declared for name, member in pool.members.items()}
     declared = Declaration(where.namespace, pool.partition_keys, members)
     ours = [record for record in census.records if claimed.is_ours(record.tenant)]
-    gone = leaving(ours, claims, claimed.whose)
+    gone = leaving(ours, claims)
     expected = outlook(declared.with_census(census), claims, pool.partition_keys, gone)
     rows = [
         ("✗" if each.prospect in BAD else "✓", f"{each.tenant}/{each.slot}", each.type, each.text)
@@ -92,30 +92,6 @@ def claims_of(name: str, tenant: Tenant, pool: AccountPool, whose: Whose) -> Ite
         served = account.pool(pool.ruleset)
         if not isinstance(served, Fault):
             yield account.claim_on(served, name, slot, stack_holder(*whose, name, slot))
-
-
-def leaving(
-    records: Iterable[Record], claims: Sequence[ClaimRequest], whose: Whose
-) -> Iterator[ClaimRequest]:
-    """Return what a stack still holds and claims no more: its next update releases it, after its claims."""
-    kept = {claim.holder for claim in claims}
-    ours = "/".join((STACK_HOLDER, *whose, ""))
-    for record in records:
-        for holder in record.holders:
-            if holder.startswith(ours) and holder not in kept and record.phase is not Phase.RELEASING:
-                yield _claim_behind(record, holder)
-
-
-def _claim_behind(record: Record, holder: str) -> ClaimRequest:
-    partition = record.partition
-    return ClaimRequest(
-        tenant=record.tenant,
-        type=partition.type,
-        slot=record.slot,
-        partition=partition.given,
-        shared=partition.shared,
-        holder=holder,
-    )
 
 
 def as_document(stack: str, namespace: str, expected: Sequence[Expectation]) -> dict[str, Any]:

@@ -147,6 +147,10 @@ def deployment_in(content: bytes, place: str) -> dict[str, Any]:
         ) from None
 
 
+CLUSTER: Final = "cluster.json"
+"""The file, in the private folder of a review, of what the cluster said when it was recorded."""
+
+
 def code_of(project: Path, config: Mapping[str, Any] | None = None) -> str:
     """Return a digest of the program in a folder: all that it could import or read, and what it is locked to.
 
@@ -187,7 +191,7 @@ def _is_data(file: Path) -> bool:
 def asking_nobody(cluster: Mapping[str, Any]) -> Generator[Path]:
     """Let no provider started here ask anybody; yield a private folder. cluster: what was recorded of it."""
     with tempfile.TemporaryDirectory(prefix="credfleet-") as folder:
-        file = Path(folder, "cluster.json")
+        file = Path(folder, CLUSTER)
         file.write_text(json.dumps(cluster), "utf-8")
         before = os.environ.get(RECORDED)
         os.environ[RECORDED] = str(file)

@@ -22,12 +22,13 @@ from pulumi_sandbox.protocol.values import contains_secret, equal
 
 import components
 import operations
+from components.connection import RECORDED
 from components.errors import CredfleetError, Problem
 from components.seals import COULD_NOT
 from operations.folders import Folders
 from operations.preview_report.digest import Digest, parse
 from operations.preview_report.review import UNDECIDED, review
-from operations.review.record import Record, asking_nobody, code_of, texts
+from operations.review.record import CLUSTER, Record, asking_nobody, code_of, texts
 from operations.review.sealed import Standing, ciphertexts, is_credential
 
 _MOST_SAID: Final = 4 << 20
@@ -114,19 +115,25 @@ def reviewed(folders: Folders, checkout: Path, record: Record) -> Found:
 def confinement(
     checkout: Path, folder: Path, given: Mapping[str, str], compiled: Iterable[Path]
 ) -> Confinement:
-    """Return how the program of a checkout is shut in: it sees itself, Python, and the packages.
+    """Return how the program of a checkout is shut in: it sees itself, Python, the packages, and the pool.
 
+    Of the pool it sees what was recorded, which holds no credential: it foretells its claims by that.
     given: variables that providers have their defaults from, as they were when it was recorded. compiled:
     folders whose files Python would run instead of those that the digest of the code is made of.
     """
-    address = folder / "engine"
+    address, recorded = folder / "engine", folder / CLUSTER
     address.mkdir()
     packages = Path(sys.prefix)
     return Confinement(
-        readable=(checkout, Path(sys.base_prefix), packages),
+        readable=(checkout, Path(sys.base_prefix), packages, recorded),
         hidden=(*(checkout / each for each in _HIDDEN if checkout / each != packages), *compiled),
         address=address / "socket",
-        environment={**given, "PYTHONPATH": str(checkout / "sandbox"), "PYTHONDONTWRITEBYTECODE": "1"},
+        environment={
+            **given,
+            "PYTHONPATH": str(checkout / "sandbox"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            RECORDED: str(recorded),
+        },
     )
 
 

@@ -176,7 +176,7 @@ def test_the_roster_knows_every_member_and_nothing_of_its_data() -> None:
         "namespace": "account-pool",
         "partitionKeys": ["eu-access"],
         "allowDestroy": True,
-        "claims": [],
+        "owner": "pulumi/organization/credfleet/dev/accountPool/account-pool",
         "members": {
             "aws-1": {
                 "type": "aws",

@@ -306,14 +306,6 @@ def test_a_plan_of_shared_accounts_becomes_a_shared_claim() -> None:
     assert recorder.named(CLAIM, "acme/aws").inputs["shared"] is True
 
 
-def test_the_roster_knows_what_every_tenant_asks_for() -> None:
-    recorder = declared(stack())
-
-    (wanted,) = recorder.named(ROSTER, "account-pool-roster").inputs["claims"]
-    claim = recorder.named(CLAIM, "acme/aws").inputs
-    assert wanted == {key: claim[key] for key in ("tenant", "type", "slot", "partition", "shared", "holder")}
-
-
 def test_the_namespace_of_a_tenant_says_whose_it_is() -> None:
     namespace = declared(stack()).named("kubernetes:core/v1:Namespace", "acme-namespace")
 

@@ -15,12 +15,10 @@ from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.dialect import Dialect
 from components.account_pool.forecast import heard
 from components.account_pool.keys import POOL_RECORD, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
-from components.account_pool.provider import AccountClaimProvider
 from components.account_pool.roster import PoolRosterProvider
 from components.labels import SHARED, TENANT_NAME
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
 from tests.support.members import TOKEN, Members
-from tests.support.secrets import Secrets
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -41,7 +39,6 @@ def roster(namespace: str, members: Properties, **more: Any) -> Properties:
         "partitionKeys": [],
         "members": members,
         "allowDestroy": False,
-        "claims": [],
         **more,
     }
 
@@ -175,97 +172,16 @@ def test_a_pool_that_another_stack_made_is_told_before_anything_is_written(
     assert f"accountPool: {{from: {{namespace: {namespace}}}}}" in said
 
 
-def test_claims_on_the_pool_of_another_stack_are_foretold_by_what_that_says(
-    control_plane: ControlPlane, admin: DynamicClient, namespace: str
+def test_roster_of_another_stacks_pool_without_it_or_with_other_labels_refuses(
+    provider: Provider, admin: DynamicClient, namespace: str
 ) -> None:
     api = admin.resources.get(api_version="v1", kind="ConfigMap")
-    kyma = {"type": "hyperscalerType"}
-    said_by_pool = PoolConfigMap(("eu-access",), dialect=Dialect(kyma)).render()
-    elsewhere = {**roster(namespace, {}, claims=claims("acme")), "elsewhere": True}
-    with dynamic_host(cluster_of(control_plane)) as host:
-        provider = host.provider(PoolRosterProvider())
-        assert "has no pool" in provider.refusals(elsewhere)[0]
-        api.create(body={"metadata": {"name": CONFIG_MAP}, "data": said_by_pool}, namespace=namespace)
-        assert "type: hyperscalerType" in provider.refusals(elsewhere)[0]
-        labels = {"hyperscalerType": "aws", "eu-access": "true"}
-        Secrets(admin, namespace).put("m", {"key": "value"}, labels=labels)
-        asked = {**claims("acme")[0], "partition": {"eu-access": "true"}}
-        provider.check({**elsewhere, "labels": kyma, "claims": [asked]})
-        said = host.said()
-    assert said[0] == "acme/0: expected to get the only free aws account with eu-access=true"
-
-
-def claims(*tenants: str) -> list[Properties]:
-    return [
-        {"tenant": t, "type": "aws", "slot": "0", "partition": {}, "shared": False, "holder": f"h/{t}"}
-        for t in tenants
-    ]
-
-
-def test_it_tells_what_claims_can_expect_of_the_accounts_this_update_makes(
-    control_plane: ControlPlane, namespace: str
-) -> None:
-    with dynamic_host(cluster_of(control_plane)) as host:
-        provider = host.provider(PoolRosterProvider())
-        provider.check(roster(namespace, {"m": one()}, claims=claims("acme", "globex")))
-        said = host.said()
-    assert said[0] == "acme/0: expected to get the only free aws account"
-    assert said[1].startswith(
-        "warning: globex/0: expected to find none free: 2 claims for 1 free aws account;"
-    )
-    assert said[2] == "free accounts expected to be left: aws 0 of 1"
-
-
-def test_claims_of_one_run_go_by_what_the_roster_foretold(
-    host: Host, provider: Provider, members: Members, namespace: str
-) -> None:
-    claim = host.provider(AccountClaimProvider())
-    one_free, two_free = {"m": one()}, {"m": one(), "n": one(accountId="2")}
-    members.add("m")
-    declared = roster(namespace, one_free, claims=claims("acme", "globex"))
-    provider.check(declared)
-    acme, globex = ({"namespace": namespace, **each, "required": None} for each in declared["claims"])
-    foreseen = claim.check(globex)["skipped"]
-    assert "no free aws account is left for it: 2 claims for 1 free" in foreseen["cause"]
-    skipped = claim.create(globex)
-    assert (skipped.outputs["phase"], skipped.outputs["skipped"]) == ("Skipped", foreseen)
-    assert claim.create(acme).outputs["secretName"] == "m"
-    assert not claim.is_changed(skipped, globex)
-
-    provider.check(roster(namespace, two_free, claims=claims("acme", "globex")), declared)
-    assert claim.is_changed(skipped, globex)
-    assert "skipped" not in claim.check(globex, skipped.inputs)
-    members.add("n")
-    assert claim.update(skipped, globex).outputs["secretName"] == "n"
-
-
-@pytest.mark.parametrize("slot", ["0", "0~1"])
-def test_two_stacks_in_one_slot_are_told_of_each_other_in_whichever_generation_it_is(
-    control_plane: ControlPlane, members: Members, namespace: str, slot: str
-) -> None:
-    members.add("m")
-    first, second = ({**claims("acme")[0], "holder": f"pulumi/organization/p/{one}/x"} for one in "ab")
-    with dynamic_host(cluster_of(control_plane)) as host:
-        host.provider(AccountClaimProvider()).create({"namespace": namespace, **first, "slot": slot})
-        host.provider(PoolRosterProvider()).check(roster(namespace, {"m": one()}, claims=[second]))
-        said = host.said()
-    assert "acme/0: shares its account with stack organization/p/a: they name this slot too" in said
-
-
-def test_a_required_claim_comes_before_others_and_what_it_lacks_fails_the_update(
-    host: Host, provider: Provider, members: Members, namespace: str
-) -> None:
-    claim = host.provider(AccountClaimProvider())
-    members.add("m")
-    acme, globex, umbrella = claims("acme", "globex", "umbrella")
-    asked = [acme, {**globex, "required": True}, {**umbrella, "required": True}]
-    provider.check(roster(namespace, {"m": one()}, claims=asked))
-    checked = {each["tenant"]: claim.check({"namespace": namespace, **each}) for each in asked}
-    assert {tenant: {"skipped", "doomed"} & each.keys() for tenant, each in checked.items()} == {
-        "acme": {"skipped"},
-        "globex": set(),
-        "umbrella": {"doomed"},
-    }
+    said_by_pool = PoolConfigMap(dialect=Dialect({"type": "hyperscalerType"})).render()
+    elsewhere = roster(namespace, {}, elsewhere=True)
+    assert "has no pool" in provider.refusals(elsewhere)[0]
+    api.create(body={"metadata": {"name": CONFIG_MAP}, "data": said_by_pool}, namespace=namespace)
+    assert "type: hyperscalerType" in provider.refusals(elsewhere)[0]
+    assert not provider.refusals({**elsewhere, "labels": {"type": "hyperscalerType"}})
 
 
 @pytest.mark.parametrize(("capacity", "is_refused"), [(2, True), (3, False), (5, False)])
@@ -292,9 +208,9 @@ def test_the_pools_capacity_keeps_room_for_the_claims_on_accounts_that_say_none_
     assert is_refused or not provider.is_changed(declared, news)
 
 
-def test_a_change_of_claims_alone_is_no_change_of_the_roster(provider: Provider, namespace: str) -> None:
+def test_a_change_of_the_owner_alone_is_no_change_of_the_roster(provider: Provider, namespace: str) -> None:
     declared = provider.create(roster(namespace, {"m": one()}))
-    assert not provider.is_changed(declared, roster(namespace, {"m": one()}, claims=claims("acme")))
+    assert not provider.is_changed(declared, roster(namespace, {"m": one()}, owner="pulumi/o/p/s/pool"))
     assert provider.is_changed(declared, roster(namespace, {}))
 
 
@@ -306,12 +222,13 @@ def test_a_preview_writes_nothing_into_the_pool(
         body={"metadata": {"name": "credfleet-pool"}, "data": {"formatVersion": "1"}}, namespace=namespace
     )
     before = api.get(name="credfleet-pool", namespace=namespace).metadata.resourceVersion
-    provider.check(roster(namespace, {"m": one()}, claims=claims("acme")))
+    declared = provider.check(roster(namespace, {"m": one()}))
+    provider.check(roster(namespace, {}), declared)
     assert api.get(name="credfleet-pool", namespace=namespace).metadata.resourceVersion == before
 
 
 def test_a_refresh_changes_nothing(provider: Provider, namespace: str) -> None:
-    declared = provider.create(roster(namespace, {"m": one()}, claims=claims("acme")))
+    declared = provider.create(roster(namespace, {"m": one()}))
     assert provider.refresh(declared).outputs == declared.outputs
     assert provider.refresh(declared).inputs == declared.inputs
 
