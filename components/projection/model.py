@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from components.errors import ProjectionError
 from components.labels import PREFIX
+from components.naming import STACK_HOLDER
 from components.projection.keys import KeyPlan
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -118,6 +119,17 @@ def is_owned(target: JsonObject, owner: str) -> bool:
 def is_replaced(target: JsonObject, incarnation: str | None) -> bool:
     """Whether a later incarnation of a resource wrote an object; what an earlier version wrote has none."""
     return annotations_of(target).get(INCARNATION, incarnation) != incarnation
+
+
+def is_of_former_slot(target: JsonObject, owner: str) -> bool:
+    """Whether a Secret is the copy for another slot of the same tenant, which the same stack wrote.
+
+    So a slot that is renamed takes its copy along; the former one finds it another's and leaves it.
+    """
+    annotations = target["metadata"].get("annotations") or {}
+    of_tenant, former = owner.rpartition("/")[0], str(annotations.get(PROJECTED_BY, ""))
+    is_copy = of_tenant.startswith(f"{STACK_HOLDER}/") and COMPOSED not in annotations
+    return is_copy and former.rpartition("/")[0] == of_tenant
 
 
 def is_handed_over(target: JsonObject | None, owner: str) -> bool:

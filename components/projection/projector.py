@@ -19,6 +19,7 @@ from components.projection.model import (
     data_of,
     digest,
     is_handed_over,
+    is_of_former_slot,
     is_owned,
     is_replaced,
 )
@@ -192,7 +193,7 @@ def _contended(wanted: Wanted) -> ProjectionError:
 
 
 def _is_writable(target: JsonObject, owner: str) -> bool:
-    return is_owned(target, owner) or is_handed_over(target, owner)
+    return is_owned(target, owner) or is_handed_over(target, owner) or is_of_former_slot(target, owner)
 
 
 def _incarnate(body: JsonObject, incarnation: str | None) -> JsonObject:
