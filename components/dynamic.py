@@ -40,7 +40,7 @@ from pulumi.runtime.proto.engine_pb2_grpc import EngineStub
 from pulumi_sandbox.documents import read_json
 
 from components.errors import CredfleetError, ExplainedError
-from components.naming import is_namespace, is_object_name
+from components.naming import HELD_AS, config_path, former_stack, is_namespace, is_object_name
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -63,6 +63,10 @@ PREVIEW: Final = "__preview"
 
 _REFUSED: Final = "__refused"
 """Of inputs that were checked: why there is neither a create nor an update. Plans pass over such keys."""
+
+
+_HOLDERS: Final = frozenset({"holder", "owner"})
+"""The inputs that say in whose name something is held."""
 
 
 def in_our_words(method: Callable[P, T]) -> Callable[P, T]:
@@ -191,6 +195,8 @@ class Shell(ResourceProvider):
             default, given = _default(each), news.get(_key(each))
             inputs[_key(each)] = given if default is None else given or default
         inputs = self.prepare(inputs, _olds)
+        if renamed := [*_renamed(_olds, inputs)]:  # ends the update: nothing is to move to another name
+            return CheckResult(inputs, renamed)
         failures = [*self.failures(inputs, _olds)]
         if not failures or news.get(PREVIEW):
             return CheckResult(inputs, failures)
@@ -360,6 +366,17 @@ def misnamed(inputs: Properties, namespaces: Sequence[str], objects: Sequence[st
     for key in objects:
         if not (inputs[key] is None or is_unknown(inputs[key]) or is_object_name(str(inputs[key]))):
             yield CheckFailure(key, "it is no name of a Secret; use up to 253 of a-z, 0-9, '-' and '.'")
+
+
+def _renamed(olds: Properties, news: Properties) -> Iterator[CheckFailure]:
+    """Refuse to hold something under another stack's name than before, as after `pulumi stack rename`."""
+    for key in _HOLDERS & olds.keys() & news.keys():
+        if (stack := former_stack(olds[key], news[key])) is not None:
+            yield CheckFailure(
+                "",
+                f"{config_path(HELD_AS)}: this stack holds accounts and Secrets as {stack}, its former name;"
+                f" nothing was changed\n→ pulumi config set {config_path(HELD_AS)} {stack}",
+            )
 
 
 def tell(text: str) -> None:

@@ -14,7 +14,7 @@ from components.connection import ClusterTarget
 from components.errors import ConfigurationError
 from components.projection.component import sparing_others
 from components.providers import kubernetes_provider
-from components.service_credentials.component import declare_services
+from components.service_credentials.component import declare_services, keeping_ids
 from components.settings import silence
 from components.settings.stack import Settings
 from components.settings.tenant_files import DIGEST
@@ -53,6 +53,8 @@ class Fleet(pulumi.ComponentResource):
         cluster = ClusterTarget.parse(pulumi.Config("credfleet").get("cluster"))
         sparing = sparing_others(cluster, {GLOBAL_SETTINGS: SETTINGS_MEND})
         opts = pulumi.ResourceOptions.merge(opts, sparing)
+        if settings.services is not None:
+            opts = pulumi.ResourceOptions.merge(opts, keeping_ids())
         files = {DIGEST: settings.files} if settings.files else {}
         super().__init__(self.TYPE, name, {"tenantNames": sorted(settings.tenants), **files}, opts)
         provider = kubernetes_provider(settings.cluster, pulumi.ResourceOptions(parent=self))

@@ -31,6 +31,8 @@ _ENCODED: Final = "enc-"
 
 STACK_HOLDER: Final = "pulumi"
 """What the id of a holder begins with that is a stack."""
+_STACK: Final = re.compile(rf"({STACK_HOLDER}/[^/]+/[^/]+)/([^/]+)/(.+)")
+"""The id of a holder, with its stack in the middle."""
 HELD_AS: Final = "heldAs"
 """The key of the configuration that names the stack under whose name another one holds."""
 
@@ -98,6 +100,14 @@ def stack_of(holder: str) -> str:
             return stack
         case _:
             return ""
+
+
+def former_stack(before: object, now: object) -> str | None:
+    """Return the stack in the former id of a holder, where nothing but the stack is another one now."""
+    was, now_ = _STACK.fullmatch(str(before)), _STACK.fullmatch(str(now))
+    if was is None or now_ is None or was.group(1, 3) != now_.group(1, 3):
+        return None
+    return was[2] if was[2] != now_[2] else None
 
 
 def guid_of(holder: str) -> str:

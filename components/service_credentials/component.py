@@ -19,7 +19,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.credentials import Credentials
 from components.holding import holder_here
-from components.naming import guid_of
+from components.naming import HELD_AS, config_path, guid_of
 from components.projection.model import HANDED_OVER
 from components.projection.provider import source_inputs
 from components.projection.settings import CredentialSource
@@ -116,6 +116,37 @@ def declare_services(
         if made.is_referred:
             waiting[f"app {name}"] = made.waits
     return declared, apps, waiting
+
+
+def keeping_ids() -> pulumi.ResourceOptions:
+    """Return the options of a parent below which no Secret gets the id of another instance.
+
+    Applications know an instance by its id, which is made of the name under which the stack holds it.
+    """
+
+    async def look(args: pulumi.ResourceHookArgs) -> None:
+        before, now = _id_in(args.old_inputs), _id_in(args.new_inputs)
+        if before is not None and now is not None and before != now:
+            raise pulumi.RunError(
+                f"{config_path(HELD_AS)}: this stack holds services under another name than before, as after"
+                f" `pulumi stack rename`; {args.name} would get another id, so nothing was changed\n"
+                f"→ pulumi config set {config_path(HELD_AS)} FORMER_NAME_OF_THE_STACK"
+            )
+
+    hook = pulumi.ResourceHook("service-ids", look, pulumi.ResourceHookOptions(on_dry_run=True))
+    hooks = pulumi.ResourceOptions(hooks=pulumi.ResourceHookBinding(before_update=[hook]))
+
+    def bound(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+        if args.type_ != "kubernetes:core/v1:Secret":
+            return None
+        return pulumi.ResourceTransformationResult(args.props, pulumi.ResourceOptions.merge(args.opts, hooks))
+
+    return pulumi.ResourceOptions(transformations=[bound])
+
+
+def _id_in(inputs: Mapping[str, Any] | None) -> str | None:
+    labels = ((inputs or {}).get("metadata") or {}).get("labels") or {}
+    return labels.get(SERVICE_INSTANCE_GUID)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
