@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pulumi
 
 from components.account_pool import evacuation, forecast
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.declared import Declaration
+from components.account_pool.forecast import ClaimForecast
 from components.account_pool.model import ClaimRequest
 from components.account_pool.outlook import leaving, vacancies
 from components.account_pool.pool import Pool
@@ -26,12 +27,6 @@ from components.dynamic import WARNING
 from components.errors import CredfleetError, Misconfigured
 from components.naming import former_stack
 from components.settings.shards import Stacks
-
-ClaimForecast: TypeAlias = Mapping[str, Any]
-"""What one claim can expect, as its input. generation: of its slot, in which it has or gets its account.
-
-skipped: why it gets none, and the update goes on without it; doomed: why the update will fail at it.
-"""
 
 
 @dataclass(frozen=True, slots=True)

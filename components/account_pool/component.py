@@ -27,10 +27,10 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
 
 from components.account_pool.admission import admission_manifests
-from components.account_pool.claim_forecast import ClaimForecast, ClaimForecasts
+from components.account_pool.claim_forecast import ClaimForecasts
 from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.declared import Declaration, DeclaredMember
-from components.account_pool.forecast import Claim
+from components.account_pool.forecast import Claim, ClaimForecast
 from components.account_pool.member_data import OWNER
 from components.account_pool.member_secret import MemberSecret
 from components.account_pool.model import ClaimRequest, tenant_label

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from components.account_pool.census import Census
 from components.account_pool.consumers import stack_of
@@ -21,6 +21,12 @@ from components.errors import Misconfigured
 
 Claim: TypeAlias = tuple[str, str]
 """Tenant and slot."""
+
+ClaimForecast: TypeAlias = Mapping[str, Any]
+"""What one claim can expect, as its input. generation: of its slot, in which it has or gets its account.
+
+skipped: why it gets none, and the update goes on without it; doomed: why the update will fail at it.
+"""
 
 _REFUSED: Final = "expected to be refused: "
 _PASSED: Final = "; the update goes on without it"

@@ -17,8 +17,8 @@ from pulumi.dynamic import CheckFailure
 from pulumi.output import Unknown
 
 from components.account_pool import forecast
-from components.account_pool.claim_forecast import ClaimForecast
 from components.account_pool.evacuation import slot_of
+from components.account_pool.forecast import ClaimForecast
 from components.account_pool.model import Claimed, ClaimRequest, Fence, Partition, Policy, tenant_label
 from components.account_pool.pool import Pool
 from components.account_pool.skipping import LEFT_TO_OTHERS, SKIPPED, in_words, reason_of, skips

@@ -11,7 +11,7 @@ from pulumi_kubernetes.core.v1 import Namespace, ServiceAccount
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.account_pool import settings as pool_settings
-from components.account_pool.claim_forecast import ClaimForecast, ClaimForecasts
+from components.account_pool.claim_forecast import ClaimForecasts
 from components.account_pool.component import (
     AccountPool,
     AccountPoolArgs,
@@ -21,7 +21,7 @@ from components.account_pool.component import (
 )
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.declared import Declaration
-from components.account_pool.forecast import Claim
+from components.account_pool.forecast import Claim, ClaimForecast
 from components.account_pool.model import ClaimRequest
 from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.rules import Fault

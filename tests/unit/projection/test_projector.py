@@ -132,6 +132,20 @@ def test_somebody_elses_secret_is_neither_overwritten_nor_removed(
     assert projector.digest(WANTED) is None
 
 
+@pytest.mark.parametrize("is_equal", [True, False])
+def test_copy_for_a_former_slot_is_handed_on_and_stays(*, secrets: MemorySecrets, is_equal: bool) -> None:
+    former = replace(WANTED, owner=WANTED.owner.rpartition("/")[0] + "/former")
+    projector = Projector(secrets)
+    projector.write(former)
+    if not is_equal:
+        secrets.put(SOURCE, {"key": "dHdv"}, labels={"tenant-name": "acme"})
+    assert projector.taken(WANTED) is None
+    written = projector.write(WANTED)
+    projector.remove(former)
+    assert projector.is_current(WANTED, written.digest)
+    assert projector.digest(former) is None
+
+
 def test_a_secret_somebody_makes_in_the_last_moment_is_not_overwritten(secrets: MemorySecrets) -> None:
     secrets.before_write = lambda: secrets.put(TARGET, {"theirs": "eA=="})
     with pytest.raises(ProjectionError, match="this claim did not write it"):
