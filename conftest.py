@@ -35,9 +35,11 @@ FOLDERS: Final = {
     "dynamic": "host",
     "engine": "host",
     "program": "program",
+    "test_language_host.py": "host",
+    "test_pulumi_cli.py": "host",
     "witness": "host",
 }
-"""Folders whose tests start processes, an API server, or both to run the program; all others are unit."""
+"""Folders and files whose tests start processes, an API server, or both to run the program; all others are unit."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

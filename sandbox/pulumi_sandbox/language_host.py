@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
@@ -26,11 +26,11 @@ from pulumi.runtime.proto import language_pb2, language_pb2_grpc, plugin_pb2
 _EXECUTOR: Final = Path(__file__).with_name("pulumi-language-python-exec")
 _ERROR_WAS_SHOWN: Final = 32  # the exit code of a program that has told the engine its error
 _LARGEST_MESSAGE: Final = 400 << 20
+_MOST_AT_ONCE: Final = 1000  # calls; each program and each policy pack takes one for as long as it runs
 
 
-def _answer(message: Any) -> Any:
-    def method(self: object, request: object, context: object) -> Any:
-        del self, request, context
+def _answer(message: Any) -> Callable[..., Any]:
+    def method(*_: object) -> Any:
         return message
 
     return method
@@ -47,7 +47,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     GetRequiredPlugins = _answer(language_pb2.GetRequiredPluginsResponse())
     GetProgramDependencies = _answer(language_pb2.GetProgramDependenciesResponse())
     RuntimeOptionsPrompts = _answer(language_pb2.RuntimeOptionsResponse())
-    InstallDependencies = _answer(())
+    InstallDependencies = _answer(iter(()))
     About = _answer(language_pb2.AboutResponse(executable=sys.executable))
     Cancel = _answer(empty_pb2.Empty())
 
@@ -70,17 +70,13 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
             "organization": request.organization,
             "root_directory": request.info.root_directory,
         }
-        command = [_python(request.info), "-u", str(_EXECUTOR)]
-        command += [word for key, value in options.items() for word in (f"--{key}", value)]
-        command += [str(Path(request.info.program_directory, request.info.entry_point)), *request.args]
-        environment = {
-            **_activated(request.info, os.environ),
+        words = [str(_EXECUTOR), *(word for key, text in options.items() for word in (f"--{key}", text))]
+        words += [str(Path(request.info.program_directory, request.info.entry_point)), *request.args]
+        config = {
             "PULUMI_CONFIG": json.dumps(dict(request.config)),
             "PULUMI_CONFIG_SECRET_KEYS": json.dumps(list(request.configSecretKeys)),
         }
-        child = subprocess.Popen(command, cwd=request.pwd, env=environment)
-        context.add_callback(child.kill)
-        code = child.wait()
+        code = _start(request, words, config, context).wait()
         if code in (0, _ERROR_WAS_SHOWN):
             return language_pb2.RunResponse(bail=code == _ERROR_WAS_SHOWN)
         return language_pb2.RunResponse(error=f"Program exited with non-zero exit code: {code}")
@@ -91,11 +87,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         is_pack = request.kind == "analyzer"
         words = ["-m", "pulumi.policy", *request.args, folder] if is_pack else [folder, *request.args]
         given = dict(each.split("=", 1) for each in request.env)
-        command = [_python(request.info), "-u", *words]
-        environment = _activated(request.info, {**os.environ, **given})
-        pipe = subprocess.PIPE
-        child = subprocess.Popen(command, cwd=request.pwd, env=environment, stdout=pipe, stderr=pipe)
-        context.add_callback(child.kill)
+        child = _start(request, words, given, context, out=subprocess.PIPE)
         printed: SimpleQueue[language_pb2.RunPluginResponse | None] = SimpleQueue()
         for name in ("stdout", "stderr"):
             threading.Thread(target=_read, args=(name, getattr(child, name), printed), daemon=True).start()
@@ -111,41 +103,45 @@ def _read(name: str, stream: IO[bytes], printed: SimpleQueue[language_pb2.RunPlu
     printed.put(None)
 
 
-def _virtual_environment(info: language_pb2.ProgramInfo) -> Path | None:
-    folder = dict(info.options).get("virtualenv")
-    return Path(info.root_directory, str(folder)).absolute() if folder else None
-
-
-def _python(info: language_pb2.ProgramInfo) -> str:
-    folder = _virtual_environment(info)
-    return str(folder / "bin" / "python") if folder else os.environ.get("PULUMI_PYTHON_CMD", "python3")
-
-
-def _activated(info: language_pb2.ProgramInfo, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment in which the programs of the virtual environment come first."""
-    if not (folder := _virtual_environment(info)):
-        return dict(environment)
-    path = f"{folder / 'bin'}{os.pathsep}{environment.get('PATH', '')}"
-    return {**environment, "VIRTUAL_ENV": str(folder), "PATH": path}
+def _start(
+    request: Any, words: Sequence[str], variables: Mapping[str, str], context: Any, out: int | None = None
+) -> subprocess.Popen[bytes]:
+    """Start the Python of the project's virtual environment; it ends with the call at the latest."""
+    python, environment = os.environ.get("PULUMI_PYTHON_CMD", "python3"), {**os.environ, **variables}
+    if named := dict(request.info.options).get("virtualenv"):
+        folder = Path(request.info.root_directory, str(named)).absolute()
+        path = f"{folder / 'bin'}{os.pathsep}{environment.get('PATH', '')}"
+        python, environment = str(folder / "bin" / "python"), {**environment, "PATH": path}
+        environment["VIRTUAL_ENV"] = str(folder)
+    command, no_input = [python, "-u", *words], subprocess.DEVNULL
+    child = subprocess.Popen(
+        command, cwd=request.pwd, env=environment, stdin=no_input, stdout=out, stderr=out
+    )
+    if not context.add_callback(child.kill):  # the call was cancelled meanwhile
+        child.kill()
+    return child
 
 
 def main() -> None:
-    """Serve until the engine is gone; print the port first, as the CLI expects of a plugin."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # the engine gets Ctrl-C as well, and ends its program in order
+    """Serve until the engine closes this host or is gone; print the port first, as the CLI expects of it."""
+    # The engine closes hosts by SIGINT. Programs inherit that it is blocked, and are ended by their calls.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     addresses = [word for word in sys.argv[1:] if not word.startswith("-")]
     sizes = [(f"grpc.max_{way}_message_length", _LARGEST_MESSAGE) for way in ("send", "receive")]
-    server = grpc.server(ThreadPoolExecutor(), options=sizes)
+    server = grpc.server(ThreadPoolExecutor(_MOST_AT_ONCE), options=sizes)
     host = LanguageHost(addresses[-1] if addresses else "")
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(host, server)
     sys.stdout.write(f"{server.add_insecure_port('127.0.0.1:0')}\n")
     server.start()
     sys.stdout.flush()
-    parent = os.getppid()
-    while server.wait_for_termination(timeout=1) and os.getppid() == parent:
-        pass
-    os.killpg(0, signal.SIGKILL)  # the engine was killed: its programs must not outlive it
+    threading.Thread(target=_close_with_engine, daemon=True).start()
+    signal.sigwait({signal.SIGINT})
+    os.killpg(0, signal.SIGKILL)  # no program may outlive its engine
+
+
+def _close_with_engine() -> None:
+    sys.stdin.buffer.read()  # the engine holds its other end
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 if __name__ == "__main__":
