@@ -1,20 +1,28 @@
-"""Which Go builds the control plane, which build is reused, and what a failed one teaches."""
+"""Which Go builds the sandbox's Go modules, which build is reused, and what a failed one teaches."""
 
 import dataclasses
 import os
+import re
 import stat
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from pulumi_sandbox import language_host
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.services import build, processes, toolchain
-from pulumi_sandbox.services.build import Recipe
+from pulumi_sandbox.services.build import CONTROL_PLANE, PULUMI_CLI, GoModule, Recipe
 from pulumi_sandbox.services.progress import Step
 from pulumi_sandbox.services.toolchain import GO_BIN, Go
 
 GO_MOD = "module m\n\ngo 1.26.0\n\nrequire k8s.io/kubernetes v1.36.3\n"
 ON_PATH = Path("/usr/bin/go")
+
+
+@pytest.fixture(params=[CONTROL_PLANE, PULUMI_CLI], ids=lambda module: module.folder.name)
+def module(request: pytest.FixtureRequest) -> GoModule:
+    """Each Go module whose programs the sandbox builds."""
+    return request.param
 
 
 @pytest.mark.parametrize(
@@ -53,10 +61,10 @@ def test_without_a_go_the_registrys_is_chosen_for_this_machine(machine: str, nam
     )
 
 
-def test_the_registrys_go_is_new_enough_for_the_module():
+def test_the_registrys_go_is_new_enough_for_the_module(module: GoModule):
     pinned = toolchain.parse_version(GO_BIN)
     assert pinned is not None
-    assert pinned >= toolchain.required_version((build.MODULE / "go.mod").read_text())
+    assert pinned >= toolchain.required_version((module.folder / "go.mod").read_text())
 
 
 def test_a_module_that_names_no_go_is_refused():
@@ -65,7 +73,7 @@ def test_a_module_that_names_no_go_is_refused():
 
 
 def recipe() -> Recipe:
-    return Recipe(GO_MOD, "sums", Go("go version go1.26.8 linux/amd64", ON_PATH))
+    return Recipe(CONTROL_PLANE, GO_MOD, "sums", Go("go version go1.26.8 linux/amd64", ON_PATH))
 
 
 @pytest.mark.parametrize(
@@ -81,6 +89,16 @@ def test_a_build_is_not_reused_when_something_it_was_made_of_changed(change: dic
     assert dataclasses.replace(recipe(), **change).key != recipe().key
 
 
+def test_recipe_of_the_cli_changes_with_the_language_host_beside_it(tmp_path: Path):
+    ((name, host),) = PULUMI_CLI.own.items()
+    changed = tmp_path / name
+    changed.write_bytes(host.read_bytes())
+    copy = dataclasses.replace(PULUMI_CLI, own={name: changed})
+    assert build.kept_in(tmp_path, copy) == build.kept_in(tmp_path, PULUMI_CLI)
+    changed.write_bytes(host.read_bytes() + b"\n")
+    assert build.kept_in(tmp_path, copy) != build.kept_in(tmp_path, PULUMI_CLI)
+
+
 def test_the_same_toolchain_elsewhere_reuses_the_build():
     elsewhere = Go(recipe().go.name, Path("/opt/go/bin/go"))
     assert dataclasses.replace(recipe(), go=elsewhere).key == recipe().key
@@ -90,6 +108,13 @@ def test_the_pinned_release_is_stamped_into_the_programs():
     (link,) = [word for word in recipe().arguments if "gitVersion" in word]
     assert "version.gitVersion=v1.36.3 " in link
     assert link.endswith("version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36")
+
+
+def test_recipe_of_the_cli_stamps_the_pinned_release():
+    go_mod = (PULUMI_CLI.folder / "go.mod").read_text()
+    pinned = Recipe(PULUMI_CLI, go_mod, "sums", Go("go version go1.26.8 linux/amd64", ON_PATH))
+    assert f"github.com/pulumi/pulumi/pkg/v3 {pinned.version}\n" in go_mod
+    assert pinned.arguments[-1].endswith(f"/sdk/v3/go/common/version.Version={pinned.version}")
 
 
 @pytest.mark.parametrize(
@@ -117,12 +142,19 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def put_go_on_path(folder: Path, monkeypatch: pytest.MonkeyPatch, build_step: str) -> None:
-    """A `go` that knows its version and does `build_step` in place of a build, into the folder `$out`."""
+    """A `go` that knows its version and the folder of modules, and does `build_step` in place of a build.
+
+    It builds into the folder `$out`.
+    """
+    for script in PULUMI_CLI.beside:
+        (folder / "sdk" / script).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "sdk" / script).write_text("of the SDK")
     program = folder / "bin" / "go"
     program.parent.mkdir(parents=True)
     program.write_text(
         "#!/bin/sh\n"
         '[ "$1" = version ] && echo "go version go1.99.0 linux/amd64" && exit\n'
+        f'[ "$1" = list ] && echo {folder}/sdk && exit\n'
         'while [ "$1" != -o ]; do shift; done; out=$2\n'
         f"{build_step}\n"
     )
@@ -131,28 +163,66 @@ def put_go_on_path(folder: Path, monkeypatch: pytest.MonkeyPatch, build_step: st
 
 
 FOR_EVER = "while :; do sleep 0.1; done"
-WRITE_ALL = "touch $out/server $out/kube-apiserver $out/kube-controller-manager"
+WRITE_ALL = "shift 2; for package; do touch $out/$(basename ${package%/v3}); done"
+
+
+def programs(module: GoModule) -> set[str]:
+    """Return the names of all that a build of a module leaves."""
+    return {*module.programs, *module.own, *(Path(each).name for each in module.beside)}
 
 
 def test_programs_are_built_once_and_then_found_without_go_being_asked_again(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    module: GoModule, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     put_go_on_path(tmp_path, monkeypatch, f"{WRITE_ALL}; echo built >> {tmp_path}/builds")
-    first = build.binaries()
-    assert build.binaries() == first
+    first = build.binaries(cache=cache, module=module)
+    assert build.binaries(cache=cache, module=module) == first
     assert first.parent == cache
-    assert {file.name for file in first.iterdir()} == set(build.PROGRAMS)
+    assert {file.name for file in first.iterdir()} == programs(module)
     assert (tmp_path / "builds").read_text() == "built\n"
 
 
-def test_programs_that_are_no_longer_what_was_built_are_built_again(
+def test_binaries_of_the_cli_have_beside_them_what_runs_python(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    put_go_on_path(tmp_path, monkeypatch, WRITE_ALL)
+    folder = build.binaries(cache=cache, module=PULUMI_CLI)
+    for script in ("pulumi-language-python-exec", "pulumi-resource-pulumi-python"):
+        assert (folder / script).read_text() == "of the SDK"
+    host = (folder / "pulumi-language-python").read_text()
+    assert host == f"#!/usr/bin/env python3\n{Path(language_host.__file__).read_text()}"
+    beside = [folder / name for name in programs(PULUMI_CLI) - set(PULUMI_CLI.programs)]
+    assert [file for file in beside if file.stat().st_mode & 0o777 != 0o755] == []
+
+
+def test_modules_built_together_are_both_there(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    put_go_on_path(tmp_path, monkeypatch, WRITE_ALL)
+    caches = {each: cache / each.folder.name for each in (CONTROL_PLANE, PULUMI_CLI)}
+    build.build_together(caches)
+    for each, folder in caches.items():
+        assert {file.name for file in build.kept_in(folder, each).iterdir()} == programs(each)
+
+
+def test_a_failure_of_one_of_two_builds_ends_the_other(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    fails = f'case "$*" in */cmd/pulumi) echo "x.go: undefined: y" >&2; exit 1;; esac; {FOR_EVER}'
+    put_go_on_path(tmp_path, monkeypatch, f"trap exit TERM; {fails}")
+    caches = {each: cache / each.folder.name for each in (CONTROL_PLANE, PULUMI_CLI)}
+    with pytest.raises(SandboxError, match="undefined: y"):
+        build.build_together(caches)
+    assert not any(build.kept_in(folder, each).exists() for each, folder in caches.items())
+
+
+def test_programs_that_are_no_longer_what_was_built_are_built_again(
+    module: GoModule, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     put_go_on_path(tmp_path, monkeypatch, f"{WRITE_ALL}; echo built >> {tmp_path}/builds")
-    program = build.binaries() / "kube-apiserver"
+    program = build.binaries(cache=cache, module=module) / next(iter(module.programs))
     program.write_text("another one")
     build._are_the_same.cache_clear()  # pyright: ignore[reportPrivateUsage] - as another process would begin
-    assert build.binaries() == build.binaries() == program.parent
+    assert build.binaries(cache=cache, module=module) == program.parent
+    assert build.binaries(cache=cache, module=module) == program.parent
     assert program.read_text() == ""
     assert (tmp_path / "builds").read_text() == "built\nbuilt\n"
 
@@ -162,14 +232,14 @@ def test_programs_of_which_nobody_knows_what_was_built_are_built_again(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digests: bytes | None
 ):
     put_go_on_path(tmp_path, monkeypatch, WRITE_ALL)
-    program = build.binaries() / "etcd"
+    program = build.binaries(cache=cache) / "etcd"
     program.write_text("another one")
     record = cache / f"{program.parent.name}.sha256.json"
     record.unlink()
     if digests is not None:
         record.write_bytes(digests)
     build._are_the_same.cache_clear()  # pyright: ignore[reportPrivateUsage] - as another process would begin
-    assert (build.binaries() / "etcd").read_text() == ""
+    assert (build.binaries(cache=cache) / "etcd").read_text() == ""
 
 
 def test_a_failed_build_leaves_its_log_and_nothing_a_later_one_takes_for_finished(
@@ -177,14 +247,14 @@ def test_a_failed_build_leaves_its_log_and_nothing_a_later_one_takes_for_finishe
 ):
     put_go_on_path(tmp_path, monkeypatch, "touch $out/server; echo 'x.go: undefined: y' >&2; exit 1")
     with pytest.raises(SandboxError, match="undefined: y") as caught:
-        build.binaries()
+        build.binaries(cache=cache)
     assert Path(caught.value.place).read_text() == "x.go: undefined: y\n"
     put_go_on_path(tmp_path / "mended", monkeypatch, WRITE_ALL)
-    assert {file.name for file in build.binaries().iterdir()} == set(build.PROGRAMS)
+    assert {file.name for file in build.binaries(cache=cache).iterdir()} == programs(CONTROL_PLANE)
 
 
 def test_a_long_build_says_what_it_does_and_what_that_usually_takes(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    module: GoModule, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     said: list[Step] = []
     gate = tmp_path / "said"
@@ -194,10 +264,11 @@ def test_a_long_build_says_what_it_does_and_what_that_usually_takes(
         said.append(step)
         gate.touch()
 
-    build.binaries(progress)
+    build.binaries(progress, cache, module)
+    (pinned,) = re.findall(rf"{module.pinned} (\S+)", (module.folder / "go.mod").read_text())
     assert (said[0].what, said[0].usual) == (
-        "building etcd and Kubernetes v1.36.3 from source, once per machine",
-        build.USUAL_SECONDS,
+        f"building {module.what} {pinned} from source, once per machine",
+        module.usual_seconds,
     )
 
 
@@ -210,7 +281,7 @@ def test_an_interrupted_build_ends_the_compiler_and_keeps_nothing(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        build.binaries(interrupt)
+        build.binaries(interrupt, cache)
     assert processes.command_line(int((tmp_path / "pid").read_text())) == []
     assert [folder for folder in cache.iterdir() if folder.is_dir() and folder.name != "unfinished"] == []
 
