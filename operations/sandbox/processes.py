@@ -11,6 +11,7 @@ import typer
 from pulumi_sandbox import pulumi_cli, running
 from pulumi_sandbox.engine import StackAtRest, find_backend
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.files import make_folder
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.pulumi_cli import PulumiCli
 from pulumi_sandbox.services import ControlPlane
@@ -99,6 +100,15 @@ def exports(folders: Folders, stack: str, environment: Mapping[str, str], cli: P
     return variables
 
 
+def furnish(folders: Folders) -> dict[str, str]:
+    """Make what the CLI does not: the folder of its states, and a home with the provider of each package.
+
+    Returns package → where its provider is.
+    """
+    make_folder(folders.backend)
+    return pulumi_cli.furnish(folders.pulumi_home)
+
+
 def _first_on_path(folders: Sequence[Path], environment: Mapping[str, str]) -> str:
     """Return a PATH that begins with these folders, each of which it has once."""
     own = [str(folder) for folder in folders]
@@ -134,7 +144,7 @@ def print_exports(stack: str) -> None:
     folders = Folders.find(Path.cwd())
     with ProgressLine() as progress:
         cli = pulumi_cli.find(OWNER, progress)
-    pulumi_cli.furnish(folders.pulumi_home)
+    furnish(folders)
     variables = exports(folders, stack, os.environ, cli)
     for name, value in sorted(variables.items()):
         typer.echo(f"export {name}={shlex.quote(value)}")
@@ -147,6 +157,6 @@ def print_exports(stack: str) -> None:
 
 def shown_providers() -> Answer:
     """Return which provider serves each package here."""
-    served = pulumi_cli.furnish(Folders.find(Path.cwd()).pulumi_home)
+    served = furnish(Folders.find(Path.cwd()))
     columns = (Column("Package", names=True), Column("Provider", leaves=1))
     return Answer({"providers": served}, [Table("Providers", columns, [*served.items()])])

@@ -29,7 +29,7 @@ from operations.folders import Folders
 from operations.sandbox import cloud_services, control_plane, existing, results
 from operations.sandbox.deployment import Deployed, deploy, free_dead_lock, select_stack
 from operations.sandbox.display import Display
-from operations.sandbox.processes import exports
+from operations.sandbox.processes import exports, furnish
 from operations.sandbox.public_passphrase import refuse_new
 from operations.sandbox.report import write
 from operations.sandbox.runs import UpRun
@@ -116,7 +116,7 @@ def _prepare(wanted: UpRun) -> _Prepared:
             existing.bring(folders.existing(wanted.stack), cluster.kubeconfig)
     os.environ.update(exports(folders, wanted.stack, os.environ, cli))
     os.environ["KUBECONFIG"] = str(cluster.kubeconfig)
-    for package, source in pulumi_cli.furnish(folders.pulumi_home).items():
+    for package, source in furnish(folders).items():
         if source != pulumi_cli.LOCAL:
             typer.echo(f"· provider {package}: {source}", err=True)
     _take_up(folders, workspace)
