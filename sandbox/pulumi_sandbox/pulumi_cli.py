@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -89,9 +90,9 @@ def _asked(program: str | None) -> PulumiCli | None:
 def furnish(home: Path) -> dict[str, str]:
     """Make a home of the CLI (PULUMI_HOME) in which the provider of each package is found.
 
-    A genuine one is used wherever it is installed: on PATH, or in the user's plugin cache, which is linked.
-    For any other package the sandbox's local provider is put there. Returns package → where its provider is,
-    LOCAL for those.
+    A genuine one is used wherever it is installed: on PATH, or in the user's plugin cache, by a link. For any
+    other package the sandbox's local provider is put there. Returns package → where its provider is, LOCAL
+    for those.
     """
     return {package: _provide(home, package, module) for package, module in MODULES.items()}
 
@@ -104,17 +105,22 @@ def _provide(home: Path, package: str, module: str) -> str:
         version = metadata.version(f"pulumi-{package}")
     except metadata.PackageNotFoundError:
         return "not installed"
-    plugin = f"resource-{package}-v{version}"
-    installed = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi") / "plugins" / plugin
-    folder = home / "plugins" / plugin
-    if installed.is_dir() and installed != folder:
-        if not folder.is_symlink():
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.symlink_to(installed)
+    plugin = Path("plugins", f"resource-{package}-v{version}", program)
+    own, cache = home / plugin, Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi")
+    installed = cache / plugin
+    if cache == home and own.is_symlink():  # a shell that `sandbox env` was evaluated in: as found before it
+        installed = own.readlink()
+    if installed != own and installed.is_file():
+        _link(own, installed)
         return str(installed)
-    if folder.is_symlink():
-        folder.unlink()
-    script = f'#!/bin/sh\nexec {sys.executable} -u -P -m {module} "$@"\n'
-    if not (folder / program).is_file() or (folder / program).read_text(encoding="utf-8") != script:
-        files.replace(folder / program, script, mode=0o700)
+    script = f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -u -P -m {module} "$@"\n'
+    if own.is_symlink() or not own.is_file() or own.read_text(encoding="utf-8") != script:
+        files.replace(own, script, mode=0o700)
     return LOCAL
+
+
+def _link(own: Path, installed: Path) -> None:
+    """Link the program alone: the CLI passes over folders of plugins that are links."""
+    staged = files.make_folder(own.parent) / f".{os.getpid()}"
+    staged.symlink_to(installed)
+    staged.replace(own)

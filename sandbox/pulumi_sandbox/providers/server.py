@@ -1,7 +1,10 @@
 """The provider protocol: which method answers which call, how a failure reaches the engine; on gRPC, too."""
 
+import os
 import signal
+import stat
 import sys
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -198,8 +201,9 @@ _THREADS: Final = 64
 
 
 def serve(package: Package, meanwhile: Callable[[], None] | None = None) -> None:
-    """Serve a package on a free loopback port until SIGTERM or SIGINT; the first line printed is the port.
+    """Serve a package on a free loopback port; the first line printed is the port.
 
+    It ends by SIGTERM or SIGINT, or with the engine that holds the other end of its input, however that ends.
     `meanwhile` runs as soon as the port is told: imports that the first call would wait for.
     """
     endings = {signal.SIGTERM, signal.SIGINT}
@@ -210,10 +214,17 @@ def serve(package: Package, meanwhile: Callable[[], None] | None = None) -> None
     server.start()
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
+    if stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode):
+        threading.Thread(target=_end_with_engine, daemon=True).start()
     if meanwhile is not None:
         meanwhile()
     signal.sigwait(endings)
     server.stop(grace=None)
+
+
+def _end_with_engine() -> None:
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def handler(package: Package) -> grpc.GenericRpcHandler:
