@@ -94,6 +94,7 @@ class _Record:
             self._keep(event.resource_pre_event.metadata, done=False)
         elif event.res_outputs_event:
             self._keep(event.res_outputs_event.metadata, done=not event.res_outputs_event.planning)
+            self.outputs_differ |= _changes_outputs(event.res_outputs_event.metadata)
         elif event.res_op_failed_event:
             self._keep(event.res_op_failed_event.metadata, done=True, failed=True)
         elif event.policy_event:
@@ -113,8 +114,6 @@ class _Record:
         op = told.op.value
         if state is None:
             return
-        if state.type == urns.ROOT_STACK_TYPE and told.old and told.new and done is False:
-            self.outputs_differ |= told.old.outputs != told.new.outputs and told.new.outputs is not None
         self.steps[told.urn, op] = Step(
             op, told.urn, state.type, state.id or "", state.inputs or {}, done, failed
         )
@@ -133,9 +132,28 @@ class _Record:
         )
 
 
+def _changes_outputs(told: StepEventMetadata) -> bool:
+    """Return whether it is the stack that is told of, and its outputs are other ones than before."""
+    if told.type != urns.ROOT_STACK_TYPE or told.old is None or told.new is None:
+        return False
+    return told.old.outputs != told.new.outputs
+
+
 def select_stack(project: Path, stack: str) -> Stack:
-    """Return a stack of the project, made first where the backend has none, for the CLI on PATH."""
-    return create_or_select_stack(stack, work_dir=str(project))
+    """Return a stack of the project, made first where the backend has none, for the CLI on PATH.
+
+    Raises:
+        CredfleetError: code `stack-unavailable`.
+    """
+    try:
+        return create_or_select_stack(stack, work_dir=str(project))
+    except CommandError as error:
+        raise CredfleetError(
+            code="stack-unavailable",
+            place=f"stack {stack}",
+            cause=f"the Pulumi CLI cannot open it: {_last_words(error)}",
+            mend="correct that, then run the same command again",
+        ) from None
 
 
 def deploy(run: Callable[..., Any], show: Show, **options: Any) -> Deployed:
@@ -182,8 +200,9 @@ def _interruptible() -> Generator[threading.Event]:
         asked.set()
         if not _shares_terminal():
             for child in psutil.Process().children():
-                with suppress(psutil.Error):
-                    child.send_signal(signal.SIGINT)
+                if _runs_pulumi(child.pid):
+                    with suppress(psutil.Error):
+                        child.send_signal(signal.SIGINT)
 
     if threading.current_thread() is not threading.main_thread():
         yield asked

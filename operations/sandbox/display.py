@@ -29,7 +29,9 @@ _PLANNED: Final = {
     "delete": "to delete",
     "replace": "to replace",
 }
-_QUIET: Final = ("same", "refresh", "discard", "remove-pending-replace")
+_COUNTED: Final = {"replace": "replaced"} | {op: word for op, (_, word) in _DONE.items()}
+"""A replacement is counted as one, and done by two steps."""
+
 _ALWAYS: Final = ("warning", "error")
 _NOISE: Final = "using pulumi-"
 """How the CLI's own warnings about providers on PATH begin; `credfleet sandbox providers` lists these."""
@@ -77,7 +79,7 @@ class Display:
 
     def close(self) -> None:
         """Say how many resources there were, by what happened to them."""
-        words = _PLANNED if self._planning else {op: word for op, (_, word) in _DONE.items()}
+        words = _PLANNED if self._planning else _COUNTED
         counts = [f"{count} {words[op]}" for op, count in self._changes.items() if op in words and count]
         same = self._changes.get("same", 0)
         counts += [f"{same} unchanged"] if same else []
@@ -87,7 +89,7 @@ class Display:
 
     def _finish(self, told: StepEventMetadata) -> None:
         op = told.op.value
-        if op in _QUIET or op not in _DONE:
+        if op not in _DONE:
             return
         self._write(self._described(" ".join(_DONE[op]), told))
 

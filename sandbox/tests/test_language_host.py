@@ -7,24 +7,20 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 import grpc
-import psutil
 import pytest
 from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.proto import language_pb2, language_pb2_grpc
 from pulumi_sandbox import language_host
 
-from sandbox.tests.support import cli_folder
+from sandbox.tests.support.cli_folder import HANG, MARK, Cli, await_file, left_behind, running
 
 SOURCE: Final = Path(language_host.__file__)
-HANG: Final = 60.0
-"""Seconds after which a process that should have ended counts as left behind."""
-MARK: Final = "MARK_OF_A_TEST"
 STANDS_IN: Final = """\
 import json, os, sys
 words = dict(zip(sys.argv[1::2], sys.argv[2::2]))
@@ -163,29 +159,6 @@ def test_calls_that_need_nothing_here_are_answered(tmp_path: Path) -> None:
         host.Cancel(empty_pb2.Empty())
 
 
-def running(mark: str) -> list[psutil.Process]:
-    """Return the processes that a test has marked by a variable of the environment."""
-    found: list[psutil.Process] = []
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-        except psutil.Error:
-            pass
-    return found
-
-
-def left_behind(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """Return those that do not end."""
-    _, alive = psutil.wait_procs(processes, timeout=HANG)
-    return alive
-
-
-def await_file(file: Path, alive: Callable[[], object] = lambda: None) -> None:
-    while not file.exists():
-        assert alive() is None
-
-
 def test_a_cancelled_call_ends_its_program(tmp_path: Path) -> None:
     with hosting(tmp_path) as (host, process):
         call = host.RunPlugin(a_plugin(tmp_path, WAITS, str(tmp_path / "runs")))
@@ -225,98 +198,6 @@ def test_the_end_of_the_engine_ends_host_and_programs_silently(tmp_path: Path, h
         assert process.stderr.read() == ""
 
 
-PROGRAM: Final = """\
-import pulumi
-from pulumi.dynamic import CreateResult, Resource, ResourceProvider
-
-class Provider(ResourceProvider):
-    def create(self, props):
-        print("created", props["colour"])
-        return CreateResult("one", props)
-
-class Thing(Resource):
-    def __init__(self, name, colour):
-        super().__init__(Provider(), name, {"colour": colour})
-
-print("greetings")
-Thing("apple", pulumi.Config().get("colour") or "green")
-"""
-PACK: Final = """\
-from pulumi_policy import EnforcementLevel, PolicyPack, ResourceValidationPolicy
-
-def no_red(args, report):
-    if args.props.get("colour") == "red":
-        report(f"{args.name} is red")
-
-NO_RED = ResourceValidationPolicy("no-red", "nothing is red", no_red, EnforcementLevel.MANDATORY)
-PolicyPack("house", [NO_RED])
-"""
-STANDS: Final = """\
-import pathlib, threading
-pathlib.Path("runs").touch()
-threading.Event().wait()
-"""
-
-
-class Cli:
-    """The CLI in a project of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder / "project"
-        self.pack = folder / "pack"
-        runtime = f"runtime: {{name: python, options: {{virtualenv: {sys.prefix}}}}}\n"
-        for where, name, text, config in (
-            (self.folder, "Pulumi.yaml", PROGRAM, f"name: mine\n{runtime}"),
-            (self.pack, "PulumiPolicy.yaml", PACK, f"{runtime}version: 0.1.0\n"),
-        ):
-            where.mkdir()
-            (where / name).write_text(config)
-            (where / "__main__.py").write_text(text)
-        self.environment: Mapping[str, str] = {
-            **cli_folder.environment(cli_folder.furnish(folder / "bin"), folder),
-            MARK: str(folder),
-        }
-        assert self.run("stack", "init", "dev").returncode == 0
-
-    def program(self, text: str) -> None:
-        (self.folder / "__main__.py").write_text(text)
-
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        command = ["pulumi", "--non-interactive", "--color", "never", *words]
-        return subprocess.run(
-            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False
-        )
-
-    def update(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return self.run(
-            "up", "--yes", "--skip-preview", "--stack", "dev", "--policy-pack", str(self.pack), *words
-        )
-
-    def start(self) -> subprocess.Popen[str]:
-        """Begin a preview whose program never ends, and return once it runs."""
-        self.program(STANDS)
-        command = [
-            "pulumi",
-            "--non-interactive",
-            "preview",
-            "--stack",
-            "dev",
-            "--policy-pack",
-            str(self.pack),
-        ]
-        process = subprocess.Popen(
-            command,
-            cwd=self.folder,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        await_file(self.folder / "runs", process.poll)
-        return process
-
-
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
     return Cli(tmp_path)
@@ -353,7 +234,7 @@ def test_a_program_that_fails_fails_the_command_in_its_words(cli: Cli, text: str
 def test_the_end_of_the_cli_leaves_no_process_behind(
     cli: Cli, tmp_path: Path, number: signal.Signals
 ) -> None:
-    process = cli.start()
+    process = cli.start("preview")
     assert process.stdout is not None
     with closing(process.stdout):
         started = running(str(tmp_path))
