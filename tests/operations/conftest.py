@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from pulumi_sandbox.engine.project import passphrase
 
+PASSPHRASE = "a passphrase for tests"
 PROJECT = """\
 name: credfleet
 runtime: {name: python}
@@ -21,7 +22,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make an empty project with a stack `dev`, which the command is run in."""
     for variable in ("KUBECONFIG", "PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE_FILE"):
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "a passphrase for tests")
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", PASSPHRASE)
     monkeypatch.setattr(passphrase, "_ROUNDS", 1)  # a slow key protects nothing here
     folder = tmp_path / "project"
     folder.mkdir()

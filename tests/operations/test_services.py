@@ -3,18 +3,23 @@
 import json
 import os
 import shlex
+import sys
 from pathlib import Path
 
 import pulumi_sandbox.providers
 import pytest
+from pulumi_sandbox import pulumi_cli
+from pulumi_sandbox.engine import PassphraseCrypter
 from pulumi_sandbox.providers import MODULES
+from pulumi_sandbox.pulumi_cli import LOCAL, PulumiCli
 from pulumi_sandbox.services.parts import Layout
 from pulumi_sandbox.stack_cluster import StackCluster
 from typer.testing import CliRunner, Result
 
 from operations.folders import Folders
 from operations.main import app
-from operations.sandbox.stand_ins import addresses
+
+CLI = PulumiCli(Path("/opt/pulumi/bin/pulumi"), "v3.274.1")
 
 
 def run(*arguments: str) -> Result:
@@ -28,8 +33,14 @@ def exports() -> dict[str, str]:
 
 
 @pytest.fixture(autouse=True)
-def in_project(project: Path) -> None:
-    """Run every command of this module in a project of its own."""
+def in_project(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run every command of this module in a project of its own, with a CLI that nothing has to build."""
+
+    def find(*_: object) -> PulumiCli:
+        return CLI
+
+    monkeypatch.setattr(pulumi_cli, "find", find)
+    monkeypatch.delenv("PULUMI_HOME", raising=False)
 
 
 def test_before_anything_was_started_status_says_so(project: Path) -> None:
@@ -68,10 +79,31 @@ def test_stopping_what_does_not_run_is_no_error() -> None:
 
 def test_the_exports_name_backend_and_passphrase_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
-    assert exports() == {
+    path = os.environ["PATH"]
+    given = exports()
+    own, credfleet, rest = given.pop("PATH").split(os.pathsep, 2)
+    assert (own, credfleet) == (str(CLI.program.parent), str(Path(sys.executable).parent))
+    assert rest.split(os.pathsep) == [each for each in path.split(os.pathsep) if each != credfleet]
+    assert given == {
         "PULUMI_BACKEND_URL": (project / ".sandbox" / "backend").as_uri(),
         "PULUMI_CONFIG_PASSPHRASE_FILE": str(project / "stacks" / "dev" / "passphrase"),
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        "PULUMI_HOME": str(project / ".sandbox" / "pulumi"),
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
     }
+
+
+def test_the_exports_leave_what_the_cli_needs_in_place(project: Path) -> None:
+    given = exports()
+    assert Path(given["PULUMI_BACKEND_URL"].removeprefix("file://")).is_dir()
+    assert (Path(given["PULUMI_HOME"]) / "plugins").is_dir()
+
+
+def test_the_exports_are_the_same_in_a_shell_that_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = exports()
+    for name, text in first.items():
+        monkeypatch.setenv(name, text)
+    assert exports() == first
 
 
 def test_the_exports_leave_a_passphrase_of_the_users_alone() -> None:
@@ -108,23 +140,20 @@ def test_the_public_passphrase_is_handed_to_stack_dev_only_and_taken_from_a_shel
 def test_nothing_of_a_real_stack_is_newly_encrypted_with_the_public_passphrase(
     public: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    secret = ("config", "set", "--secret", "gcp:token", "t", "--stack", "real")
     file = project / "Pulumi.real.yaml"
-    file.write_text("config:\n  credfleet:cluster: {context: prod}\n")
+    file.write_text("config:\n  credfleet:cluster: {context: prod}\n  credfleet:tenants: {}\n")
     monkeypatch.delenv("PULUMI_CONFIG_PASSPHRASE")
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE_FILE", str(public))
-    before = file.read_text()
-    for words in (secret, ("up", "--stack", "real", "--yes")):
-        file.write_text(before.replace("config:\n", "config:\n  credfleet:tenants: {}\n"))
-        refused = run(*words)
-        assert refused.exit_code == 1
-        assert "the public passphrase" in refused.stderr
-        assert "encryptionsalt" not in file.read_text()
-    file.write_text(before.replace("prod", "credfleet-sandbox"))
-    assert run(*secret).exit_code == 0
-    file.write_text(file.read_text().replace("credfleet-sandbox", "prod"))
+    refused = run("up", "--stack", "real", "--yes")
+    assert refused.exit_code == 1
+    assert "the public passphrase" in refused.stderr
+    assert "encryptionsalt" not in file.read_text()
+    assert "\nunset PULUMI_CONFIG_PASSPHRASE_FILE\n" in run("env", "--stack", "real").stdout
+    file.write_text(file.read_text().replace("prod", "credfleet-sandbox"))
     assert f"PASSPHRASE_FILE={public}\n" in run("env", "--stack", "real").stdout
-    assert run(*secret).exit_code == 0
+    salt = PassphraseCrypter.new("public").salt
+    file.write_text(f"encryptionsalt: {salt}\n{file.read_text().replace('credfleet-sandbox', 'prod')}")
+    assert f"PASSPHRASE_FILE={public}\n" in run("env", "--stack", "real").stdout
 
 
 def test_the_exports_survive_the_shell_whatever_the_path(project: Path) -> None:
@@ -133,19 +162,16 @@ def test_the_exports_survive_the_shell_whatever_the_path(project: Path) -> None:
     assert exports()["KUBECONFIG"] == str(odd)
 
 
-def test_providers_that_were_killed_are_not_exported(project: Path) -> None:
-    record = Folders(project).providers
-    record.parent.mkdir()
-    record.write_text(json.dumps({"pid": os.getpid(), "addresses": "kubernetes:4001"}))
-    assert addresses(record) is None
-    assert "PULUMI_DEBUG_PROVIDERS" not in exports()
-
-
-@pytest.mark.parametrize("record", [b"{", b"[]", b"{}", b"null", b"\xff", b'{"pid": -1, "addresses": "a:1"}'])
-def test_a_record_of_providers_that_is_none_counts_for_nothing(project: Path, record: bytes) -> None:
-    Folders(project).providers.parent.mkdir()
-    Folders(project).providers.write_bytes(record)
-    assert "PULUMI_DEBUG_PROVIDERS" not in exports()
+def test_providers_are_listed_with_what_serves_each(
+    project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    genuine = tmp_path / "bin" / "pulumi-resource-gcp"
+    genuine.parent.mkdir()
+    genuine.touch(0o755)
+    monkeypatch.setenv("PATH", str(genuine.parent), prepend=os.pathsep)
+    told = json.loads(run("providers", "--output", "json").stdout)["providers"]
+    assert told == dict.fromkeys(MODULES, LOCAL) | {"gcp": str(genuine)}
+    assert str(genuine) in run("providers").stdout
 
 
 def test_every_provider_of_the_sandbox_can_be_kept_up() -> None:

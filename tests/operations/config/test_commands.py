@@ -1,4 +1,4 @@
-"""What `credfleet config` checks, reads and writes in stack files, secrets among them."""
+"""What `credfleet config` checks in stack files, secrets among it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from pulumi_sandbox.engine import PassphraseCrypter
 from typer.testing import CliRunner, Result
 
 from components.account_pool.rules import Request
@@ -14,7 +15,10 @@ from operations.config.settings import pool_of_plan, settings_of
 from operations.main import app
 from operations.pool.cleaning import configured
 from operations.sandbox.stack_state import stack_here
+from tests.operations.conftest import PASSPHRASE
 from tests.support.stacks import ROOT
+
+CREDENTIAL = '{"accessKeyID":"AK","secretAccessKey":"sEcrEt"}'
 
 
 def run(*arguments: str, stdin: str | None = None) -> Result:
@@ -56,9 +60,16 @@ def test_every_problem_is_told_at_once_with_its_path(project: Path) -> None:
     assert all(problem["mend"] for problem in error["problems"])
 
 
+def encrypted(*names: str) -> str:
+    """Return a stack's file with credentials that the passphrase of these tests encrypts."""
+    crypter = PassphraseCrypter.new(PASSPHRASE)
+    entries = [f"    {name}: {{secure: {crypter.encrypt(CREDENTIAL)}}}\n" for name in names]
+    head = f"encryptionsalt: {crypter.salt}\nconfig:\n  credfleet:tenants: {{}}\n"
+    return f"{head}  credfleet:credentials:\n{''.join(entries)}"
+
+
 def test_a_plain_credential_is_refused_beside_an_encrypted_one_and_not_repeated(project: Path) -> None:
-    run("sandbox", "config", "set", "--secret", "--path", "credfleet:credentials.aws-1", stdin='{"a":"b"}')
-    run("sandbox", "config", "set", "--path", "credfleet:credentials.aws-2", '{"key":"pl41n"}')
+    configure(project, encrypted("aws-1") + '    aws-2: {"key": "pl41n"}\n')
     result = run("config", "check")
     assert result.exit_code == 2
     assert "credfleet:credentials.aws-2" in result.stderr
@@ -130,18 +141,6 @@ def test_what_is_wrong_beside_what_is_sealed_is_told_with_its_place_in_the_file(
     }
 
 
-def test_a_value_in_plain_is_read_and_set_in_a_stack_whose_key_nobody_has(project: Path) -> None:
-    file = project / "Pulumi.prod.yaml"
-    file.write_text(ENCRYPTED_BY["awskms"] + SEALED)
-
-    assert run("sandbox", "config", "get", "gcp:project", "-s", "prod").stdout == "acme-prod\n"
-    assert run("sandbox", "config", "set", "gcp:project", "other", "-s", "prod").exit_code == 0
-    assert "gcp:project: other" in file.read_text()
-    sealed = run("sandbox", "config", "get", "--path", "credfleet:credentials.aws-1", "-s", "prod")
-    assert sealed.exit_code == 2
-    assert "Pulumi CLI" in sealed.stderr
-
-
 @pytest.mark.parametrize("how", ENCRYPTED_BY.values(), ids=ENCRYPTED_BY.keys())
 def test_the_pool_the_cleaners_and_the_rules_of_a_stack_are_known_without_its_key(
     project: Path, monkeypatch: pytest.MonkeyPatch, how: str
@@ -155,21 +154,10 @@ def test_the_pool_the_cleaners_and_the_rules_of_a_stack_are_known_without_its_ke
 
 
 def test_each_damaged_ciphertext_is_named_by_its_entry_and_the_rest_is_checked(project: Path) -> None:
-    configure(project, "config:\n  credfleet:tenants: {}\n")
-    for name in ("aws-1", "aws-2", "aws-3"):
-        run(
-            "sandbox",
-            "config",
-            "set",
-            "--secret",
-            "--path",
-            f"credfleet:credentials.{name}",
-            stdin='{"a":"b"}',
-        )
-    text = (project / "Pulumi.dev.yaml").read_text()
+    text = encrypted("aws-1", "aws-2", "aws-3")
     first, second, _ = re.findall(r"secure: (v1:\S+)", text)
     text = text.replace(first, first[:-8] + "AAAAAAA=").replace(second, "v1:x")
-    configure(project, text.replace("config:\n", "config:\n  credfleet:clustr: {}\n"))
+    configure(project, text.replace("config:\n", "config:\n  credfleet:clustr: {}\n", 1))
 
     result = run("config", "check", "--output", "json")
 
@@ -248,46 +236,6 @@ def test_outside_of_a_project_the_command_says_where_it_looked(
     result = run("config", "check")
     assert result.exit_code == 1
     assert result.stderr.startswith(f"✗ {tmp_path}: neither this folder")
-
-
-def test_a_value_that_was_set_is_read_back_and_comments_stay(project: Path) -> None:
-    configure(project, "config:\n  # who pays\n  credfleet:tenants: {}\n")
-    run("sandbox", "config", "set", "gcp:project", "acme-dev")
-    assert run("sandbox", "config", "get", "gcp:project").stdout == "acme-dev\n"
-    assert "# who pays" in (project / "Pulumi.dev.yaml").read_text()
-
-
-def test_a_secret_from_standard_input_is_encrypted_in_the_file_and_read_back_in_plain(
-    project: Path,
-) -> None:
-    path = "credfleet:credentials.aws-1"
-    text = '{"accessKeyID":"AK","secretAccessKey":"sEcrEt"}'
-    assert run("sandbox", "config", "set", "--secret", "--path", path, stdin=f"{text}\n").exit_code == 0
-    assert "sEcrEt" not in (project / "Pulumi.dev.yaml").read_text()
-    assert run("sandbox", "config", "get", "--path", path).stdout == f"{text}\n"
-    got = run("sandbox", "config", "get", "--path", path, "--output", "json")
-    assert json.loads(got.stdout) == {"value": text}
-
-
-@pytest.mark.parametrize(
-    "arguments", [["credfleet:nothing"], ["--path", "credfleet:tenants.acme"], ["--path", "credfleet:no.one"]]
-)
-def test_a_value_that_is_not_there_is_a_configuration_error(project: Path, arguments: list[str]) -> None:
-    result = run("sandbox", "config", "get", *arguments)
-    assert result.exit_code == 2
-    assert "--path" in result.stderr
-
-
-def test_a_wrong_passphrase_is_told_and_nothing_is_written(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run("sandbox", "config", "set", "--secret", "gcp:token", "t")
-    before = (project / "Pulumi.dev.yaml").read_text()
-    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "another")
-    result = run("sandbox", "config", "set", "--secret", "gcp:other", "p")
-    assert result.exit_code == 1
-    assert "passphrase" in result.stderr
-    assert (project / "Pulumi.dev.yaml").read_text() == before
 
 
 def test_in_a_workflow_of_github_each_problem_is_an_annotation_of_its_line(

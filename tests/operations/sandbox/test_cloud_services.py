@@ -14,12 +14,12 @@ from pulumi_sandbox.services.cloud.registry import (
     SECRET_MANAGER,
     CloudService,
     named,
-    settled,
 )
 from pulumi_sandbox.services.ports import free_ports
 from pulumi_sandbox.services.progress import silent
 from typer.testing import CliRunner, Result
 
+from components.open_ports import VARIABLES
 from components.pull_secret.hyperfleet import HyperFleet
 from components.pull_secret.settings import PullSecretsSection
 from operations.folders import Folders
@@ -31,6 +31,12 @@ from tests.support.hyperfleet import moment
 
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["sandbox", *arguments])
+
+
+def exported() -> dict[str, str]:
+    """Return what a shell gets for stack dev."""
+    words = [shlex.split(line)[1] for line in run("env").stdout.splitlines()]
+    return dict(word.split("=", 1) for word in words)
 
 
 def fleet(url: str, clusters: Mapping[str, object]) -> tuple[dict[str, str], PullSecretsSection]:
@@ -77,36 +83,28 @@ def test_only_what_a_stack_names_on_loopback_is_started(
     assert named(values, SERVICES) == ports
 
 
-def test_a_port_that_is_left_open_is_put_where_it_is_left_open_and_nowhere_else() -> None:
-    sections = {"hyperfleet": {"apiUrl": "http://127.0.0.1:0"}, "clusters": {"a": {"name": "127.0.0.1:0"}}}
-    values = {GCP: "http://127.0.0.1:1/v1/", AZURE: "127.0.0.1:0", FLEET: json.dumps(sections)}
-
-    given = settled(values, dict(zip((SECRET_MANAGER, RESOURCE_MANAGER, HYPERFLEET), (1, 2, 3), strict=True)))
-
-    assert given.keys() == {AZURE, FLEET}
-    assert given[AZURE] == "127.0.0.1:2"
-    sections["hyperfleet"] = {"apiUrl": "http://127.0.0.1:3"}
-    assert json.loads(given[FLEET]) == sections
-
-
-def test_the_genuine_cli_gets_the_ports_by_a_copy_of_the_stacks_file(
+def test_ports_that_a_file_leaves_open_are_told_to_a_shell_by_variables(
     folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = f'config:\n  {GCP}: http://127.0.0.1:0/v1/ # open\n  {FLEET}:\n    hyperfleet: {{apiUrl: "http://127.0.0.1:0"}}\n'
+    text = (
+        f"config:\n  {GCP}: http://127.0.0.1:0/v1/\n  {AZURE}: 127.0.0.1:18552\n"
+        f'  {FLEET}:\n    hyperfleet: {{apiUrl: "http://127.0.0.1:0"}}\n'
+    )
     (folders.project / "Pulumi.dev.yaml").write_text(text)
-    assert "CONFIG_FILE" not in run("env").stdout
-    ports = {SECRET_MANAGER: 21, HYPERFLEET: 23}
-    for service, port in ports.items():
+    assert not {*VARIABLES.values()} & exported().keys()
+    for service, port in {SECRET_MANAGER: 21, RESOURCE_MANAGER: 22, HYPERFLEET: 23}.items():
         record = folders.clouds / service.name / "service.json"
         record.parent.mkdir(parents=True)
         record.write_text(json.dumps({"port": port}))
 
-    assert f"export PULUMI_OPTION_CONFIG_FILE={folders.settled('dev')}\n" in run("env").stdout
-    copy = folders.settled("dev").read_text()
-    assert copy == text.replace("127.0.0.1:0/", "127.0.0.1:21/").replace('127.0.0.1:0"', '127.0.0.1:23"')
+    variables = exported()
+    assert variables["GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT"] == "http://127.0.0.1:21/v1/"
+    assert variables["HYPERFLEET_API_URL"] == "http://127.0.0.1:23"
+    assert "ARM_METADATA_HOSTNAME" not in variables, "its port is in the file"
     assert (folders.project / "Pulumi.dev.yaml").read_text() == text
-    monkeypatch.setenv("PULUMI_OPTION_CONFIG_FILE", "of a former stack")
-    assert "unset PULUMI_OPTION_CONFIG_FILE\n" in run("env", "--stack", "prod").stdout
+
+    monkeypatch.setenv("HYPERFLEET_API_URL", "http://of-a-former-stack")
+    assert "unset HYPERFLEET_API_URL\n" in run("env", "--stack", "prod").stdout
 
 
 def test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped(folders: Folders) -> None:
@@ -123,13 +121,12 @@ def test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped
     }
     assert all(each["running"] and Path(each["log"]).is_file() for each in told.values())
     assert host in run("status").stdout
-    words = [shlex.split(line)[1] for line in run("env").stdout.splitlines()]
-    exported = dict(word.split("=", 1) for word in words)
-    assert exported["SSL_CERT_FILE"] == os.environ["SSL_CERT_FILE"]
+    variables = exported()
+    assert variables["SSL_CERT_FILE"] == os.environ["SSL_CERT_FILE"]
     metadata = requests.get(
         f"https://{host}/metadata/endpoints",
         params={"api-version": "2022-09-01"},
-        verify=exported["SSL_CERT_FILE"],
+        verify=variables["SSL_CERT_FILE"],
         timeout=10,
     )
     assert metadata.json()["resourceManager"] == f"https://{host}"
@@ -167,9 +164,8 @@ def test_hyperfleet_is_told_of_the_stacks_clusters_once(folders: Folders) -> Non
     assert HyperFleet(url).observe("cls-000000000002").adapters["dns"] == "False"
 
 
-@pytest.mark.parametrize("verb", ["up", "preview", "refresh", "destroy"])
-def test_every_command_that_needs_a_stack_starts_its_services_first(
-    folders: Folders, monkeypatch: pytest.MonkeyPatch, verb: str
+def test_an_update_starts_the_services_of_its_stack_first(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stack = f"config:\n  {GCP}: http://127.0.0.1:0/v1/\n  credfleet:tenants: {{}}\n"
     (folders.project / "Pulumi.dev.yaml").write_text(stack)
@@ -180,7 +176,7 @@ def test_every_command_that_needs_a_stack_starts_its_services_first(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(updates, "choose", choose)
-    assert run(verb).exit_code != 0
+    assert run("up").exit_code != 0
     assert stand_ins(folders).runs(SECRET_MANAGER)
 
 

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from pulumi_sandbox.engine import Op, Outcome, Resource, StepFinished
-from pulumi_sandbox.engine.model.events import Step
+from pulumi_sandbox.engine import Resource
 from pulumi_sandbox.protocol.values import Secret
 
 from operations.sandbox import results
+from operations.sandbox.deployment import Outcome, Step
 from operations.sandbox.report import Claimed, Declared
 
 STACK = "urn:pulumi:dev::credfleet::pulumi:pulumi:Stack::credfleet-dev"
@@ -19,8 +19,8 @@ def resource(type_: str, name: str, parent: str = STACK, **fields: Any) -> Resou
     return Resource(urn, type_, custom, parent=parent, **fields)
 
 
-def finished(op: Op, of: Resource, error: str | None = None) -> StepFinished:
-    return StepFinished(Step.of(op, of, of), 0.1, error)
+def finished(op: str, of: Resource, *, failed: bool = False) -> Step:
+    return Step(op, of.urn, of.type, of.id, of.inputs, done=True, failed=failed)
 
 
 ROOT = Resource(STACK, "pulumi:pulumi:Stack", custom=False)
@@ -40,18 +40,18 @@ def test_children_stand_below_their_parents_and_the_engines_own_resources_are_le
 
 
 @pytest.mark.parametrize(
-    ("op", "error", "action"),
+    ("op", "failed", "action"),
     [
-        ("same", None, "unchanged"),
-        ("create", None, "created"),
-        ("update", None, "updated"),
-        ("create-replacement", None, "replaced"),
-        ("import", None, "imported"),
-        ("update", "conflict", "failed"),
+        ("same", False, "unchanged"),
+        ("create", False, "created"),
+        ("update", False, "updated"),
+        ("create-replacement", False, "replaced"),
+        ("import", False, "imported"),
+        ("update", True, "failed"),
     ],
 )
-def test_a_step_decides_what_is_said_of_its_resource(op: Op, error: str | None, action: str) -> None:
-    (told,) = results.declared([ROOT, OTHER], [finished(op, OTHER, error)])
+def test_a_step_decides_what_is_said_of_its_resource(op: str, action: str, *, failed: bool) -> None:
+    (told,) = results.declared([ROOT, OTHER], [finished(op, OTHER, failed=failed)])
     assert told.action == action
 
 
@@ -63,7 +63,7 @@ def test_the_old_half_of_a_replacement_is_not_declared() -> None:
 @pytest.mark.parametrize(
     ("op", "reused", "is_new"), [("create", False, True), ("create", True, False), ("same", False, False)]
 )
-def test_claims_are_read_off_the_claims_of_the_stack(op: Op, *, reused: bool, is_new: bool) -> None:
+def test_claims_are_read_off_the_claims_of_the_stack(op: str, *, reused: bool, is_new: bool) -> None:
     claim = resource(
         "pulumi-python:dynamic/credfleet:AccountClaim",
         "acme/aws",
@@ -142,7 +142,7 @@ def test_what_a_preview_foresaw_and_an_update_did_not_do_is_what_would_change() 
         finished("same", POOL),
         finished("create", ROOT),
     ]
-    done = [finished("update", SECRET, "conflict"), finished("create", OTHER)]
+    done = [finished("update", SECRET, failed=True), finished("create", OTHER)]
     assert [(each.name, each.action) for each in results.pending(steps, ())] == [
         ("account-pool-aws-1", "to update"),
         ("acme-namespace", "to create"),

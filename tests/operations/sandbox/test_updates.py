@@ -1,44 +1,40 @@
-"""What `credfleet sandbox` up, destroy, refresh, import and export do in which order, say, and end with.
+"""What `credfleet sandbox up` does in which order, says, and ends with.
 
-The engine and the cluster are stand-ins; whole updates run in tests/program.
+What the Pulumi CLI tells was recorded from it; the cluster is a stand-in. Whole updates run in tests/program.
 """
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from __future__ import annotations
 
-import pulumi_sandbox.engine
+import json
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
 import pytest
-from pulumi_sandbox.engine import (
-    Import,
-    Op,
-    Options,
-    Outcome,
-    Resource,
-    Sink,
-    Snapshot,
-    StepFinished,
-    Workspace,
-)
-from pulumi_sandbox.engine import (
-    Result as Deployed,
-)
-from pulumi_sandbox.engine.model.events import Operation, PolicyViolation, Step, Summary
-from pulumi_sandbox.engine.model.resource import PendingOperation
-from pulumi_sandbox.errors import SandboxError
+from pulumi.automation.events import EngineEvent
+from pulumi_sandbox import pulumi_cli
+from pulumi_sandbox.engine import Resource, Snapshot
+from pulumi_sandbox.engine.state.store import Store
+from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.protocol.values import Properties, Secret
+from pulumi_sandbox.pulumi_cli import PulumiCli
 from pulumi_sandbox.stack_cluster import StackCluster
 from typer.testing import CliRunner, Result
 
 from components.errors import Unreachable
+from components.skipped_lines import skipped_lines
 from operations.folders import Folders
 from operations.main import app
 from operations.pool.access import Where
-from operations.sandbox import existing, summary, updates
+from operations.sandbox import control_plane, existing, summary, updates
 from operations.sandbox.stack_state import open_workspace
+from tests.operations.sandbox.told import LOCKED, raw, refusal
 
 ROOT = "urn:pulumi:dev::credfleet::pulumi:pulumi:Stack::credfleet-dev"
+FAILED = "error: update failed\n"
 
 
 def stack(outputs: Properties) -> Resource:
@@ -61,59 +57,70 @@ def claim(phase: str = "Bound") -> Resource:
 
 
 @dataclass
-class Engine:
-    """An engine that does as told and notes what it was asked for."""
+class Cli:
+    """A stack of the CLI, which tells what was recorded, of a claim in place of the first resource.
 
-    ops: dict[Operation, list[Op]] = field(default_factory=dict[Operation, list[Op]])
-    outcome: dict[Operation, Outcome] = field(default_factory=dict[Operation, Outcome])
+    tells: verb → what it tells. ends: verb → what it says last where it does not end well.
+    """
+
+    tells: dict[str, str] = field(default_factory=lambda: {"preview": "first-preview", "up": "first-up"})
+    ends: dict[str, str] = field(default_factory=dict[str, str])
     outputs: Properties = field(default_factory=lambda: {"greeting": "hello", "token": Secret("t0ken")})
-    locked: bool = False
-    calls: list[tuple[Operation, Options]] = field(default_factory=list[tuple[Operation, Options]])
-    deployed: Resource = field(default_factory=claim)
-    kubeconfigs: list[str] = field(default_factory=list[str])
+    phase: str = "Bound"
+    name: str = claim().urn
+    said: tuple[str, ...] = ()
+    stopped: bool = False
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list[tuple[str, dict[str, Any]]])
 
-    def does(self, operation: Operation) -> Callable[[Workspace, Options, Sink], Deployed]:
-        def deploy(workspace: Workspace, options: Options, sink: Sink) -> Deployed:
-            self.calls.append((operation, options))
-            if self.locked and operation != "preview":
-                raise SandboxError(
-                    code="stack-locked", place="lock", cause="me@here (pid 7) holds it", mend="wait"
-                )
-            outcome = self.outcome.get(operation, "succeeded")
-            steps = tuple(
-                StepFinished(Step.of(op, self.deployed, self.deployed), 0.1)
-                for op in self.ops.get(operation, ["same"])
+    def _does(self, verb: str, on_event: Callable[[EngineEvent], None], options: dict[str, Any]) -> None:
+        self.calls.append((verb, options))
+        for text in self.said:
+            message = {"message": text, "severity": "info", "color": "never"}
+            on_event(EngineEvent.from_json({"sequence": 0, "timestamp": 0, "diagnosticEvent": message}))
+        for event in raw(self.tells.get(verb, "same-preview")):
+            text = json.dumps(event).replace("urn:pulumi:dev::mine::pulumi:pulumi:Stack::mine-dev", ROOT)
+            text = text.replace(
+                "urn:pulumi:dev::mine::pulumi-python:dynamic:Resource::apple", json.dumps(self.name)[1:-1]
             )
-            if operation == "update" and outcome == "succeeded":
-                workspace.store.save(Snapshot((stack(self.outputs), claim())))
-            changes: dict[str, int] = {step.step.op: 1 for step in steps}
-            summary = Summary(operation, changes, 0.5, outcome)
-            sink.handle(summary)
-            code = {"succeeded": 0, "failed": 1, "cancelled": 8}[outcome]
-            if not code and options.expect_no_changes and set(changes) != {"same"}:
-                code = 7
-            policy = PolicyViolation("no-plain", "pack", "1", "advisory", "look here", claim().urn)
-            return Deployed(summary, self.outputs, steps, (policy,), code)
+            on_event(EngineEvent.from_json(json.loads(text)))
+        if self.stopped:
+            os.kill(os.getpid(), 2)
+        if verb in self.ends:
+            raise refusal(self.ends[verb])
+        if verb == "up":
+            folders = Folders.find(Path.cwd())
+            for each in ("dev", "mine"):
+                if (folders.project / f"Pulumi.{each}.yaml").is_file():
+                    open_workspace(folders, each).store.save(
+                        Snapshot((stack(self.outputs), claim(self.phase)))
+                    )
 
-        return deploy
+    def preview(self, *, on_event: Callable[[EngineEvent], None], **options: Any) -> None:
+        self._does("preview", on_event, options)
+
+    def up(self, *, on_event: Callable[[EngineEvent], None], **options: Any) -> None:
+        self._does("up", on_event, options)
+
+    def refresh(self, *, on_event: Callable[[EngineEvent], None], **options: Any) -> None:
+        self._does("refresh", on_event, options)
 
     @property
-    def operations(self) -> list[Operation]:
-        return [operation for operation, _ in self.calls]
+    def verbs(self) -> list[str]:
+        return [verb for verb, _ in self.calls]
 
 
 @pytest.fixture
-def engine(project: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
-    fake = Engine(ops={"preview": ["create"], "update": ["create"]})
-    named: dict[str, Operation] = {
-        "preview": "preview",
-        "up": "update",
-        "refresh": "refresh",
-        "destroy": "destroy",
-        "import_": "import",
-    }
-    for name, operation in named.items():
-        monkeypatch.setattr(pulumi_sandbox.engine, name, fake.does(operation))
+def cli(project: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    fake = Cli()
+
+    def select(*_: object) -> Cli:
+        return fake
+
+    def find(_owner: str, _progress: ProgressLine) -> PulumiCli:
+        return PulumiCli(project / "bin" / "pulumi", "v3.274.1")
+
+    def build(*_: object, **__: object) -> None:
+        """There is nothing to build."""
 
     def choose(folders: Folders, *_: object, **__: object) -> tuple[StackCluster, bool]:
         return StackCluster(project / "kubeconfig", "https://127.0.0.1:6443", "uid", own=False), False
@@ -121,14 +128,15 @@ def engine(project: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     def opened(where: Where) -> None:
         raise Unreachable(place=f"pool {where.namespace}", seconds=1, last="refused")
 
-    monkeypatch.setenv("KUBECONFIG", "/another")
-
-    def bring(*_: Path) -> None:
-        """There is no cluster to bring anything into."""
-
+    for variable in ("KUBECONFIG", "PATH", "PULUMI_HOME", "PULUMI_BACKEND_URL", "SSL_CERT_FILE"):
+        monkeypatch.setenv(variable, os.environ.get(variable, ""))  # what an update sets is undone
+    monkeypatch.delenv("PULUMI_BACKEND_URL")
+    monkeypatch.setattr(updates, "select_stack", select)
+    monkeypatch.setattr(pulumi_cli, "find", find)
+    monkeypatch.setattr(control_plane, "build", build)
     monkeypatch.setattr(updates, "choose", choose)
-    monkeypatch.setattr(existing, "bring", bring)
-    monkeypatch.setattr(existing, "bring_kinds", bring)
+    monkeypatch.setattr(existing, "bring", build)
+    monkeypatch.setattr(existing, "bring_kinds", build)
     monkeypatch.setattr(Where, "open", opened)
     return fake
 
@@ -137,29 +145,28 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["sandbox", *arguments])
 
 
-def test_up_previews_first_and_then_updates(engine: Engine) -> None:
-    assert run("up").exit_code == 0
-    assert engine.operations == ["preview", "update"]
+def test_up_previews_first_and_then_updates(cli: Cli) -> None:
+    result = run("up")
+    assert result.exit_code == 0, result.output
+    assert cli.verbs == ["preview", "up"]
 
 
-def test_up_without_a_preview_asks_first_and_updates_at_once(engine: Engine) -> None:
+def test_up_without_a_preview_asks_first_and_updates_at_once(cli: Cli) -> None:
     refused = run("up", "--skip-preview")
     assert refused.exit_code != 0
     assert "will be updated without a preview" in refused.output
-    assert engine.operations == []
+    assert cli.verbs == []
 
     told = json.loads(run("up", "--skip-preview", "--yes", "--output", "json").stdout)
-    assert engine.operations == ["update"]
-    assert (told["outcome"], told["changes"]) == ("succeeded", {"create": 1})
+    assert cli.verbs == ["up"]
+    assert (told["outcome"], told["changes"]) == ("succeeded", {"create": 4})
 
 
-def test_up_says_in_json_what_was_declared_and_claimed_and_masks_secrets(
-    engine: Engine, project: Path
-) -> None:
+def test_up_says_in_json_what_was_declared_and_claimed_and_masks_secrets(cli: Cli, project: Path) -> None:
     result = run("up", "--output", "json")
     told = json.loads(result.stdout)
     assert told["outcome"] == "succeeded"
-    assert told["changes"] == {"create": 1}
+    assert told["changes"] == {"create": 4}
     assert told["declared"] == [
         {
             "urn": claim().urn,
@@ -181,12 +188,12 @@ def test_up_says_in_json_what_was_declared_and_claimed_and_masks_secrets(
         }
     ]
     assert told["outputs"] == {"greeting": "hello", "token": "[secret]"}
-    assert [each["rule"] for each in told["policies"]] == ["no-plain"]
+    assert [each["rule"] for each in told["policies"]] == ["no-green"]
     assert told["report"] == str(project / ".sandbox" / "report.html")
     assert "t0ken" not in result.output + (project / ".sandbox" / "report.html").read_text()
 
 
-def test_up_shows_tables_the_page_and_what_to_do_next(engine: Engine, project: Path) -> None:
+def test_up_shows_tables_the_page_and_what_to_do_next(cli: Cli) -> None:
     shown = run("up").stdout
     for part in ("Claimed", "Policies", "Next", "account-pool/aws-1"):
         assert part in shown
@@ -195,77 +202,100 @@ def test_up_shows_tables_the_page_and_what_to_do_next(engine: Engine, project: P
 
 
 def test_what_to_do_next_names_the_stack_in_every_command(
-    engine: Engine, project: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(summary, "typed_command", lambda: "credfleet")
+    monkeypatch.setattr(updates, "typed_command", lambda: "credfleet")
     pool = "{namespace: accounts, members: {}}"
     (project / "Pulumi.mine.yaml").write_text(
         f"config:\n  credfleet:cluster: {{context: mine}}\n  credfleet:accountPool: {pool}\n"
     )
     shown = run("up", "--stack", "mine").stdout.partition("Next\n")[2].splitlines()
-    commands = [line.partition("#")[0].strip() for line in shown if "credfleet" in line]
+    commands = [each for line in shown if "credfleet" in (each := line.partition("#")[0]) or "pulumi" in each]
     assert len(commands) == 4
     assert [command for command in commands if "--stack mine" not in command] == []
 
 
-def test_a_second_up_that_finds_everything_there_says_so_and_updates_nothing(engine: Engine) -> None:
+def test_a_second_up_that_finds_everything_there_says_so_and_updates_nothing(cli: Cli) -> None:
     run("up")
-    engine.calls.clear()
-    engine.ops["preview"] = ["same"]
-    result = run("up")
+    cli.calls.clear()
+    cli.tells["preview"] = "same-preview"
+    result = run("up", "--expect-no-changes")
     assert result.exit_code == 0
-    assert engine.operations == ["preview"]
+    assert cli.verbs == ["preview"]
     assert "Nothing changed" in result.stdout
 
 
-def test_an_output_that_alone_changed_is_still_written_down(engine: Engine) -> None:
+def test_what_changes_is_updated(cli: Cli) -> None:
     run("up")
-    engine.calls.clear()
-    engine.ops["preview"] = ["same"]
-    engine.outputs = {"greeting": "good morning"}
-    run("up")
-    assert engine.operations == ["preview", "update"]
+    cli.calls.clear()
+    cli.tells |= {"preview": "second-preview", "up": "second-up"}
+    assert run("up", "--yes").exit_code == 0
+    assert cli.verbs == ["preview", "up"]
 
 
-@pytest.mark.parametrize(("outcome", "exit_code"), [("failed", 1), ("cancelled", 8)])
+@pytest.mark.parametrize(("stopped", "exit_code"), [(False, 1), (True, 8)])
 def test_a_preview_that_does_not_succeed_keeps_up_from_writing(
-    engine: Engine, outcome: Outcome, exit_code: int
+    cli: Cli, *, stopped: bool, exit_code: int
 ) -> None:
-    engine.outcome["preview"] = outcome
+    cli.ends["preview"] = "error: preview failed\n"
+    cli.stopped = stopped
     result = run("up")
     assert result.exit_code == exit_code
-    assert engine.operations == ["preview"]
-    assert "nothing was changed" in result.stderr
+    assert cli.verbs == ["preview"]
+    why = "You stopped the preview" if stopped else "The preview found a reason not to go on"
+    assert f"{why}; nothing was changed." in result.stderr
 
 
-def test_changes_where_none_are_expected_are_found_before_anything_is_written(engine: Engine) -> None:
+def test_a_mandatory_policy_keeps_up_from_writing(cli: Cli) -> None:
+    cli.tells["preview"], cli.ends["preview"] = "denied-preview", "error: preview failed\n"
+    result = run("up")
+    assert (result.exit_code, cli.verbs) == (1, ["preview"])
+    assert "no-forbidden: nothing is forbidden" in result.stdout
+
+
+def test_changes_where_none_are_expected_are_found_before_anything_is_written(cli: Cli) -> None:
     assert run("up", "--expect-no-changes").exit_code == 7
-    assert engine.operations == ["preview"]
+    assert cli.verbs == ["preview"]
 
 
 @pytest.mark.parametrize(
-    ("outcome", "exit_code", "begins"), [("failed", 1, "Failed"), ("cancelled", 8, "Stopped by you")]
+    ("stopped", "exit_code", "begins"), [(False, 1, "Failed"), (True, 8, "Stopped by you")]
 )
 def test_an_update_that_does_not_end_well_says_so_and_keeps_its_exit_code(
-    engine: Engine, outcome: Outcome, exit_code: int, begins: str
+    cli: Cli, *, stopped: bool, exit_code: int, begins: str
 ) -> None:
-    engine.outcome["update"] = outcome
+    cli.tells["up"], cli.ends["up"] = "failing-up", FAILED
+    run_up = cli.up
+
+    def up(**options: Any) -> None:
+        cli.stopped = stopped
+        run_up(**options)
+
+    cli.up = up
     result = run("up")
     assert result.exit_code == exit_code
     assert f"✗ {begins}" in result.stdout
     assert "Next" not in result.stdout
 
 
-def test_the_second_of_two_updates_is_told_who_holds_the_lock(engine: Engine) -> None:
-    engine.locked = True
+def test_a_claim_that_was_skipped_ends_an_update_with_its_own_code(cli: Cli) -> None:
+    cli.phase = "Skipped"
+    assert run("up").exit_code == updates.CLAIMS_SKIPPED
+
+
+def test_the_second_of_two_updates_is_told_who_holds_the_lock(cli: Cli) -> None:
+    cli.ends["up"] = LOCKED
     result = run("up", "--output", "json")
     assert result.exit_code == 1
-    assert json.loads(result.stdout)["error"]["code"] == "stack-locked"
-    assert "pid 7" in json.loads(result.stdout)["error"]["message"]
+    error = json.loads(result.stdout)["error"]
+    assert error["code"] == "stack-locked"
+    assert "pid 7" in error["message"]
+    assert "`pulumi cancel --yes`" in result.stdout
 
 
 def test_a_state_that_could_not_catch_up_with_a_new_api_server_is_not_built_upon(
-    engine: Engine, project: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new = StackCluster(project / "kubeconfig", "https://127.0.0.1:6443", "new", own=True)
 
@@ -273,27 +303,20 @@ def test_a_state_that_could_not_catch_up_with_a_new_api_server_is_not_built_upon
         return new, True
 
     monkeypatch.setattr(updates, "choose", choose)
-    engine.outcome = {"refresh": "failed"}
+    cli.ends = {"refresh": FAILED}
     result = run("up")
-    assert (result.exit_code, engine.operations) == (1, ["refresh"])
+    assert (result.exit_code, cli.verbs) == (1, ["refresh"])
     assert "not looked up to the end" in result.stderr
     assert StackCluster.recall(Folders(project).clusters("dev")) is None
-    engine.outcome = {"refresh": "cancelled"}
+    cli.stopped = True
     assert run("up").exit_code == 8
-    engine.outcome = {}
+    cli.ends, cli.stopped = {}, False
     assert run("up").exit_code == 0
     assert StackCluster.recall(Folders(project).clusters("dev")) == new
 
 
-def test_a_preview_stopped_by_the_user_is_called_so(engine: Engine) -> None:
-    engine.outcome = {"preview": "cancelled"}
-    result = run("up")
-    assert (result.exit_code, engine.operations) == (8, ["preview"])
-    assert "You stopped the preview; nothing was changed." in result.stderr
-
-
 def test_a_bad_configuration_is_refused_before_a_cluster_is_looked_for(
-    engine: Engine, project: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def choose(*_: object, **__: object) -> None:
         raise AssertionError
@@ -301,218 +324,91 @@ def test_a_bad_configuration_is_refused_before_a_cluster_is_looked_for(
     monkeypatch.setattr(updates, "choose", choose)
     (project / "Pulumi.dev.yaml").write_text("config:\n  credfleet:tenants: {acme: {}}\n")
     assert run("up").exit_code == 2
-    assert engine.calls == []
+    assert cli.calls == []
 
 
-def test_the_policy_pack_of_the_project_is_used_unless_others_are_named(
-    engine: Engine, project: Path
-) -> None:
-    (project / "policies").mkdir()
-    (project / "policies" / "PulumiPolicy.yaml").write_text("runtime: python\n")
-    run("preview")
-    run("preview", "--policy-pack", "other", "--policy-pack", "/third", "--parallel", "3")
-    assert [options.policy_packs for _, options in engine.calls] == [
-        (project / "policies",),
-        (project / "other", Path("/third")),
-    ]
-    assert engine.calls[1][1].parallel == 3
-
-
-def test_the_projects_own_pack_is_told_the_limits_of_the_stack_and_other_packs_are_not(
-    engine: Engine, project: Path
-) -> None:
-    own, limits = project / "policies", project / "policies" / "config" / "dev.json"
+def test_the_policy_pack_of_the_project_is_used_with_what_the_stack_tells_it(cli: Cli, project: Path) -> None:
+    limits = project / "policies" / "config" / "dev.json"
     limits.parent.mkdir(parents=True)
-    (own / "PulumiPolicy.yaml").write_text("runtime: python\n")
-    run("preview")
+    (project / "policies" / "PulumiPolicy.yaml").write_text("runtime: python\n")
+    run("up", "--parallel", "3")
     limits.write_text("{}")
-    run("preview")
-    run("preview", "--policy-pack", "other")
-    assert [options.policy_configs for _, options in engine.calls] == [{}, {own: limits}, {}]
+    run("up")
+    pack = {"policy_packs": [str(project / "policies")]}
+    assert [options for _, options in cli.calls] == [
+        *[{"parallel": 3, **pack}] * 2,
+        *[{"parallel": 16, **pack, "policy_pack_configs": [str(limits)]}] * 2,
+    ]
 
 
-@pytest.mark.parametrize("op", ["delete", "replace"])
-def test_up_asks_before_it_takes_away_what_is_on_a_cluster_of_yours(engine: Engine, op: Op) -> None:
-    engine.ops = {"preview": [op], "update": [op]}
+def test_up_asks_before_it_takes_away_what_is_on_a_cluster_of_yours(cli: Cli) -> None:
+    cli.tells = {"preview": "second-preview", "up": "second-up"}
     refused = run("up", "--kubeconfig", "mine")
-
     assert refused.exit_code == 1
+    assert "2 resources of stack dev" in refused.stderr
     assert "--yes" in refused.stderr
-    assert "update" not in engine.operations
+    assert "up" not in cli.verbs
     assert run("up", "--kubeconfig", "mine", "--yes").exit_code == 0
-    assert engine.operations[-1] == "update"
+    assert cli.verbs[-1] == "up"
 
 
 def test_up_shows_what_the_sandboxs_own_cluster_loses_and_goes_on_where_nobody_could_answer(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def own(*_: object, **__: object) -> tuple[StackCluster, bool]:
         return StackCluster(Path("kubeconfig"), "https://127.0.0.1:6443", "uid", own=True), False
 
     monkeypatch.setattr(updates, "choose", own)
-    engine.ops = {"preview": ["delete"], "update": ["delete"]}
-    engine.deployed = replace(claim(), urn=f"{claim().urn}\x1b")
+    cli.tells = {"preview": "second-preview", "up": "second-up"}
     result = run("up")
 
     assert result.exit_code == 0
-    assert f"would be deleted: {claim().type} acme/aws\ufffd\n" in result.stderr
-    assert engine.operations == ["preview", "update"]
+    assert "would be deleted: pulumi-python:dynamic:Resource plum\n" in result.stderr
+    assert "would be replaced: pulumi-python:dynamic:Resource pear\n" in result.stderr
+    assert cli.verbs == ["preview", "up"]
 
 
-def test_destroy_asks_first(engine: Engine) -> None:
-    run("up")
-    engine.calls.clear()
-    result = run("destroy")
-    assert result.exit_code == 1
-    assert "1 resource of stack dev" in result.stderr
-    assert engine.calls == []
-    assert run("destroy", "--yes").exit_code == 0
-    assert engine.operations == ["destroy"]
+def test_what_a_resource_is_called_steers_no_terminal(cli: Cli) -> None:
+    cli.name = f"{claim().urn}\x1b[2J"
+    cli.outputs = {"greeting": "\x9b2Jhello"}
+    shown = run("up").output
+    assert "\x1b" not in shown
+    assert "\x9b" not in shown
 
 
-def test_a_stack_that_was_destroyed_may_go_to_another_cluster(engine: Engine, project: Path) -> None:
-    remembered = Folders(project).clusters("dev")
-    run("up")
-    assert StackCluster.recall(remembered) is not None
-    run("destroy", "--yes")
-    assert StackCluster.recall(remembered) is None
+def test_people_are_not_shown_what_a_table_tells_them(cli: Cli) -> None:
+    cli.said = (*skipped_lines({"pull secret x": "adapter dns reports False"}), "expected to get aws-1")
+    shown = run("up").output
+    assert "adapter dns" not in shown
+    assert "info: expected to get aws-1" in shown
 
 
-def test_a_destroy_that_stopped_half_way_keeps_the_cluster_in_mind(engine: Engine, project: Path) -> None:
-    run("up")
-    engine.outcome["destroy"] = "cancelled"
-    assert run("destroy", "--yes").exit_code == 8
-    assert StackCluster.recall(Folders(project).clusters("dev")) is not None
+def test_up_for_machines_prints_one_document(cli: Cli) -> None:
+    result = run("up", "--output", "json")
+    assert json.loads(result.stdout)["stack"] == "dev"
+    assert "Previewing" in result.stderr
 
 
-MINE = ("import", "kubernetes:core/v1:Namespace", "mine", "of-mine")
-
-
-def test_an_import_is_shown_asked_for_and_ends_with_the_code(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
+def test_up_takes_up_what_an_earlier_version_left_beside_the_state(
+    cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def code(imported: Import, *_: object) -> str:
-        return f"{imported.name} = Namespace()\n"
-
-    monkeypatch.setattr(pulumi_sandbox.engine, "constructor_of", code)
-    asked = run(*MINE)
-    assert asked.exit_code == 1
-    assert "of-mine will be recorded as kubernetes:core/v1:Namespace mine of stack dev on" in asked.stderr
-    assert [options.preview_only for _, options in engine.calls] == [True]
-    engine.calls.clear()
-
-    done = run(*MINE, "--yes", "--parent", "p=urn:pulumi:dev::credfleet::a:b:C::p", "--protect=false")
-    assert done.exit_code == 0
-    assert "Copy this into the program" in done.stdout
-    assert done.stdout.endswith("mine = Namespace()\n")
-    (_, shown), (_, made) = engine.calls
-    assert (shown.preview_only, made.preview_only) == (True, False)
-    assert made.imported == Import(
-        "kubernetes:core/v1:Namespace",
-        "mine",
-        "of-mine",
-        parent="p=urn:pulumi:dev::credfleet::a:b:C::p",
-        protect=False,
-    )
-    assert json.loads(run(*MINE, "--yes", "--output", "json").stdout)["code"] == "mine = Namespace()\n"
-
-
-def test_an_import_that_is_only_shown_or_fails_goes_no_further(engine: Engine) -> None:
-    assert run(*MINE, "--preview-only").exit_code == 0
-    engine.outcome["import"] = "failed"
-    assert run(*MINE, "--yes").exit_code == 1
-    assert [options.preview_only for _, options in engine.calls] == [True, True]
-    assert run("import", "Namespace", "mine", "of-mine").exit_code == 1
-
-
-def test_an_import_without_code_says_why_and_is_done(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(*_: object) -> str:
-        raise SandboxError(code="code-unavailable", place="mine", cause="no\x1b package", mend="by hand")
-
-    monkeypatch.setattr(pulumi_sandbox.engine, "constructor_of", none)
-    done = run(*MINE, "--yes", "--output", "json")
-    assert (done.exit_code, json.loads(done.stdout)["code"]) == (0, None)
-    assert "no\ufffd package" in done.stderr
-
-
-def test_refresh_says_in_json_how_it_ended(engine: Engine) -> None:
-    assert json.loads(run("refresh", "--output", "json").stdout) == {
-        "stack": "dev",
-        "outcome": "succeeded",
-        "changes": {"same": 1},
-        "seconds": 0.5,
-        "errors": [],
-    }
-
-
-def test_events_are_json_one_a_line(engine: Engine) -> None:
-    lines = [json.loads(line) for line in run("up", "--json").stdout.splitlines()]
-    assert [line["summaryEvent"]["isPreview"] for line in lines] == [True, False]
-
-
-def test_outputs_are_shown_masked_in_order_of_name(engine: Engine) -> None:
-    run("up")
-    result = run("outputs", "--output", "json")
-    assert json.loads(result.stdout) == {"greeting": "hello", "token": "[secret]"}
-    assert "[secret]" in run("outputs").stdout
-
-
-def test_a_deployment_that_was_exported_is_imported_again(engine: Engine, project: Path) -> None:
-    run("up")
-    run("stack", "export", "--file", "out.json")
-    exported = (project / "out.json").read_text()
-    assert "t0ken" not in exported
+    monkeypatch.setattr(Store, "large", 0)  # whatever is saved again is left beside it
     store = open_workspace(Folders(project), "dev").store
-    before = store.load()
-    store.save(Snapshot())
-    assert run("stack", "import", "--file", "out.json").exit_code == 0
-    assert store.load() == before
-
-
-def test_what_a_stack_holds_steers_no_terminal(engine: Engine) -> None:
-    engine.outputs = {"greeting": "\x9b2Jhello"}
-    assert "\x9b" not in run("up").output
-    written = run("stack", "export").stdout
-    assert "\x9b" not in written
-    stack, _ = json.loads(written)["deployment"]["resources"]
-    assert stack["outputs"] == engine.outputs
-
-
-def test_importing_over_resources_asks_first(engine: Engine, project: Path) -> None:
+    store.save(Snapshot((stack({}),)))
+    store.save(Snapshot((stack({}), claim())))
+    assert store.has_steps
+    cli.ends["preview"] = FAILED
     run("up")
-    run("stack", "export", "--file", "out.json")
-    assert "will be replaced" in run("stack", "import", "--file", "out.json").stderr
-    assert run("stack", "import", "--file", "out.json", "--yes").exit_code == 0
+    assert not store.has_steps
+    assert store.load() == Snapshot((stack({}), claim()))
 
 
-def test_an_import_drops_calls_that_were_under_way_and_says_so(engine: Engine, project: Path) -> None:
-    run("up")
-    store = open_workspace(Folders(project), "dev").store
-    store.save(
-        Snapshot((stack({}),), (PendingOperation(replace(claim(), urn=f"{claim().urn}\x1b"), "creating"),))
-    )
-    run("stack", "export", "--file", "out.json")
-    result = run("stack", "import", "--file", "out.json", "--yes")
-    assert f"creating {claim().urn}\ufffd" in result.stderr
-    assert store.load() == Snapshot((stack({}),))
-
-
-def test_a_deployment_that_breaks_a_rule_is_not_imported(engine: Engine, project: Path) -> None:
-    run("up")
-    run("stack", "export", "--file", "out.json")
-    broken = json.loads((project / "out.json").read_text())
-    broken["deployment"]["resources"].reverse()
-    (project / "out.json").write_text(json.dumps(broken))
-    store = open_workspace(Folders(project), "dev").store
-    before = store.path.read_text()
-    assert "does not stand before it" in run("stack", "import", "--file", "out.json", "--yes").stderr
-    assert store.path.read_text() == before
-
-
-@pytest.mark.parametrize("text", ["", "{}", "[]", "nonsense"])
-def test_what_is_no_deployment_is_not_imported(engine: Engine, project: Path, text: str) -> None:
-    (project / "in.json").write_text(text)
-    result = run("stack", "import", "--file", "in.json")
-    assert result.exit_code == 1
-    assert "in.json" in result.stderr
-    assert "Traceback" not in result.stderr
+def test_up_removes_the_lock_of_a_killed_update_and_says_so(cli: Cli, project: Path) -> None:
+    locks = Folders(project).backend / ".pulumi" / "locks" / "organization" / "credfleet" / "dev"
+    locks.mkdir(parents=True)
+    own = {"pid": os.getpid(), "hostname": socket.gethostname()}
+    (locks / "a.json").write_text(json.dumps(own))
+    result = run("up")
+    assert f"an update was killed (process {os.getpid()}): its lock is removed" in result.stderr
+    assert [*locks.iterdir()] == []
+    assert result.exit_code == 0
