@@ -29,6 +29,7 @@ FROZEN = {
 PULUMI = {"pulumi", "pulumi_azure_native", "pulumi_gcp", "pulumi_kubernetes"}
 ACTS = {"components.connection", "components.secret_manager"}
 READS_THE_STACK = {"components.credentials", "components.settings.stack"}
+DRIVES_THE_CLI = {f"operations.sandbox.{name}" for name in ("deployment", "display", "updates")}
 DECLARES = re.compile(
     r"components\.(fleet|holding|import_command|kubernetes_plugin|providers|dynamic|refusing|waiting|wiring(\..+)?"
     r"|\w+\.(component|provider|resources|identity|service_account|replication|eso_objects))"
@@ -77,7 +78,7 @@ def pulumi_outside_of_components_providers_and_wiring(graph: grimp.ImportGraph) 
         for importer, imported in imports(graph)
         if imported in PULUMI
         and importer.startswith(("components.", "operations."))
-        and importer not in READS_THE_STACK
+        and importer not in READS_THE_STACK | DRIVES_THE_CLI
         and not declares(importer)
     }
 

@@ -224,5 +224,5 @@ def plain_credentials(config: Mapping[str, Any]) -> Iterator[Problem]:
         yield Problem(
             path,
             "it stands in the stack file in plain, where whoever reads the repository can use it",
-            f"set it again with `credfleet sandbox config set --secret --path '{path}'`, and rotate it",
+            f"set it again with `pulumi config set --secret --path '{path}'`, and rotate it",
         )

@@ -303,7 +303,7 @@ def _files(found: Split, first: Workspace) -> dict[Path, str]:
                     code="credential-missing",
                     place=str(file.path),
                     cause=f"it lacks {', '.join(sorted(lacking))}, and {other.path.name} has another key",
-                    mend=f"set each, as by `credfleet sandbox config set --secret --path '{path}'`",
+                    mend=f"set each, as by `pulumi config set --secret --path '{path}'`",
                 )
             missing |= {name: own[name] for name in own if name in lacking}
         if missing:

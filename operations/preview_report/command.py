@@ -32,7 +32,7 @@ alone = typer.Typer()
 
 @command(
     alone,
-    "credfleet sandbox preview --json > preview.json; credfleet preview-report preview.json",
+    "pulumi preview --json > preview.json; credfleet preview-report preview.json",
     "pulumi preview --json | credfleet preview-report - --format json",
     name="preview-report",
     form=(
@@ -48,7 +48,7 @@ def preview_report(
         str,
         typer.Argument(
             metavar="FILE",
-            help="What `sandbox preview --json` or `pulumi preview --json` wrote; - is standard input.",
+            help="What `pulumi preview --json` wrote; - is standard input.",
         ),
     ],
 ) -> Answer:
@@ -77,7 +77,7 @@ def _read(file: str) -> tuple[bytes, str]:
             code="preview-unreadable",
             place=file,
             cause=f"it cannot be read: {error.strerror}",
-            mend="name a file that `credfleet sandbox preview --json` or `pulumi preview --json` wrote",
+            mend="name a file that `pulumi preview --json` wrote",
         ) from None
 
 

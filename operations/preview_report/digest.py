@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from components.errors import CredfleetError
 
-_MEND: Final = "give it what `credfleet sandbox preview --json` or `pulumi preview --json` writes"
+_MEND: Final = "give it what `pulumi preview --json` writes"
 
 _T = TypeVar("_T")
 Given = Annotated[_T, BeforeValidator(lambda value: {} if value is None else value)]

@@ -95,7 +95,7 @@ class Display:
 
     def _described(self, what: str, told: StepEventMetadata) -> str:
         took = time.monotonic() - self._started.get(told.urn, time.monotonic())
-        return f"{what:<12}{urns.parse(told.urn).name}  {told.type}  {took:.1f}s"
+        return f"{what:<12}{urns.parse(told.urn).name}  {told.type.rpartition(':')[2]}  {took:.1f}s"
 
     def _diagnose(self, said: DiagnosticEvent) -> None:
         message = said.message.strip()

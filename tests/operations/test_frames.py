@@ -7,31 +7,23 @@ the same is for tests/program.
 import csv
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from pulumi_sandbox.engine.model.events import (
-    Diagnostic,
-    Event,
-    Op,
-    Operation,
-    PolicyPackLoaded,
-    StackStarted,
-    Step,
-    StepFinished,
-    StepPlanned,
-    Summary,
-)
+from pulumi.automation.events import EngineEvent
 from pulumi_sandbox.engine.model.resource import Resource
-from pulumi_sandbox.engine.show.live_tree import LiveTree
 from pulumi_sandbox.protocol import urns
 
 from components.account_pool.status import Account, PoolStatus, Standing
 from operations.cli.answer import Part, write_parts
 from operations.pool.status import Seen, counted, listed
-from operations.sandbox import results
+from operations.sandbox import display, results
+from operations.sandbox.deployment import Step
+from operations.sandbox.display import Display
 from operations.sandbox.report import Claimed, Report, Skipped
 from operations.sandbox.summary import as_parts, skipped_table
 
@@ -69,9 +61,9 @@ ACCOUNTS = (
 NEXT = (
     (".venv/bin/credfleet pool claim --stack dev -t aws --tenant umbrella", "claim one by hand"),
     (".venv/bin/credfleet pool status", "who has which account, and what is free"),
-    (".venv/bin/credfleet sandbox preview", "what the next update would change"),
-    ('eval "$(.venv/bin/credfleet sandbox env)"', "for kubectl and the Pulumi CLI"),
-    (".venv/bin/credfleet sandbox destroy", "delete what was declared"),
+    ('eval "$(.venv/bin/credfleet sandbox env)"', "this stack for kubectl and pulumi, in this shell"),
+    ("pulumi preview --stack dev", "what the next update would change"),
+    ("pulumi destroy --stack dev", "delete what was declared"),
     ("make down", "stop what runs; data and state are kept"),
 )
 
@@ -86,38 +78,33 @@ def dev_stack() -> list[Resource]:
     return resources
 
 
-def deployed(operation: Operation, ops: dict[str, Op], *, usual: Op) -> list[Event]:
-    """Return the events of a deployment; ops: of the resources named, usual: of all others."""
-    steps: list[tuple[Op, Named]] = [(ops.get(each.name, usual), each) for each in map(Named, dev_stack())]
-    told: list[Event] = [StackStarted("dev", "credfleet", operation), PolicyPackLoaded("credfleet", "0.1.0")]
-    for op, each in steps:
-        old = {"create": None, "same": each.new}.get(op, each.old)
-        step = Step.of(op, old, None if op == "delete" else each.new)
-        told.append(StepPlanned(step) if operation == "preview" and op != "same" else StepFinished(step, 0.3))
-    counts = {op: sum(each == op for each, _ in steps) for op, _ in steps}
-    return [*told, Summary(operation, counts, 7.7)]
+def event(name: str, told: Mapping[str, Any]) -> EngineEvent:
+    return EngineEvent.from_json({"sequence": 0, "timestamp": 0, name: told})
 
 
-class Named:
-    """A resource before and after: its credential is rotated."""
+def deployed(title: str, ops: Mapping[str, str], *, usual: str, before: Iterable[str] = ()) -> str:
+    """Return what is shown of a deployment; ops: of the resources named, usual: of all others."""
+    stream = io.StringIO()
+    shown = Display(f"{title} credfleet/dev", hidden=("skipped: ",), stream=stream)
+    for text in before:
+        shown.show(event("diagnosticEvent", {"message": text, "color": "never", "severity": "info"}))
+    counts: dict[str, int] = {}
+    for each in dev_stack():
+        op = ops.get(urns.parse(each.urn).name, usual)
+        counts[op] = counts.get(op, 0) + 1
+        step = {"op": op, "urn": each.urn, "type": each.type, "old": None, "new": None, "provider": ""}
+        planning = title == "Previewing"
+        shown.show(event("resourcePreEvent", {"metadata": step, "planning": planning}))
+        shown.show(event("resOutputsEvent", {"metadata": step, "planning": planning}))
+    summary = {"maybeCorrupt": False, "durationSeconds": 8, "resourceChanges": counts, "PolicyPacks": {}}
+    shown.show(event("summaryEvent", summary))
+    shown.close()
+    return stream.getvalue()
 
-    def __init__(self, resource: Resource) -> None:
-        self.name = urns.parse(resource.urn).name
-        self.old, self.new = (
-            Resource(
-                resource.urn,
-                resource.type,
-                custom=True,
-                parent=resource.parent,
-                inputs={"note": value},
-            )
-            for value in ("key of May", "key of June")
-        )
 
-
-def report(operation: Op) -> Report:
+def report(operation: str) -> Report:
     resources = dev_stack()
-    steps = [StepFinished(Step.of(operation, each, each), 0.1) for each in resources]
+    steps = [Step(operation, each.urn, each.type, each.id, each.inputs, done=True) for each in resources]
     declared = results.declared(resources, steps)
     claimed = tuple(
         Claimed(
@@ -171,65 +158,46 @@ def status() -> PoolStatus:
     )
 
 
-def shown(
-    width: int,
-    events: Iterable[Event],
-    parts: Iterable[Part],
-    capture: pytest.CaptureFixture[str],
-    *,
-    ahead: bool,
-) -> str:
-    """Return what stays on a screen that is so wide."""
-    stream = io.StringIO()
-    tree = LiveTree(stream, ahead=ahead)
-    for event in events:
-        tree.handle(event)
-    tree.close()
-    write_parts(parts, width)
-    return stream.getvalue() + re.sub(r"\x1b\[[0-9;]*m", "", capture.readouterr().out)
-
-
-FORETOLD = [Diagnostic("info", text) for text in FORECAST]
-
-
-def frame(name: str) -> tuple[list[Event], Iterable[Part]]:
-    """Return what happens in a frame: the events of the display, and what is answered."""
+def frame(name: str) -> tuple[str, Iterable[Part]]:
+    """Return what is shown in a frame meanwhile, and what is answered."""
     page = Path.cwd() / ".sandbox" / "report.html"
     match name:
         case "first-up":
-            ahead = deployed("preview", {}, usual="create")
-            return [*ahead[:2], *FORETOLD, *ahead[2:], *deployed("update", {}, usual="create")], as_parts(
-                report("create"), page
-            )
+            ahead = deployed("Previewing", {}, usual="create", before=FORECAST)
+            return ahead + deployed("Updating", {}, usual="create"), as_parts(report("create"), page)
         case "second-up":
-            return deployed("preview", {}, usual="same"), as_parts(report("same"), page)
-        case "rotation" | "preview":
-            ops: dict[str, Op] = {
+            return deployed("Previewing", {}, usual="same"), as_parts(report("same"), page)
+        case "rotation":
+            ops = {
                 "account-pool-aws-1": "update",
                 "acme/aws-delivery": "update",
                 "search/catalogue-env": "delete",
             }
-            operation = "preview" if name == "preview" else "update"
-            return deployed(operation, ops, usual="same"), skipped_table(SKIPPED)
+            return deployed("Updating", ops, usual="same"), skipped_table(SKIPPED)
         case _:
             seen = [Seen("account-pool", status())]
-            return [], [counted(seen), listed(seen, datetime(2026, 11, 22, tzinfo=UTC))]
+            return "", [counted(seen), listed(seen, datetime(2026, 11, 22, tzinfo=UTC))]
 
 
 @pytest.mark.parametrize("width", [80, 120])
-@pytest.mark.parametrize("name", ["first-up", "second-up", "preview", "rotation", "pool-status"])
+@pytest.mark.parametrize("name", ["first-up", "second-up", "rotation", "pool-status"])
 def test_what_a_person_sees_is_what_was_approved(
     name: str, width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("LINES", "40")
-    text = shown(width, *frame(name), capsys, ahead=name != "preview")
+    monkeypatch.setattr(display, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    meanwhile, parts = frame(name)
+    write_parts(parts, width)
+    text = meanwhile + re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
     assert text == (FRAMES / f"{name}-{width}.txt").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("frame", sorted(FRAMES.glob("*.txt")), ids=lambda path: path.stem)
 def test_an_approved_frame_fits_its_screen(frame: Path) -> None:
     lines = frame.read_text(encoding="utf-8").splitlines()
-    assert max(map(len, lines)) <= int(frame.stem.rpartition("-")[2])
+    totals = [at for at, line in enumerate(lines) if line.startswith("Resources: ")]
+    answered = lines[totals[-1] + 1 if totals else 0 :]  # what comes before is folded by the terminal
+    assert max(map(len, answered)) <= int(frame.stem.rpartition("-")[2])
     if frame.stem.startswith("second-up"):
         assert len(lines) < 40, "the line that make itself prints comes before"

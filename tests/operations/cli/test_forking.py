@@ -272,19 +272,21 @@ def _has_a_socket(pid: int) -> bool:
     return False
 
 
-TYPED: Final = "hunter2"
+TYPED: Final = '{"accessKeyID":"AK","secretAccessKey":"hunter2"}'
 IN_A_TERMINAL: Final = f"""
 import os
 {KEEP}
 while not [*Folders.find(Path.cwd()).commands.glob("*.sock")]:
     pass
-os.execv({str(CREDFLEET)!r}, ["credfleet", "sandbox", "config", "set", "mine:key", "--secret"])
+os.execv({str(CREDFLEET)!r}, ["credfleet", "add", "account", "aws-9", "--type", "aws", "--id", "9"])
 """
 """The process for commands is started from the terminal in which the command asks for a value."""
 
 
 def test_a_forked_command_asks_in_the_terminal_and_shows_no_secret_that_is_typed(tmp_path: Path) -> None:
     folder = _project(tmp_path / "project")
+    cluster, pool = "credfleet:cluster: {context: mine}", "credfleet:accountPool: {members: {}}"
+    (folder / "Pulumi.dev.yaml").write_text(f"config:\n  {cluster}\n  {pool}\n")
     environment = {**ENVIRONMENT, "PULUMI_CONFIG_PASSPHRASE": "correct horse"}
     pid, terminal = pty.fork()
     if pid == 0:
@@ -301,8 +303,8 @@ def test_a_forked_command_asks_in_the_terminal_and_shows_no_secret_that_is_typed
     os.close(terminal)
     assert os.waitstatus_to_exitcode(status) == 0, shown
     assert len(forking) == 3  # the process, who attends to the command, and the command
-    assert TYPED not in shown.decode()
-    assert "mine:key" in (folder / "Pulumi.dev.yaml").read_text()
+    assert "hunter2" not in shown.decode()
+    assert "aws-9" in (folder / "Pulumi.dev.yaml").read_text()
     subprocess.run([CREDFLEET, "sandbox", "down"], cwd=folder, env=environment, check=True)
 
 

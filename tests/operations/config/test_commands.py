@@ -63,7 +63,7 @@ def test_every_problem_is_told_at_once_with_its_path(project: Path) -> None:
 def encrypted(*names: str) -> str:
     """Return a stack's file with credentials that the passphrase of these tests encrypts."""
     crypter = PassphraseCrypter.new(PASSPHRASE)
-    entries = [f"    {name}: {{secure: {crypter.encrypt(CREDENTIAL)}}}\n" for name in names]
+    entries = [f"    {name}:\n      secure: {crypter.encrypt(CREDENTIAL, place=name)}\n" for name in names]
     head = f"encryptionsalt: {crypter.salt}\nconfig:\n  credfleet:tenants: {{}}\n"
     return f"{head}  credfleet:credentials:\n{''.join(entries)}"
 

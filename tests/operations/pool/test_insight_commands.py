@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pulumi_sandbox.engine import PassphraseCrypter
 from typer.testing import CliRunner, Result
 
 from components.account_pool.census import Census
@@ -17,6 +18,7 @@ from components.connection import ClusterTarget
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from operations.main import app
 from operations.pool.access import Where
+from tests.operations.conftest import PASSPHRASE
 from tests.support.memory_pool import POOL, MemoryServer
 
 KEYS = ("eu-access",)
@@ -260,12 +262,11 @@ def test_an_outlook_names_what_only_the_next_update_gives_back(
 @pytest.mark.usefixtures("stack")
 def test_an_outlook_counts_the_accounts_this_update_will_make(pool: FakePool, stack: Path) -> None:
     file = stack / "Pulumi.dev.yaml"
+    crypter = PassphraseCrypter.new(PASSPHRASE)
     coming = "    members: {aws-9: {type: aws, accountId: '9', credentialsFrom: nine}}\n"
-    file.write_text(STACK + coming)
-    set_secret = run(
-        "sandbox", "config", "set", "--secret", "--path", "credfleet:credentials.nine", '{"key": "value"}'
-    )
-    assert set_secret.exit_code == 0, set_secret.output
+    value = crypter.encrypt('{"key": "value"}')
+    secret = f"  credfleet:credentials: {{nine: {{secure: {value}}}}}\n"
+    file.write_text(f"encryptionsalt: {crypter.salt}\n{STACK}{coming}{secret}")
     assert outlook()[0]["prospect"] == "free"
 
 

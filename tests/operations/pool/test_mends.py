@@ -383,18 +383,11 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "test_what_hyperfleet_tells_of_every_cluster_is_kept_for_the_stack",
     "credfleet review export": "tests/operations/review/test_review.py::"
     "test_no_credential_of_the_stack_is_in_record_page_or_log",
-    "credfleet sandbox config set --secret --path '{}": "tests/operations/config/test_commands.py::"
-    "test_a_secret_from_standard_input_is_encrypted_in_the_file_and_read_back_in_plain",
     "credfleet preview-report {} --format json": "tests/operations/preview_report/"
     "test_preview_report_of_a_stack.py::"
     "test_a_review_has_the_outlook_and_the_policies_of_the_preview_it_is_of",
-    "credfleet sandbox preview{}": "tests/operations/sandbox/test_updates.py::"
-    "test_a_preview_stopped_by_the_user_is_called_so",
-    "credfleet sandbox preview --json": "tests/operations/preview_report/test_preview_report_of_a_stack.py::"
-    "test_a_review_has_the_outlook_and_the_policies_of_the_preview_it_is_of",
     "credfleet sandbox up": "tests/operations/sandbox/test_updates.py::"
     "test_up_previews_first_and_then_updates",
-    "credfleet sandbox destroy{}": "tests/operations/sandbox/test_updates.py::test_destroy_asks_first",
     "credfleet sandbox down": "tests/operations/sandbox/test_cloud_services.py::"
     "test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped",
     "make down": "tests/operations/sandbox/test_cloud_services.py::"
@@ -403,8 +396,6 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped",
     "credfleet sandbox env{}": "tests/operations/sandbox/test_cloud_services.py::"
     "test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped",
-    "credfleet sandbox stack export": "tests/operations/sandbox/test_updates.py::"
-    "test_a_deployment_that_was_exported_is_imported_again",
     "credfleet init": "tests/operations/project/test_starting.py::test_a_new_project_is_sound",
     "credfleet init DIR": "tests/operations/project/test_starting.py::test_a_new_project_is_sound",
     "credfleet init --here": "tests/operations/project/test_starting.py::"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -34,9 +35,7 @@ MADE_UP: Final = {
     },
     "gcp": {"type": "service_account", "private_key": "made-up-key-of-{}"},
 }
-RULES: Final = ("--policy-pack", "policies")
-"""Without the limits of an environment: what lies in its cloud already is declared here."""
-LINKED: Final = (".venv", "Pulumi.yaml", "__main__.py", "components", "operations", "policies", "sandbox")
+LINKED: Final = (".venv", "Pulumi.yaml", "__main__.py", "components", "operations", "sandbox")
 
 
 def main() -> None:
@@ -50,6 +49,8 @@ def _record(stack: str, folder: Path) -> None:
     for name in LINKED:
         if not (folder / name).is_symlink():
             (folder / name).symlink_to(Path(sys.prefix) if name == ".venv" else ROOT / name)
+    limits = shutil.ignore_patterns("config")  # what lies in an environment's cloud already is declared here
+    shutil.copytree(ROOT / "policies", folder / "policies", ignore=limits, dirs_exist_ok=True)
     shutil.copytree(ROOT / "stacks" / "dev", folder / "stacks" / "dev", dirs_exist_ok=True)
     shutil.copytree(ROOT / "stacks" / "dev", folder / "stacks" / stack, dirs_exist_ok=True)
     file = folder / f"Pulumi.{stack}.yaml"
@@ -68,8 +69,9 @@ def _record(stack: str, folder: Path) -> None:
             raise SystemExit(f"{arguments}: {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
         return done.stdout
 
-    run("sandbox", "up", "--stack", stack, *RULES, codes=(0, 9))
-    environment["KUBECONFIG"] = run("sandbox", "env").partition("KUBECONFIG=")[2].split()[0].strip("'\"")
+    run("sandbox", "up", "--stack", stack, codes=(0, 9))
+    words = (shlex.split(line) for line in run("sandbox", "env", "--stack", stack).splitlines())
+    environment |= dict(pair.split("=", 1) for verb, pair in words if verb == "export")
     record = json.loads(run("review", "export", "--stack", stack))
     (RECORDED / stack).mkdir(parents=True, exist_ok=True)
     (RECORDED / stack / f"Pulumi.{stack}.yaml").write_text(file.read_text("utf-8"), "utf-8")
@@ -86,7 +88,7 @@ def _record(stack: str, folder: Path) -> None:
 
 
 def _steps(folder: Path, environment: dict[str, str], stack: str) -> dict[str, Any]:
-    command = [str(CREDFLEET), "sandbox", "preview", "--stack", stack, "--json", *RULES]
+    command = ["pulumi", "preview", "--stack", stack, "--json", "--policy-pack", "policies"]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     try:
         document = json.loads(done.stdout)
