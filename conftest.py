@@ -39,7 +39,7 @@ FOLDERS: Final = {
     "test_pulumi_cli.py": "host",
     "witness": "host",
 }
-"""Folders and files whose tests start processes, an API server, or both to run the program; all others are unit."""
+"""Folders and files whose tests start processes, an API server, or both; all others are unit."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

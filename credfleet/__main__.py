@@ -1,4 +1,4 @@
-"""`python -m credfleet`, and what the `credfleet` command is where it is forked."""
+"""`python -m credfleet`."""
 
 from operations.main import main
 

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from pulumi_sandbox import pulumi_cli
 from pulumi_sandbox.engine import Project, Snapshot, StackAtRest, find_backend
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.progress_line import ProgressLine
 
 from components.errors import CredfleetError, how_many
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged
 from operations.fleet.tenants import sealed, states_in, tenants_in
-from operations.fleet.updating import ran
 from operations.folders import Folders
 from operations.review.record import deployment_in, undeployed
+from operations.sandbox.control_plane import OWNER
+from operations.sandbox.processes import exports
 from operations.sandbox.results import claimed, held_back
 
 _CHANGED: Final = "changed since"
+_LAST: Final = 3
+"""Lines of what the CLI said that are told of a refresh that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,7 @@ def fleet_status(*, drift: bool = False, at_once: int = 1, kubeconfig: Path | No
     drift: whether to look for it, in so many stacks at the same time.
 
     Raises:
-        SandboxError: as `Folders.find` and `find_backend`.
+        SandboxError: as `Folders.find`, `find_backend` and `pulumi_cli.find`.
     """
     folders = Folders.find(Path.cwd())
     project, backend = Project.load(folders.project), find_backend(folders.backend)
@@ -59,9 +66,8 @@ def fleet_status(*, drift: bool = False, at_once: int = 1, kubeconfig: Path | No
         _standing(folders.project, backend, name, states.get(name)) for name in sorted({*states, *files})
     ]
     if drift:
-        options = ["--kubeconfig", str(kubeconfig)] if kubeconfig else []
         with ThreadPoolExecutor(at_once) as threads:
-            found = [*threads.map(partial(_drifted, folders.project, options), found)]
+            found = [*threads.map(_looking_for_drift(folders, kubeconfig), found)]
     failed = [each for each in found if each.failures]
     columns = (
         Column("Stack", names=True),
@@ -91,14 +97,34 @@ def fleet_status(*, drift: bool = False, at_once: int = 1, kubeconfig: Path | No
     return Answer(document, [Table("Stacks", columns, rows), told], 1 if failed else 0)
 
 
-def _drifted(project: Path, options: Sequence[str], standing: Standing) -> Standing:
-    """Return how a stack stands with what a refresh would find."""
-    if standing.updated is None:
-        return standing
-    looked = ran("refresh", project, standing.stack, ["--preview-only", *options])
-    if looked.code:
-        return replace(standing, drift="unknown", failures=(*standing.failures, looked.why))
-    return replace(standing, drift=how_many(sum(looked.changes.values()), "resource"))
+def _looking_for_drift(folders: Folders, kubeconfig: Path | None) -> Callable[[Standing], Standing]:
+    """Return what has the Pulumi CLI say what a refresh of a stack would find, and writes nothing down."""
+    with ProgressLine() as progress:
+        cli = pulumi_cli.find(OWNER, progress)
+    pulumi_cli.furnish(folders.pulumi_home)
+    words = [str(cli.program), "refresh", "--preview-only", "--json", "--non-interactive", "--stack"]
+    cluster = {"KUBECONFIG": str(kubeconfig)} if kubeconfig else {}
+
+    def look(standing: Standing) -> Standing:
+        if standing.updated is None:
+            return standing
+        environment = {**os.environ, **exports(folders, standing.stack, os.environ, cli), **cluster}
+        done = subprocess.run(
+            [*words, standing.stack],
+            cwd=folders.project,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            why = "; ".join(done.stderr.splitlines()[-_LAST:])
+            return replace(standing, drift="unknown", failures=(*standing.failures, why))
+        changes: Mapping[str, int] = json.loads(done.stdout)["changeSummary"]
+        others = sum(count for op, count in changes.items() if op != "same")
+        return replace(standing, drift=how_many(others, "resource"))
+
+    return look
 
 
 def _standing(project: Path, backend: Path, stack: str, state: Path | None) -> Standing:

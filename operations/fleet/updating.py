@@ -51,9 +51,7 @@ def up_together(names: Sequence[str], at_once: int, kubeconfig: Path | None) -> 
         raise Misused(place=strange[0], cause=cause, mend=mend)
     options = ["--kubeconfig", str(kubeconfig)] if kubeconfig else []
     done = [
-        *ordered(
-            fleets, {*names} or {*known}, at_once, lambda stack: ran("up", folders.project, stack, options)
-        )
+        *ordered(fleets, {*names} or {*known}, at_once, lambda stack: ran(folders.project, stack, options))
     ]
     failed = [each for each in done if each.code not in (0, CLAIMS_SKIPPED)]
     rows = [
@@ -88,9 +86,9 @@ def ordered(
         yield from threads.map(update, rest)
 
 
-def ran(verb: str, project: Path, stack: str, options: Sequence[str]) -> Outcome:
-    """Run a command of `credfleet sandbox` on a stack."""
-    command = [sys.executable, "-m", "credfleet", "sandbox", verb, "--stack", stack, "--yes", *options]
+def ran(project: Path, stack: str, options: Sequence[str]) -> Outcome:
+    """Run `credfleet sandbox up` on a stack."""
+    command = [sys.executable, "-m", "credfleet", "sandbox", "up", "--stack", stack, "--yes", *options]
     done = subprocess.run(
         [*command, "--output", "json"],
         cwd=project,

@@ -94,7 +94,7 @@ class _Record:
             self._keep(event.resource_pre_event.metadata, done=False)
         elif event.res_outputs_event:
             self._keep(event.res_outputs_event.metadata, done=not event.res_outputs_event.planning)
-            self.outputs_differ |= _changes_outputs(event.res_outputs_event.metadata)
+            self._compare(event.res_outputs_event.metadata)
         elif event.res_op_failed_event:
             self._keep(event.res_op_failed_event.metadata, done=True, failed=True)
         elif event.policy_event:
@@ -118,6 +118,11 @@ class _Record:
             op, told.urn, state.type, state.id or "", state.inputs or {}, done, failed
         )
 
+    def _compare(self, told: StepEventMetadata) -> None:
+        """Compare the stack's outputs, of which the last event is right: they come when the program ends."""
+        if told.type == urns.ROOT_STACK_TYPE and told.old and told.new:
+            self.outputs_differ = told.old.outputs != told.new.outputs
+
     def ended(self, outcome: Outcome) -> Deployed:
         """Return what it came to."""
         return Deployed(
@@ -130,13 +135,6 @@ class _Record:
             self.errors,
             self.outputs_differ,
         )
-
-
-def _changes_outputs(told: StepEventMetadata) -> bool:
-    """Return whether it is the stack that is told of, and its outputs are other ones than before."""
-    if told.type != urns.ROOT_STACK_TYPE or told.old is None or told.new is None:
-        return False
-    return told.old.outputs != told.new.outputs
 
 
 def select_stack(project: Path, stack: str) -> Stack:

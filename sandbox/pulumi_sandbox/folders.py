@@ -51,11 +51,6 @@ class Folders:
         return self.sandbox / "zygotes"
 
     @property
-    def commands(self) -> Path:
-        """The process that commands of the project are forked from."""
-        return self.sandbox / "commands"
-
-    @property
     def backend(self) -> Path:
         """States of the stacks, in the layout of the Pulumi CLI's file backend."""
         return self.sandbox / "backend"

@@ -44,7 +44,6 @@ def status(folders: Folders, clouds: Clouds) -> dict[str, Any]:
 
 def stop(folders: Folders, clouds: Clouds) -> bool:
     """Stop the API server and the stand-ins of cloud services; return whether any ran."""
-    for folder in (folders.zygotes, folders.commands):
-        let_zygotes_go(folder)
+    let_zygotes_go(folders.zygotes)
     plane_ran = ControlPlane.end(folders.control_plane)
     return clouds.stop() or plane_ran

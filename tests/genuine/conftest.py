@@ -9,7 +9,9 @@ import pytest
 
 from components.kubernetes_plugin import ACCEPTED
 from tests.genuine import provider
-from tests.program.conftest import project as project
+from tests.program.conftest import project
+
+__all__ = ["project"]
 
 
 @pytest.fixture(autouse=True)

@@ -54,16 +54,14 @@ def test_stacks_claim_from_the_pool_of_another_one_and_leave_it_to_that(
 ) -> None:
     guarded = {**pool_of(1, 2), "admissionPolicy": True}
     project.configure(credentials=CREDENTIALS, tenants={}, pool=guarded)
-    nobody = consumer(project, tmp_path / "early", ["acme"]).sandbox("preview").quiet(1)
+    nobody = consumer(project, tmp_path / "early", ["acme"]).preview().quiet(1)
     assert f"namespace {project.pool} has no pool" in nobody.out
     project.up().quiet()
 
     first = consumer(project, tmp_path / "first", ["acme"])
-    preview = first.sandbox("preview").quiet()
-    assert "acme/aws: expected to get any of 2 free aws accounts" in preview.out
-    first.up().quiet()
+    assert "acme/aws: expected to get any of 2 free aws accounts" in first.up().quiet().out
     second = consumer(project, tmp_path / "second", ["globex", "initech"])
-    up = second.sandbox("up", "--output", "json").quiet(9).json
+    up = second.sandbox_up("--skip-preview", "--output", "json").quiet(9).json
     assert "no free aws account is left" in up["skipped"][0]["reason"]
 
     served = owned(admin, project)
@@ -74,19 +72,18 @@ def test_stacks_claim_from_the_pool_of_another_one_and_leave_it_to_that(
         assert copy == json.loads(CREDENTIALS[account])
     roles = admin.resources.get(api_version="rbac.authorization.k8s.io/v1", kind="Role")
     assert not roles.get(namespace=project.pool).items
-    assert project.sandbox("up", "--expect-no-changes").quiet().out
-    assert first.sandbox("up", "--expect-no-changes").quiet().out
+    project.preview("--expect-no-changes").quiet()
 
     account = served["acme"][0]
     (other,) = {1, 2} - {int(account.removeprefix("aws-"))}
     project.configure(credentials=CREDENTIALS, tenants={}, pool={**guarded, **pool_of(other)})
-    removal = project.sandbox("preview").quiet(1)
+    removal = project.preview().quiet(1)
     assert f"{account}: it would be removed, but it is claimed by tenant acme" in removal.out
     assert "held by stack organization/first/test" in removal.out
-    shared = consumer(project, tmp_path / "third", ["acme"]).sandbox("preview").quiet(1)
+    shared = consumer(project, tmp_path / "third", ["acme"]).preview().quiet(1)
     assert "acme/aws: shares its account with stack organization/first/test" in shared.out
 
-    first.sandbox("destroy").quiet()
+    first.destroy().quiet()
     assert accounts(admin, project)[account]["labels"]["credfleet.io/pool-state"] == "dirty"
 
 
@@ -100,26 +97,24 @@ def test_a_pool_that_names_its_consumers_gives_each_what_it_may_have_and_no_more
 
     with_quota(1)
     project.up().quiet()
-    stranger = consumer(project, tmp_path / "stranger", ["acme"]).sandbox("preview").quiet(6)
+    stranger = consumer(project, tmp_path / "stranger", ["acme"]).preview().quiet()
     assert "this is no holder of any of them: first" in stranger.out
     assert not owned(admin, project)
 
     first = consumer(project, tmp_path / "first", ["acme", "globex"])
-    assert "consumer first may have 1 aws account at most" in first.sandbox("preview").quiet().out
-    assert first.sandbox("up").quiet(9)
+    assert "consumer first may have 1 aws account at most" in first.up().quiet().out
     assert len(owned(admin, project)) == 1
-    assert project.sandbox("up", "--expect-no-changes").quiet().out
 
     with_quota(0)
     (tenant,) = owned(admin, project)
-    lowered = project.sandbox("preview").quiet()
+    lowered = project.preview().quiet()
     assert f"it keeps {tenant}/aws (stack organization/first/test), and gets no more" in lowered.out
     with_quota(2)
     project.up().quiet()
     first.up().quiet()
     assert {*owned(admin, project)} == {"acme", "globex"}
-    assert first.sandbox("up", "--expect-no-changes").quiet().out
-    first.sandbox("destroy").quiet()
+    first.preview("--expect-no-changes").quiet()
+    first.destroy().quiet()
 
 
 def test_the_pool_of_a_stack_may_be_in_another_cluster_than_its_tenants(
@@ -132,8 +127,7 @@ def test_the_pool_of_a_stack_may_be_in_another_cluster_than_its_tenants(
     project.up().quiet()
 
     far = consumer(project, tmp_path / "far", ["acme"], second.kubeconfig(ADMIN.name))
-    assert "acme/aws: expected to get any of 2 free aws accounts" in far.sandbox("preview").quiet().out
-    far.up().quiet()
+    assert "acme/aws: expected to get any of 2 free aws accounts" in far.up().quiet().out
     account, _ = owned(admin, project)["acme"]
     with client_for(second.kubeconfig(ADMIN.name), tmp_path / "discovered.json") as there:
         copied = Secrets(there, f"{project.pool}-acme")
@@ -149,9 +143,8 @@ def test_the_pool_of_a_stack_may_be_in_another_cluster_than_its_tenants(
         project.up().quiet()
         far.up().quiet()
         assert copied.data("aws-account") == json.loads(rotated[account])
-        assert far.sandbox("up", "--expect-no-changes").quiet().out
-        assert project.sandbox("up", "--expect-no-changes").quiet().out
-        far.sandbox("destroy").quiet()
+        far.preview("--expect-no-changes").quiet()
+        far.destroy().quiet()
         assert accounts(admin, project)[account]["labels"]["credfleet.io/pool-state"] == "dirty"
         assert not copied.names()
 

@@ -35,9 +35,8 @@ def test_a_tenant_leaves_an_account_for_another_one_and_is_never_without(
     since = secrets.get(namespace=f"{project.pool}-acme").metadata.resourceVersion
 
     assert "at the next update of stack organization/credfleet/" in evacuate(project, first)
-    preview = project.sandbox("preview").quiet()
-    assert f"acme/aws: leaves {first}: expected to get the only free aws account" in preview.out
-    project.up().quiet()
+    update = project.up().quiet()
+    assert f"acme/aws: leaves {first}: expected to get the only free aws account" in update.out
 
     copies = Secrets(admin, f"{project.pool}-acme")
     assert copies.data("aws-account") == json.loads(CREDENTIALS[second])
@@ -54,10 +53,9 @@ def test_a_tenant_leaves_an_account_for_another_one_and_is_never_without(
     assert left["labels"][POOL_STATE] == "quarantined"
     assert CLAIM_TOKEN in notes(taken)
     assert int(left["resourceVersion"]) > int(copies.version("aws-account"))
-    project.sandbox("up", "--expect-no-changes").quiet()
 
     evacuate(project, second)
-    kept = project.sandbox("preview", "--expect-no-changes").quiet()
+    kept = project.preview("--expect-no-changes").quiet()
     assert f"acme/aws: keeps {second}, which is to be left: expected to find none free" in kept.out
     where = ("--namespace", project.pool, "--kubeconfig", str(project.kubeconfig), "--yes")
     project.run("pool", "unquarantine", first, *where).quiet()
@@ -65,7 +63,7 @@ def test_a_tenant_leaves_an_account_for_another_one_and_is_never_without(
     project.up().quiet()
     assert CLAIM_TOKEN in notes(accounts(admin, project)[first])
     assert copies.data("aws-account") == json.loads(CREDENTIALS[first])
-    project.sandbox("destroy").quiet()
+    project.destroy().quiet()
 
 
 def notes(metadata: dict[str, dict[str, str]]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The programs of examples/, each deployed from a copy by the embedded engine: what a reader types works.
+"""The programs of examples/, each deployed from a copy by the Pulumi CLI: what a reader types works.
 
 That the commands of their page print what it says is tried by hand.
 """
@@ -11,7 +11,6 @@ import re
 import secrets
 import shutil
 import subprocess
-import sys
 from base64 import b64decode
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from pulumi_sandbox.services.users import ADMIN
 
 from operations.folders import Folders
 from operations.sandbox.cloud_services import stand_ins
-from tests.support import killed_up
+from tests.support import pulumi_shell
 from tests.support.stacks import ROOT
 
 if TYPE_CHECKING:
@@ -70,10 +69,11 @@ class Copies:
         file.write_text(text, encoding="utf-8")
 
     def deploy(self, folder: Path) -> None:
+        pulumi_shell.bring_stack(folder, "dev")
         done = subprocess.run(
-            [sys.executable, "-P", killed_up.__file__, str(folder), "dev", str(folder / "backend"), "0"],
+            pulumi_shell.command("dev", "up", "--skip-preview", "--yes"),
             cwd=folder,
-            env={**os.environ, **self.environment},
+            env=pulumi_shell.shell(folder, "dev", {**os.environ, **self.environment}),
             capture_output=True,
             text=True,
             check=False,
@@ -135,13 +135,16 @@ def test_claims_of_other_stacks_are_served_and_used_beside_other_providers(
         pytest.param(
             "typescript",
             marks=pytest.mark.skipif(
-                shutil.which("node") is None or not PACKAGES.is_dir(),
-                reason="Node and the packages of examples/typescript are not there: make node",
+                shutil.which("pulumi-language-nodejs") is None or not PACKAGES.is_dir(),
+                reason="Node's language host or the packages of examples/typescript are missing: make node",
             ),
         ),
         pytest.param(
             "go",
-            marks=pytest.mark.skipif(not BUILT.exists(), reason="examples/go is not built: make go"),
+            marks=pytest.mark.skipif(
+                shutil.which("pulumi-language-go") is None or not BUILT.exists(),
+                reason="Go's language host is not there, or examples/go is not built: make go",
+            ),
         ),
     ],
 )
@@ -164,9 +167,7 @@ def test_a_program_in_another_language_declares_what_the_same_one_in_python_does
 
 def _resources(folder: Path) -> Mapping[str, Any]:
     """Return what is in a state but for places in programs and the provider that constructs components."""
-    state = json.loads(
-        (folder / "backend/.pulumi/stacks" / folder.name / "dev.json").read_text(encoding="utf-8")
-    )
+    state = json.loads(pulumi_shell.state_of(folder, "dev").read_text(encoding="utf-8"))
     resources = state["checkpoint"]["latest"]["resources"]
     for each in resources:
         each.pop("sourcePosition", None)

@@ -37,6 +37,6 @@ def test_a_stack_has_all_it_needs_from_the_rights_that_its_operator_is_given(
         "bringers": {"acme": [{"kind": "User", "name": "someone"}]},
     }
     theirs.configure(credentials=CREDENTIALS, tenants=tenants, pool=guarded, context="c")
-    theirs.sandbox("up").quiet()
-    theirs.sandbox("up", "--expect-no-changes").quiet()
-    theirs.sandbox("destroy").quiet()
+    theirs.up().quiet()
+    theirs.preview("--expect-no-changes").quiet()
+    theirs.destroy().quiet()

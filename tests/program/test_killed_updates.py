@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 def test_updates_killed_after_ever_more_writes_end_in_one_that_finds_everything_done_once(
     project: FleetProject, admin: DynamicClient
 ):
-    for writes in count(1, counted(3, 1)):
+    for writes in count(1, counted(12, 1)):
         code = project.up_until(writes)
         if code == 0:
             break
         assert code == -signal.SIGKILL
 
-    project.sandbox("preview", "--expect-no-changes").quiet()
+    project.preview("--expect-no-changes").quiet()
     assert set(accounts(admin, project)) == {"aws-1", "aws-2", "aws-3"}
     assert set(owned(admin, project)) == {"acme", "globex"}
     records = (

@@ -48,7 +48,7 @@ def test_a_claimed_account_goes_from_an_entry_to_secret_manager_and_its_copy_fol
 
     def update(credentials: dict[str, str], **member: Any) -> None:
         configure(credentials, **member)
-        project.sandbox("up").quiet()
+        project.up().quiet()
 
     update({"aws-1": content(1)}, credentialsFrom="aws-1", handOver=True)
     before = owned(admin, project)
@@ -60,21 +60,20 @@ def test_a_claimed_account_goes_from_an_entry_to_secret_manager_and_its_copy_fol
     update({}, **referred)
     assert owned(admin, project) == before
     assert pool.data("aws-1") == home.data("copy") == json.loads(content(2))
-    assert project.sandbox("preview", "--expect-no-changes").quiet().out
 
     manager.add(name, content(3).encode())
     update({}, **referred)
     assert owned(admin, project) == before
     assert home.data("copy") == json.loads(content(3))
-    assert project.sandbox("preview", "--expect-no-changes").quiet().out
+    project.preview("--expect-no-changes").quiet()
 
     configure({"aws-1": content(1)}, credentialsFrom="aws-1")
-    refused = project.sandbox("preview")
-    assert "is written of what a reference names" in " ".join((refused.out + refused.err).split())
-    assert "pulumi import" not in refused.out + refused.err
+    refused = project.preview()
+    assert "is written of what a reference names" in refused.said
+    assert "pulumi import" not in refused.said
     configure({}, **referred)
 
     states = [path.read_bytes() for path in (project.folder / ".sandbox" / "backend").rglob("*.json")]
     assert states
     assert not any(b"sentinel" in state for state in states)
-    assert project.sandbox("destroy").quiet().code == 0
+    project.destroy().quiet()

@@ -102,9 +102,6 @@ class Stack:
             api = self._admin.resources.get(api_version=f"{group}/v1", kind=kind)
             api.create(body={"metadata": {"name": tenant}, **body}, namespace=self.vault)
 
-    def sandbox(self, verb: str, *words: str) -> str:
-        return self.project.sandbox(verb, *words).quiet().out
-
     def secrets(self, namespace: str) -> Secrets:
         return Secrets(self._admin, namespace)
 
@@ -119,7 +116,7 @@ def test_each_tenant_reads_its_own_account_through_one_store_and_pushes_where_it
     stack.configure()
     stack.grant("acme")
 
-    said = stack.sandbox("up")
+    said = stack.project.up().quiet().out
 
     keys = {stack.secrets(acme).data("acme-account")["key"], stack.secrets(globex).data("copied")["key"]}
     assert keys == {"sentinel-1", "sentinel-2"}
@@ -127,10 +124,10 @@ def test_each_tenant_reads_its_own_account_through_one_store_and_pushes_where_it
     assert stack.secrets(acme).data("gitlab-credentials") == {"token": TOKEN}
     assert "ExternalSecret ci-token" in said
     assert "install External Secrets Operator" in said
-    stack.sandbox("preview", "--expect-no-changes")
+    stack.project.preview("--expect-no-changes").quiet()
     state = [path.read_bytes() for path in (stack.project.folder / ".sandbox").rglob("*.json")]
     assert state
     assert not any(b"sentinel-" in each for each in state)
 
-    stack.sandbox("destroy")
+    stack.project.destroy().quiet()
     assert stack.secrets(stack.vault).names() == set()

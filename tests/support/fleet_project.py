@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ from typing import Any
 from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 from pulumi_sandbox.engine.project.stack_file import StackFile
 
-from tests.support import killed_up
-from tests.support.warm_commands import CREDFLEET, forking, warm
+from tests.support import pulumi_shell
+from tests.support.warm_commands import CREDFLEET, warm
 
 ROOT = Path(__file__).parents[2]
 STACK = "test"
@@ -36,6 +37,11 @@ class Ran:
     @property
     def json(self) -> Any:
         return json.loads(self.out)
+
+    @property
+    def said(self) -> str:
+        """All it printed, in one line."""
+        return " ".join(f"{self.out} {self.err}".split())
 
     def quiet(self, code: int = 0) -> Ran:
         """Assert that it ended so, and told no credential."""
@@ -74,8 +80,9 @@ class FleetProject:
 
     @property
     def environment(self) -> dict[str, str]:
+        """The variables of a person's shell."""
         own = {"KUBECONFIG": str(self.kubeconfig), "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE, "COLUMNS": "200"}
-        return forking("programs", {**os.environ, **own, **self.trust})
+        return {**os.environ, **own, **self.trust}
 
     def configure(
         self,
@@ -110,40 +117,75 @@ class FleetProject:
             **(further or {}),
         }
         path.write_text(json.dumps({"encryptionsalt": crypter.salt, "config": config}), encoding="utf-8")
+        pulumi_shell.bring_stack(self.folder, STACK)
 
-    def sandbox(self, verb: str, *words: str) -> Ran:
-        """Run a command of `credfleet sandbox` on the stack."""
-        named = ["--kubeconfig", str(self.kubeconfig), "--yes"]
-        return self.run("sandbox", verb, "--stack", STACK, *named, *words)
+    def sandbox_up(self, *words: str) -> Ran:
+        """Run `credfleet sandbox up` on the stack."""
+        return self.run(
+            "sandbox", "up", "--stack", STACK, "--kubeconfig", str(self.kubeconfig), "--yes", *words
+        )
 
-    def up(self) -> Ran:
-        """Run a bare update: no preview before it, no report behind it."""
-        return self._up(writes=0)
+    def up(self, *words: str) -> Ran:
+        """Run a bare update: no preview before it."""
+        return self.pulumi("up", "--skip-preview", "--yes", *words)
+
+    def preview(self, *words: str) -> Ran:
+        """Preview, without policies."""
+        return self.pulumi("preview", *words)
+
+    def refresh(self, *words: str) -> Ran:
+        """Refresh, without a preview before it."""
+        return self.pulumi("refresh", "--skip-preview", "--yes", *words)
+
+    def destroy(self, *words: str) -> Ran:
+        """Destroy, without a preview before it."""
+        return self.pulumi("destroy", "--skip-preview", "--yes", *words)
+
+    def pulumi(self, *words: str) -> Ran:
+        """Run a command of the Pulumi CLI on the stack."""
+        return self._ran(pulumi_shell.command(STACK, *words), self.shell)
+
+    def typed(self, line: str) -> Ran:
+        """Run a line of a shell, as a person pastes it."""
+        return self._ran(["bash", "-c", line], self.shell)
+
+    @property
+    def shell(self) -> dict[str, str]:
+        """The variables of a shell in which the exports of `credfleet sandbox env` were evaluated."""
+        return pulumi_shell.shell(self.folder, STACK, self.environment)
 
     def up_until(self, writes: int) -> int:
         """Run `up` until its n-th write of the state; return its exit code, negative when killed."""
-        return self._up(writes).code
+        return self.up_within(writes).code
 
-    def up_within(self, writes: int, seconds: float) -> Ran:
+    def up_within(self, writes: int, seconds: float = math.inf) -> Ran:
         """Run `up` until it is through, or killed: at its n-th write of the state, or after a time."""
-        return self._up(writes, str(seconds))
+        state = pulumi_shell.state_of(self.folder, STACK)
+        return self.up_beside(lambda update: pulumi_shell.kill_at(update, state, writes, seconds))
 
-    def _up(self, writes: int, *words: str) -> Ran:
-        backend = self.folder / ".sandbox" / "backend"
-        return self._ran(Path(killed_up.__file__), str(self.folder), STACK, str(backend), str(writes), *words)
+    def up_beside(self, attend: Callable[[subprocess.Popen[bytes]], int]) -> Ran:
+        """Run `up` while it is attended to until it ends, as it may by being killed; then its lock goes.
+
+        attend: returns its exit code.
+        """
+        said = self.folder / "said.txt"
+        words = pulumi_shell.command(STACK, "up", "--skip-preview", "--yes")
+        with (
+            said.open("w", encoding="utf-8") as to,
+            subprocess.Popen(words, cwd=self.folder, env=self.shell, stdout=to, stderr=to) as update,
+        ):
+            code = attend(update)
+        if code < 0:
+            self.pulumi("cancel", "--yes").quiet()
+        return Ran(code, said.read_text(encoding="utf-8"), "")
 
     def run(self, *words: str) -> Ran:
         """Run a `credfleet` command in the project's folder."""
-        return self._ran(CREDFLEET, *words)
-
-    def _ran(self, script: Path, *words: str) -> Ran:
         environment = self.environment
+        return self._ran(warm(CREDFLEET, *words, environment=environment), environment)
+
+    def _ran(self, words: Sequence[str], environment: Mapping[str, str]) -> Ran:
         done = subprocess.run(
-            warm(script, *words, environment=environment),
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
+            words, cwd=self.folder, env=environment, capture_output=True, text=True, check=False
         )
         return Ran(done.returncode, done.stdout, done.stderr)

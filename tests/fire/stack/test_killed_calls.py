@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
 import secrets
 import signal
 import subprocess
-import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -35,11 +33,11 @@ from operations.sandbox.cloud_services import HYPERFLEET, stand_ins
 from tests.program.accounts import accounts, owned
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
 from tests.program.test_pull_secrets import PROJECT, READER, RUNNER, cluster, documented, entry, payload
-from tests.support import killed_up
+from tests.support import pulumi_shell
 from tests.support.aso import SUB
 from tests.support.certificates import certificate_pem, curve_key, only_key
 from tests.support.fault_proxy import Fault, FaultProxy, before, before_https, nothing, running
-from tests.support.fleet_project import STACK, FleetProject
+from tests.support.fleet_project import STACK, FleetProject, Ran
 from tests.support.proving import PROVES, counted, tried
 
 if TYPE_CHECKING:
@@ -61,13 +59,14 @@ class Death:
 
     at: int
     fault: Fault
-    pid: int = 0
+    update: subprocess.Popen[bytes] | None = None
     calls: Iterator[int] = field(default_factory=count, init=False)
 
     def __call__(self, _number: int, _method: str) -> Fault:
         if next(self.calls) != self.at:
             return Fault.NONE
-        os.kill(self.pid, signal.SIGKILL)
+        assert self.update is not None
+        pulumi_shell.kill(self.update)
         return self.fault
 
 
@@ -176,23 +175,15 @@ def made(folder: Path, kubeconfig: Path, clouds: Clouds | None, cluster_id: str)
     return project
 
 
-def killed(project: FleetProject, death: Death | None = None) -> tuple[int, str]:
-    """Update in a process of its own; return its exit code and what it said."""
-    backend, said = project.folder / ".sandbox" / "backend", project.folder / "said.txt"
-    arguments = (killed_up.__file__, str(project.folder), STACK, str(backend), "0")
-    with (
-        said.open("w", encoding="utf-8") as to,
-        subprocess.Popen(
-            [sys.executable, "-P", *arguments],
-            cwd=project.folder,
-            env=project.environment,
-            stdout=to,
-            stderr=to,
-        ) as update,
-    ):
+def killed(project: FleetProject, death: Death | None = None) -> Ran:
+    """Update, and let the death of it know whom it kills."""
+
+    def attend(update: subprocess.Popen[bytes]) -> int:
         if death is not None:
-            death.pid = update.pid
-    return update.returncode, said.read_text(encoding="utf-8")
+            death.update = update
+        return update.wait()
+
+    return project.up_beside(attend)
 
 
 def state(project: FleetProject) -> Sequence[Mapping[str, Any]]:
@@ -214,7 +205,7 @@ def ids(project: FleetProject) -> list[str]:
 
 
 def judged(project: FleetProject, admin: DynamicClient, clouds: Clouds | None, cluster_id: str) -> list[str]:
-    project.sandbox("preview", "--expect-no-changes").quiet()
+    project.preview("--expect-no-changes").quiet()
     assert set(accounts(admin, project)) == MEMBERS
     assert set(owned(admin, project)) == {"acme", "globex"}
     records = admin.resources.get(api_version="v1", kind="ConfigMap").get(
@@ -244,8 +235,7 @@ def test_an_update_killed_at_a_call_ends_as_one_that_nobody_killed(
         of_clouds = clouds.all if clouds else ()
         for each in of_clouds:
             each.restart_plan(nothing)
-        code, said = killed(whole)
-        assert code == 0, said
+        killed(whole).quiet()
         called = [(proxy,), of_clouds]
         calls = [sum(each.counts().total() for each in proxies) for proxies in called]
         end = judged(whole, admin, clouds, name)
@@ -257,12 +247,12 @@ def test_an_update_killed_at_a_call_ends_as_one_that_nobody_killed(
             death = Death(calls[where] * (2 * kill + 1) // (2 * KILLS), fault)
             for each in called[where]:
                 each.restart_plan(death)
-            code, said = killed(project, death)
-            assert code in (-signal.SIGKILL, 0), said
+            ran = killed(project, death)
+            assert ran.code in (-signal.SIGKILL, 0), ran.out
             for each in called[where]:
                 each.restart_plan(nothing)
             if kill % 3 == 2:
-                project.sandbox("refresh").quiet()
+                project.refresh().quiet()
             ended = project.up()
             while clouds and clouds.delete_nobodys(name, ended.out):
                 ended = project.up()

@@ -10,13 +10,10 @@ from __future__ import annotations
 import json
 import random
 import secrets
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +23,12 @@ from pulumi_sandbox.services.users import ADMIN
 
 from components.account_pool.pool import Pool
 from components.connection import ClusterTarget
-from tests.fire.storm import watcher
 from tests.fire.storm.history import Change, History, changes_in
 from tests.program.conftest import CREDENTIALS, pool_of
 from tests.support.fleet_project import FleetProject, Ran
 from tests.support.members import Members
 from tests.support.proving import PROVES, tried
+from tests.support.watching import watched
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -42,7 +39,6 @@ WRITES = 40
 """Of the state, by an update that nobody kills: about as many."""
 LONGEST = 12
 """An update is killed within so many times what one alone takes, if not before by its writes."""
-LAST = "the-storm-is-over"
 
 
 def record(phase: str, member: str, tenant: str = "a", holder: str = "pulumi/o/p/s/a/0") -> Mapping[str, Any]:
@@ -146,7 +142,7 @@ class Storm:
 
 def _looked_and_updated(stack: FleetProject) -> Ran:
     """Update a stack after a refresh: a release may have been under way when an update was killed."""
-    looked = stack.sandbox("refresh", "--clear-pending-creates")
+    looked = stack.refresh("--clear-pending-creates")
     return stack.up() if looked.code == 0 else looked
 
 
@@ -157,22 +153,6 @@ def believed(stack: FleetProject) -> Iterator[tuple[str, str]]:
             had = resource.get("outputs") or {}
             if resource["type"].endswith(":AccountClaim") and had.get("secretName"):
                 yield had["holder"], had["secretName"]
-
-
-@contextmanager
-def watched(pool: FleetProject, folder: Path, members: Members, admin: DynamicClient) -> Generator[None]:
-    """Have all that happens to the pool written down by another process."""
-    command = [sys.executable, watcher.__file__, str(pool.kubeconfig), pool.pool, str(folder), LAST]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "watching\n"
-        try:
-            yield
-        finally:
-            members.add(LAST)
-            body = {"metadata": {"name": LAST}}
-            admin.resources.get(api_version="v1", kind="ConfigMap").create(namespace=pool.pool, body=body)
-    assert process.returncode == 0
 
 
 @pytest.mark.skipif(not PROVES, reason="a quarter of an hour of two cores: make fire")
@@ -218,8 +198,8 @@ def test_no_promise_is_broken_at_any_instant_while_stacks_update_side_by_side_an
     left = here.sweep(dry_run=True)
     assert (left.freed, left.withheld, left.finished, left.aborted) == ((), (), (), ())
     for stack in storm.stacks[:CONSUMERS]:
-        assert stack.sandbox("up", "--expect-no-changes").code in (0, 9)
-    assert pool.sandbox("up", "--expect-no-changes").quiet().out
+        stack.preview("--expect-no-changes").quiet()
+    pool.preview("--expect-no-changes").quiet()
     for what, count in storm.ended.items():
         tried(f"updates side by side that {what}", count)
     tried("changes of the pool that the watcher saw", history.changes)

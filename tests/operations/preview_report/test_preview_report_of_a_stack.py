@@ -1,4 +1,4 @@
-"""A review of what the embedded engine really writes, from a pool that is really looked at."""
+"""A review of what the Pulumi CLI really writes, from a pool that is really looked at."""
 
 import json
 import secrets
@@ -30,7 +30,7 @@ def project(tmp_path: Path, control_plane: ControlPlane) -> FleetProject:
 
 
 def test_a_review_has_the_outlook_and_the_policies_of_the_preview_it_is_of(project: FleetProject) -> None:
-    preview = project.sandbox("preview", "--json")
+    preview = project.preview("--json")
     (project.folder / "preview.json").write_text(preview.out)
     review = project.run("preview-report", "preview.json", "--format", "json").json
     assert review["failed"] is False
