@@ -166,8 +166,8 @@ parity: env ## ask the Pulumi CLI what it does with the recorded programs: PULUM
 	  echo "→ make parity PULUMI=/path/to/pulumi"; exit 1; }
 	@$(BIN)/python -m sandbox.tests.conformance.genuine "$$(command -v "$(or $(PULUMI),pulumi)")"
 
-bench: env ## speed, as ratios within one run
-	@$(BIN)/python -m benchmarks
+bench: env ## what users wait for, process by process, beside a floor (WHAT="fleet 100 300")
+	@$(BIN)/python -m benchmarks $(WHAT)
 
 bench-peers: env ## claims again, with Boskos beside them on the same API server
 	@$(BIN)/python -m benchmarks claims --peers

@@ -1,69 +1,60 @@
-"""Run the benchmarks on one API server of their own and print the tables.
+"""Run the benchmarks on API servers of their own, and print tables.
 
-`python -m benchmarks [engine|claims] [--full] [--peers]`: minutes without `--full`, half an hour with it.
-`python -m benchmarks fleet 100 300 1000`: what fleets of so many tenants cost. With `--folder` they stay, and
-so do the data of their API server: a further run goes on; `--only added rotated` measures nothing else.
+`python -m benchmarks`: stack dev and a fleet of 100 tenants beside their floors, with and without policies.
+`python -m benchmarks stack`, `… fleet 100 300`: one of these, in other sizes.
+`python -m benchmarks claims [--full] [--peers]`: claims; minutes without `--full`, half an hour with it.
 `python -m benchmarks split 1000 10`: a fleet of so many tenants shared out among so many stacks.
 `python -m benchmarks shards 5000 50`: what so many stacks cost that claim from one pool.
 """
 
 import argparse
 import tempfile
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from pulumi_sandbox.services import build
-from pulumi_sandbox.services.control_plane import ControlPlane
-
-from benchmarks import claims, engine, fleet
-from benchmarks.stopwatch import table
-from operations.sandbox.control_plane import CONTEXT
+from benchmarks import claims, fleet
+from benchmarks.comparison import Row, table
+from benchmarks.stacks import serving
 
 
 def main() -> None:
-    """Start an API server, measure, print, stop it."""
+    """Measure, and print."""
     options = _options()
-    with ExitStack() as kept:
-        folder = options.folder or Path(
-            kept.enter_context(tempfile.TemporaryDirectory(prefix="credfleet-bench-"))
-        )
-        programs = build.binaries(cache=build.cache_folder("credfleet"))
-        plane = ControlPlane.start(
-            folder / "control-plane", binaries=programs, context=CONTEXT, die_with_parent=True
-        )
-        try:
-            if options.what in (None, "engine"):
-                print(table("The embedded engine", engine.measure(plane, folder)))
-            if options.what in (None, "claims"):
+    with tempfile.TemporaryDirectory(prefix="credfleet-bench-") as temporary:
+        folder = Path(temporary).resolve()
+        match options.what:
+            case "claims":
                 plan = replace(claims.FULL if options.full else claims.QUICK, peers=options.peers)
-                print(claims.report(claims.measure(plane, folder, plan)))
-            if options.what == "fleet":
-                sizes, parts = options.tenants or fleet.SIZES, options.only or fleet.PARTS
-                print(fleet.report(fleet.measure(plane, folder, sizes, parts)))
-            if options.what == "split":
-                print(fleet.split(plane, folder, *(options.tenants or (1000, 10))))
-            if options.what == "shards":
-                print(fleet.shards(plane, folder, *(options.tenants or (5000, 50))))
-        finally:
-            plane.stop()
+                with serving(folder) as kubeconfig:
+                    print(claims.report(claims.measure(kubeconfig, folder, plan)))
+            case "split":
+                print(fleet.split(folder, *(options.tenants or (1000, 10))))
+            case "shards":
+                print(fleet.shards(folder, *(options.tenants or (5000, 50))))
+            case what:
+                print(table(_compared(folder, what, options.tenants or (100,))))
+
+
+def _compared(folder: Path, what: str | None, sizes: Sequence[int]) -> Iterator[Row]:
+    measures: list[Callable[..., Iterator[Row]]] = [] if what == "fleet" else [fleet.stack_dev]
+    measures += [] if what == "stack" else [partial(fleet.fleet, size=size) for size in sizes]
+    for number, measure in enumerate(measures):
+        for with_policies in (False, True):
+            own = folder / f"{number}-{with_policies}"
+            own.mkdir()
+            yield from measure(own, with_policies=with_policies)
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Speed, as ratios in one run.")
-    parser.add_argument(
-        "what", nargs="?", choices=("engine", "claims", "fleet", "split", "shards"), help="only one of them"
-    )
-    parser.add_argument(
-        "tenants",
-        nargs="*",
-        type=int,
-        help="how many tenants each fleet has; of a split and of shards: tenants and stacks",
-    )
-    parser.add_argument("--only", nargs="+", choices=fleet.PARTS, help="of a fleet: these parts of its life")
-    parser.add_argument("--folder", type=Path, help="of fleets: where they stay, for a further run")
-    parser.add_argument("--full", action="store_true", help="pools of 10,000 accounts, more turns")
-    parser.add_argument("--peers", action="store_true", help="Boskos too, built from source once")
+    known = ("stack", "fleet", "claims", "split", "shards")
+    parser.add_argument("what", nargs="?", choices=known, help="only one of them")
+    sizes = "sizes of fleets; of a split and of shards: tenants and stacks"
+    parser.add_argument("tenants", nargs="*", type=int, help=sizes)
+    parser.add_argument("--full", action="store_true", help="of claims: pools of 10,000 accounts, more turns")
+    parser.add_argument("--peers", action="store_true", help="of claims: Boskos too, built from source once")
     return parser.parse_args()
 
 

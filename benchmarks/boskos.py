@@ -1,8 +1,6 @@
 """Boskos (`sigs.k8s.io/boskos`), the pool of the Kubernetes project's own tests, built and run as a peer."""
 
-import hashlib
 import json
-import os
 import subprocess
 import time
 from collections.abc import Generator
@@ -11,16 +9,22 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from pulumi_sandbox.services.build import cache_folder
+from pulumi_sandbox.services.build import GoModule, binaries, cache_folder
 from pulumi_sandbox.services.ports import LOOPBACK, free_ports
-from pulumi_sandbox.services.toolchain import installed, toolchain_for
+from pulumi_sandbox.services.progress import silent
 
 from benchmarks.flows import Flow
 from benchmarks.kept_alive import Access, KeptAlive, Tally, expect
 from benchmarks.large_pools import TYPE
 
-MODULE: Final = Path(__file__).with_name("peers") / "boskos"
-PACKAGE: Final = "sigs.k8s.io/boskos/cmd/boskos"
+_PINNED: Final = "sigs.k8s.io/boskos"
+_MODULE: Final = GoModule(
+    Path(__file__).with_name("peers") / "boskos",
+    "Boskos",
+    _PINNED,
+    {"boskos": f"{_PINNED}/cmd/boskos"},
+    lambda _: {},
+)
 _READY_SECONDS: Final = 300.0
 
 
@@ -51,21 +55,7 @@ class BoskosFlow(Flow):
 
 def build() -> Path:
     """Build the server, once per machine and version; takes minutes the first time."""
-    go_mod = (MODULE / "go.mod").read_text(encoding="utf-8")
-    key = hashlib.sha256((go_mod + (MODULE / "go.sum").read_text(encoding="utf-8")).encode()).hexdigest()
-    program = cache_folder("credfleet").with_name("boskos") / key[:20] / "boskos"
-    if not program.exists():
-        go = installed(toolchain_for(go_mod), cache_folder("credfleet"), lambda _: None)
-        unfinished = program.with_name("boskos.unfinished")
-        flags = ["-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", "-s -w"]
-        subprocess.run(
-            [str(go), "build", *flags, "-o", str(unfinished), PACKAGE],
-            cwd=MODULE,
-            env={**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"},
-            check=True,
-        )
-        unfinished.rename(program)
-    return program
+    return binaries(silent, cache_folder("credfleet").with_name("boskos"), _MODULE) / "boskos"
 
 
 @contextmanager
@@ -108,8 +98,8 @@ def serving(kubeconfig: Path, namespace: str, members: int, folder: Path) -> Gen
 def _definitions() -> Path:
     """Find the custom resources in the module, which the build has downloaded."""
     build()
-    asked = ["go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/boskos"]
-    answer = subprocess.run(asked, cwd=MODULE, capture_output=True, text=True, check=True)
+    asked = ["go", "list", "-m", "-f", "{{.Dir}}", _PINNED]
+    answer = subprocess.run(asked, cwd=_MODULE.folder, capture_output=True, text=True, check=True)
     return Path(answer.stdout.strip()) / "deployments" / "base" / "crd.yaml"
 
 

@@ -19,7 +19,7 @@ from threading import Barrier
 from typing import Any, Final
 
 from benchmarks.boskos import BoskosFlow
-from benchmarks.flows import ByHand, Flow, OneLabel, OurFlow, SeedFlow
+from benchmarks.flows import ByHand, Flow, OurFlow, SeedFlow
 from benchmarks.kept_alive import Access, Tally, Traffic
 
 PROCESSES: Final = 2
@@ -32,11 +32,10 @@ class Way(StrEnum):
     OURS = "credfleet"
     BY_HAND = "its calls by hand"
     SEED = "the seed's flow"
-    LABEL = "one label write"
     BOSKOS = "Boskos"
 
 
-_BY_HAND: Final = {Way.BY_HAND: ByHand, Way.SEED: SeedFlow, Way.LABEL: OneLabel}
+_BY_HAND: Final = {Way.BY_HAND: ByHand, Way.SEED: SeedFlow}
 
 
 class Deed(StrEnum):

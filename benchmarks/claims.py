@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from pulumi_sandbox.services.control_plane import ControlPlane
-from pulumi_sandbox.services.users import ADMIN
-
 from benchmarks.boskos import serving
 from benchmarks.claimers import Claimers, Deed, Place, Sample, Way
 from benchmarks.large_pools import make_pool
@@ -38,7 +35,7 @@ class Plan:
 
     def ways(self, pool: int, claimers: int) -> Iterator[Way]:
         """Return the flows that are compared at this size, ours first."""
-        yield from (Way.OURS, Way.BY_HAND, Way.LABEL)
+        yield from (Way.OURS, Way.BY_HAND)
         if pool * claimers <= self.seed_lists:
             yield Way.SEED
         if self.peers and pool <= BOSKOS_MEMBERS:
@@ -49,7 +46,6 @@ _DEEDS: Final = {
     Way.OURS: tuple(Deed),
     Way.BY_HAND: tuple(Deed),
     Way.SEED: tuple(Deed),
-    Way.LABEL: (Deed.CLAIM,),
     Way.BOSKOS: (Deed.CLAIM, Deed.RELEASE),
 }
 
@@ -60,9 +56,8 @@ QUICK: Final = Plan((100, 1_000), {1: 20, 8: 5, 50: 3}, seed_lists=8_000)
 FULL: Final = Plan((100, 1_000, 10_000), {1: 60, 8: 12, 50: 6}, seed_lists=50_000)
 
 
-def measure(plane: ControlPlane, folder: Path, plan: Plan) -> Samples:
+def measure(kubeconfig: Path, folder: Path, plan: Plan) -> Samples:
     """Measure everything once, in one run on one API server."""
-    kubeconfig = plane.kubeconfig(ADMIN.name)
     samples: Samples = {}
     for pool in plan.pools:
         namespace = f"claims-{pool}"

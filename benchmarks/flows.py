@@ -192,24 +192,6 @@ def _record(name: str, tenant: str, member: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-class OneLabel(CallsByHand):
-    """One label written with its resourceVersion: less than this no claim can cost."""
-
-    _version = ""
-    _name = ""
-
-    def claim(self, tenant: str, number: int) -> None:
-        """PATCH a Secret of its own."""
-        if not self._name:
-            self._name = f"label-{number}"
-            made = expect(self._call("POST", self._secrets, {"metadata": {"name": self._name}}), 201)
-            self._version = made["metadata"]["resourceVersion"]
-        metadata = {"resourceVersion": self._version, "labels": {TENANT_NAME: tenant}}
-        path, patch = f"{self._secrets}/{self._name}", {"metadata": metadata}
-        answer = expect(self._call("PATCH", path, patch, accept=METADATA, content_type=MERGE_PATCH), 200)
-        self._version = answer["metadata"]["resourceVersion"]
-
-
 class SeedFlow(CallsByHand):
     """The proposal this pool began with, to the letter: whole Secrets are listed, the first one is taken."""
 

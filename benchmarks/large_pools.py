@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.kept_alive import METADATA, Access, KeptAlive, Tally, expect
-from components.labels import HYPERSCALER_TYPE
+from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE
 
 TYPE: Final = "aws"
 CREDENTIAL: Final = base64.b64encode(b"never to be downloaded by a claim " * 60).decode()
@@ -23,18 +23,23 @@ def member_name(number: int) -> str:
 
 def make_pool(kubeconfig: Path, namespace: str, members: int) -> None:
     """Make the namespace with this many free accounts."""
-    access, tally = Access.of(kubeconfig), Tally()
-    with closing(KeptAlive(access, tally)) as call:
+    with closing(KeptAlive(Access.of(kubeconfig), Tally())) as call:
         expect(call("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}}), 201)
+    fill_pool(kubeconfig, namespace, members)
+
+
+def fill_pool(kubeconfig: Path, namespace: str, members: int, *, with_ids: bool = False) -> None:
+    """Make this many free accounts; with_ids: each says its number as its account's id."""
+    access, tally = Access.of(kubeconfig), Tally()
     path = f"/api/v1/namespaces/{namespace}/secrets"
 
     def add(first: int) -> None:
         with closing(KeptAlive(access, tally)) as call:
             for number in range(first, members, _CONNECTIONS):
                 metadata = {"name": member_name(number), "labels": {HYPERSCALER_TYPE: TYPE}}
-                body = {"metadata": metadata, "data": {"credential": CREDENTIAL}}
+                ids = {"annotations": {ACCOUNT_ID: f"{number:012}"}} if with_ids else {}
+                body = {"metadata": {**metadata, **ids}, "data": {"credential": CREDENTIAL}}
                 expect(call("POST", path, body, accept=METADATA), 201)
 
     with ThreadPoolExecutor(_CONNECTIONS) as threads:
-        for done in [threads.submit(add, first) for first in range(_CONNECTIONS)]:
-            done.result()
+        list(threads.map(add, range(_CONNECTIONS)))
