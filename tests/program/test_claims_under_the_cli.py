@@ -1,10 +1,9 @@
-"""Claims, copies and names under the genuine CLI: limited updates, a renamed stack, a renamed slot."""
+"""Claims, copies and names under the Pulumi CLI: limited updates, a renamed stack, a renamed slot."""
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,37 +12,28 @@ from pulumi_sandbox.services.users import ADMIN
 
 from components.projection.model import PROJECTED_BY
 from tests.support.fleet_project import FleetProject, Ran
-from tests.support.genuine_stack import GenuineStack, cli_folder, kubernetes_attached
+from tests.support.slot_stack import SlotStack
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
     from pulumi_sandbox.services.control_plane import ControlPlane
 
-pytestmark = pytest.mark.skipif(not (cli_folder() / "pulumi").exists(), reason="no genuine CLI here")
-
 SKIPPED = "warning: zeta/main: expected to find none free"
 CLAIMS = {"acme": ["main"], "zeta": ["main"]}
 
 
-@pytest.fixture(scope="module")
-def attached() -> Generator[str]:
-    with kubernetes_attached() as providers:
-        yield providers
-
-
 @pytest.fixture
-def stack(tmp_path: Path, control_plane: ControlPlane, attached: str) -> GenuineStack:
+def stack(tmp_path: Path, control_plane: ControlPlane) -> SlotStack:
     """A stack with nothing in it yet."""
     project = FleetProject.make(
         tmp_path / "project", control_plane.kubeconfig(ADMIN.name), f"t{secrets.token_hex(4)}"
     )
-    made = GenuineStack(project, attached)
+    made = SlotStack(project)
     made.declare(1, {"acme": ["main"]})
-    made.pulumi("stack", "init", made.name).quiet()
     return made
 
 
-def copy_of(stack: GenuineStack, admin: DynamicClient, tenant: str) -> dict[str, Any]:
+def copy_of(stack: SlotStack, admin: DynamicClient, tenant: str) -> dict[str, Any]:
     api = admin.resources.get(api_version="v1", kind="Secret")
     return api.get(name="account", namespace=f"{stack.project.pool}-{tenant}").to_dict()
 
@@ -53,14 +43,14 @@ def told(ran: Ran) -> str:
     return ran.out.partition("Diagnostics:")[2]
 
 
-def accounts(stack: GenuineStack) -> list[str]:
+def accounts(stack: SlotStack) -> list[str]:
     """The accounts in the state, tenant by tenant."""
-    exported = stack.pulumi("stack", "export", "--stack", stack.name).quiet().json
+    exported = stack.pulumi("stack", "export").quiet().json
     claims = [one for one in exported["deployment"]["resources"] if one["type"].endswith(":AccountClaim")]
     return [f"{one['outputs']['tenant']} {one['outputs']['secretName']}" for one in claims]
 
 
-def test_limited_updates_of_a_claim_without_an_account_say_why_and_claim_later(stack: GenuineStack) -> None:
+def test_limited_updates_of_a_claim_without_an_account_say_why_and_claim_later(stack: SlotStack) -> None:
     stack.up().quiet()
     stack.declare(1, CLAIMS)
     assert SKIPPED in told(stack.preview("--target", "**zeta**").quiet())
@@ -77,7 +67,7 @@ def test_limited_updates_of_a_claim_without_an_account_say_why_and_claim_later(s
 
 
 def test_renamed_stack_moves_nothing_until_it_is_held_as_before(
-    stack: GenuineStack, admin: DynamicClient
+    stack: SlotStack, admin: DynamicClient
 ) -> None:
     services = {"db": {"namespace": f"{stack.project.pool}-acme", "credentialsFrom": "service"}}
     stack.declare(2, CLAIMS, services=services)
@@ -100,7 +90,7 @@ def test_renamed_stack_moves_nothing_until_it_is_held_as_before(
     assert [copy_of(stack, admin, tenant) for tenant in CLAIMS] == before
 
 
-def test_renamed_stack_keeps_the_ids_of_services_without_the_roster(stack: GenuineStack) -> None:
+def test_renamed_stack_keeps_the_ids_of_services_without_the_roster(stack: SlotStack) -> None:
     services = {"db": {"namespace": f"{stack.project.pool}-acme", "credentialsFrom": "service"}}
     stack.declare(1, {"acme": []}, services=services)
     stack.up("--skip-preview").quiet()
@@ -109,7 +99,7 @@ def test_renamed_stack_keeps_the_ids_of_services_without_the_roster(stack: Genui
     assert "pulumi config set credfleet:heldAs" in told(ran)
 
 
-def test_renamed_slot_takes_its_copy_along(stack: GenuineStack, admin: DynamicClient) -> None:
+def test_renamed_slot_takes_its_copy_along(stack: SlotStack, admin: DynamicClient) -> None:
     stack.declare(2, {"acme": ["main"]})
     stack.up("--skip-preview").quiet()
     stack.declare(2, {"acme": ["other"]})
@@ -121,7 +111,7 @@ def test_renamed_slot_takes_its_copy_along(stack: GenuineStack, admin: DynamicCl
 
 
 def test_a_copy_that_cannot_be_delivered_is_refused_before_anything_is_claimed(
-    stack: GenuineStack, admin: DynamicClient
+    stack: SlotStack, admin: DynamicClient
 ) -> None:
     namespace = f"{stack.project.pool}-acme"
     stack.declare(1, {"acme": []})
@@ -135,10 +125,10 @@ def test_a_copy_that_cannot_be_delivered_is_refused_before_anything_is_claimed(
     assert accounts(stack) == []
 
 
-def test_stack_of_the_former_version_sees_no_change(stack: GenuineStack) -> None:
+def test_stack_of_the_former_version_sees_no_change(stack: SlotStack) -> None:
     """The state of a version without forecasts and with claims in the roster."""
     stack.up("--skip-preview").quiet()
-    exported = stack.pulumi("stack", "export", "--stack", stack.name).quiet().json
+    exported = stack.pulumi("stack", "export").quiet().json
     for each in exported["deployment"]["resources"]:
         for side in ("inputs", "outputs"):
             for key in ("forecast", "owner") if "credfleet:Account" in each["type"] else ():
@@ -148,5 +138,5 @@ def test_stack_of_the_former_version_sees_no_change(stack: GenuineStack) -> None
                 each[side]["claims"] = []
     file = stack.project.folder / "state.json"
     file.write_text(json.dumps(exported), encoding="utf-8")
-    stack.pulumi("stack", "import", "--stack", stack.name, "--file", str(file)).quiet()
+    stack.pulumi("stack", "import", "--file", str(file)).quiet()
     stack.preview("--expect-no-changes").quiet()

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import base64
 import re
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
 from tests.support.fleet_project import FleetProject
-from tests.support.pulumi_process import PulumiProcess, pulumi_process
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -23,17 +21,10 @@ def printed(text: str) -> str:
     return command
 
 
-def paste(pulumi: PulumiProcess, command: str) -> str:
-    done = subprocess.run(
-        ["bash", "-c", f"{command} --yes --non-interactive"],
-        cwd=pulumi.project.folder,
-        env={**pulumi.project.environment, **pulumi.variables},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "sentinel-" not in done.stdout + done.stderr
-    return "" if done.returncode == 0 else done.stdout + done.stderr
+def paste(project: FleetProject, command: str) -> str:
+    done = project.typed(f"{command} --yes --non-interactive")
+    assert "sentinel-" not in done.out + done.err
+    return "" if done.code == 0 else done.out + done.err
 
 
 def uid(admin: DynamicClient, kind: str, name: str, namespace: str | None = None) -> str:
@@ -67,21 +58,20 @@ def test_printed_import_in_a_preview_makes_the_object_the_stacks(
 ) -> None:
     tenants, members, kind, name = CASES[case]
     configure(project, ("acme",), 1)
-    with pulumi_process(project) as pulumi:
-        pulumi.run("up", "--yes", "--skip-preview").quiet()
-        namespace = project.pool if kind == "Secret" else None
-        name = name if namespace else f"{project.pool}-{name}"
-        data = {"data": {"other": base64.b64encode(b"theirs").decode()}} if namespace else {}
-        before = make(admin, kind, name, namespace, **data)
-        configure(project, tenants, *members)
+    project.pulumi("up", "--yes", "--skip-preview").quiet()
+    namespace = project.pool if kind == "Secret" else None
+    name = name if namespace else f"{project.pool}-{name}"
+    data = {"data": {"other": base64.b64encode(b"theirs").decode()}} if namespace else {}
+    before = make(admin, kind, name, namespace, **data)
+    configure(project, tenants, *members)
 
-        refused = pulumi.run("preview")
-        assert refused.code != 0
-        assert f"{kind} {f'{namespace}/' if namespace else ''}{name} exists, and no stack" in refused.out
-        assert paste(pulumi, printed(refused.out + refused.err)) == ""
-        pulumi.run("up", "--yes", "--skip-preview").quiet()
-        pulumi.run("preview", "--expect-no-changes").quiet()
-        assert uid(admin, kind, name, namespace) == before
+    refused = project.pulumi("preview")
+    assert refused.code != 0
+    assert f"{kind} {f'{namespace}/' if namespace else ''}{name} exists, and no stack" in refused.out
+    assert paste(project, printed(refused.out + refused.err)) == ""
+    project.pulumi("up", "--yes", "--skip-preview").quiet()
+    project.pulumi("preview", "--expect-no-changes").quiet()
+    assert uid(admin, kind, name, namespace) == before
 
 
 def test_printed_import_in_an_update_finds_its_parent_in_a_lost_state(
@@ -89,10 +79,9 @@ def test_printed_import_in_an_update_finds_its_parent_in_a_lost_state(
 ) -> None:
     make(admin, "Namespace", project.pool)
     configure(project, (), 1)
-    with pulumi_process(project) as pulumi:
-        command = printed((refused := pulumi.run("preview")).out + refused.err)
-        assert "unknown parent" in paste(pulumi, command)
-        assert pulumi.run("up", "--yes", "--skip-preview").code != 0
-        assert paste(pulumi, command) == ""
-        pulumi.run("up", "--yes", "--skip-preview").quiet()
-        pulumi.run("preview", "--expect-no-changes").quiet()
+    command = printed((refused := project.pulumi("preview")).out + refused.err)
+    assert "unknown parent" in paste(project, command)
+    assert project.pulumi("up", "--yes", "--skip-preview").code != 0
+    assert paste(project, command) == ""
+    project.pulumi("up", "--yes", "--skip-preview").quiet()
+    project.pulumi("preview", "--expect-no-changes").quiet()

@@ -5,7 +5,6 @@ import os
 import pytest
 
 from tests.support.fleet_project import FleetProject
-from tests.support.pulumi_process import PulumiProcess
 
 THREADS_PER_WORKER = 4
 WORKERS_PER_CORE = 4
@@ -25,6 +24,6 @@ def test_preview_of_more_new_members_than_threads_ends(project: FleetProject, pa
         },
     )
 
-    preview = PulumiProcess.of(project).run("preview", "--parallel", str(parallel))
+    preview = project.pulumi("preview", "--parallel", str(parallel))
 
     assert "account-pool-seal create" in preview.quiet().out

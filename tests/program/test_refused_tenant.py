@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
 from tests.support.fleet_project import FleetProject
-from tests.support.pulumi_process import PulumiProcess
 from tests.support.secrets import Secrets
 
 if TYPE_CHECKING:
@@ -26,15 +25,14 @@ def test_refused_copy_of_one_tenant_leaves_the_others_theirs(
     project: FleetProject, admin: DynamicClient
 ) -> None:
     acme, globex = (Secrets(admin, str(tenant_of(project, name)["namespace"])) for name in NAMES)
-    pulumi = PulumiProcess.of(project)
     configure(project)
-    pulumi.run("up", "--yes", "--skip-preview").quiet()
+    project.pulumi("up", "--yes", "--skip-preview").quiet()
     acme.put("copy", {"of": "another owner"})
     configure(project, deliverTo="copy")
     refusal = f"Secret {acme.namespace}/copy: it exists and this claim did not write it"
 
-    preview = pulumi.run("preview")
-    update = pulumi.run("up", "--yes", "--skip-preview", "--continue-on-error")
+    preview = project.pulumi("preview")
+    update = project.pulumi("up", "--yes", "--skip-preview", "--continue-on-error")
 
     assert preview.code
     assert refusal in preview.out

@@ -6,7 +6,6 @@ import json
 
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
 from tests.support.fleet_project import FleetProject
-from tests.support.pulumi_process import PulumiProcess
 
 PULL_SECRET = json.dumps({"auths": {"quay.io": {"auth": "dXNlcjpzZW50aW5lbA=="}}})
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
@@ -39,10 +38,9 @@ def test_refresh_and_destroy_that_run_the_program_end_well(project: FleetProject
         },
     )
 
-    pulumi = PulumiProcess.of(project)
-    pulumi.run("refresh", "--run-program", "--yes").quiet()
-    pulumi.run("up", "--yes", "--skip-preview").quiet()
-    pulumi.run("refresh", "--run-program", "--yes").quiet()
-    assert UNKNOWN not in pulumi.run("stack", "export").out
+    project.pulumi("refresh", "--run-program", "--yes").quiet()
+    project.pulumi("up", "--yes", "--skip-preview").quiet()
+    project.pulumi("refresh", "--run-program", "--yes").quiet()
+    assert UNKNOWN not in project.pulumi("stack", "export").out
     for _ in range(2):
-        pulumi.run("destroy", "--run-program", "--yes").quiet()
+        project.pulumi("destroy", "--run-program", "--yes").quiet()

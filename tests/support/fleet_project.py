@@ -22,6 +22,7 @@ from tests.support.warm_commands import CREDFLEET, warm
 ROOT = Path(__file__).parents[2]
 STACK = "test"
 PASSPHRASE = "only for tests"
+HANGS_AFTER_SECONDS = 300
 
 _LINKED = (".venv", "Pulumi.yaml", "__main__.py", "components", "policies")
 
@@ -59,6 +60,7 @@ class FleetProject:
     pool: str
     trust: Mapping[str, str] = field(default_factory=dict[str, str])
     """Variables by which what runs here trusts stand-ins."""
+    stack: str = STACK
 
     @classmethod
     def make(cls, folder: Path, kubeconfig: Path, unique: str) -> FleetProject:
@@ -99,7 +101,7 @@ class FleetProject:
 
         services: instance → what the configuration says of it. further: other keys, with their namespaces.
         """
-        path = self.folder / f"Pulumi.{STACK}.yaml"
+        path = self.folder / f"Pulumi.{self.stack}.yaml"
         stack = StackFile.load(path, "credfleet")
         crypter = (
             PassphraseCrypter.open(stack.salt, PASSPHRASE)
@@ -117,12 +119,12 @@ class FleetProject:
             **(further or {}),
         }
         path.write_text(json.dumps({"encryptionsalt": crypter.salt, "config": config}), encoding="utf-8")
-        pulumi_shell.bring_stack(self.folder, STACK)
+        pulumi_shell.bring_stack(self.folder, self.stack)
 
     def sandbox_up(self, *words: str) -> Ran:
         """Run `credfleet sandbox up` on the stack."""
         return self.run(
-            "sandbox", "up", "--stack", STACK, "--kubeconfig", str(self.kubeconfig), "--yes", *words
+            "sandbox", "up", "--stack", self.stack, "--kubeconfig", str(self.kubeconfig), "--yes", *words
         )
 
     def up(self, *words: str) -> Ran:
@@ -142,8 +144,21 @@ class FleetProject:
         return self.pulumi("destroy", "--skip-preview", "--yes", *words)
 
     def pulumi(self, *words: str) -> Ran:
-        """Run a command of the Pulumi CLI on the stack."""
-        return self._ran(pulumi_shell.command(STACK, *words), self.shell)
+        """Run a command of the Pulumi CLI on the stack; one that hangs ends with code -9."""
+        with subprocess.Popen(
+            pulumi_shell.command(self.stack, *words),
+            cwd=self.folder,
+            env=self.shell,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            try:
+                out, err = process.communicate(timeout=HANGS_AFTER_SECONDS)
+            except subprocess.TimeoutExpired:
+                pulumi_shell.kill(process)
+                out, err = process.communicate()
+        return Ran(process.returncode, out, err)
 
     def typed(self, line: str) -> Ran:
         """Run a line of a shell, as a person pastes it."""
@@ -152,7 +167,7 @@ class FleetProject:
     @property
     def shell(self) -> dict[str, str]:
         """The variables of a shell in which the exports of `credfleet sandbox env` were evaluated."""
-        return pulumi_shell.shell(self.folder, STACK, self.environment)
+        return pulumi_shell.shell(self.folder, self.stack, self.environment)
 
     def up_until(self, writes: int) -> int:
         """Run `up` until its n-th write of the state; return its exit code, negative when killed."""
@@ -160,7 +175,7 @@ class FleetProject:
 
     def up_within(self, writes: int, seconds: float = math.inf) -> Ran:
         """Run `up` until it is through, or killed: at its n-th write of the state, or after a time."""
-        state = pulumi_shell.state_of(self.folder, STACK)
+        state = pulumi_shell.state_of(self.folder, self.stack)
         return self.up_beside(lambda update: pulumi_shell.kill_at(update, state, writes, seconds))
 
     def up_beside(self, attend: Callable[[subprocess.Popen[bytes]], int]) -> Ran:
@@ -169,7 +184,7 @@ class FleetProject:
         attend: returns its exit code.
         """
         said = self.folder / "said.txt"
-        words = pulumi_shell.command(STACK, "up", "--skip-preview", "--yes")
+        words = pulumi_shell.command(self.stack, "up", "--skip-preview", "--yes")
         with (
             said.open("w", encoding="utf-8") as to,
             subprocess.Popen(words, cwd=self.folder, env=self.shell, stdout=to, stderr=to) as update,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import psutil
 import yaml
@@ -80,7 +80,7 @@ def _written(state: Path) -> tuple[int, int]:
     return 0, 0
 
 
-def kill(process: subprocess.Popen[bytes]) -> None:
+def kill(process: subprocess.Popen[Any]) -> None:
     """Kill a command of the CLI, then all that it started, as a machine does that goes down."""
     with suppress(psutil.NoSuchProcess):
         below = psutil.Process(process.pid).children(recursive=True)
