@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 from pulumi_sandbox.engine import Workspace
-from pulumi_sandbox.services import settled
 
 from components.fleet import Fleet
-from operations.sandbox.cloud_services import SERVICES
 from tests.support.recorder import Recorder, record
 from tests.support.stacks import ROOT, SECRET_KEYS, settings, stack
 
@@ -106,14 +104,13 @@ MADE: Mapping[str, Mapping[str, Any]] = {
 def dev(folder: Path, outputs: Mapping[str, Mapping[str, Any]]) -> Recorder:
     passphrase = (ROOT / "stacks" / "dev" / "passphrase").read_text(encoding="utf-8").strip()
     config = Workspace.open(ROOT, "dev", backend_dir=folder, passphrase=passphrase).config()
-    usual = settled(config.values, {service: service.usual for service in SERVICES})
 
     def program() -> None:
         runpy.run_path(str(ROOT / "__main__.py"))
 
     return record(
         program,
-        config={**config.values, **usual},
+        config={key: text.replace("127.0.0.1:0", "127.0.0.1:1") for key, text in config.values.items()},
         secret_keys=config.secret_keys,
         outputs=outputs,
         calls=NO_ENTRIES,
