@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 import yaml
+from pulumi_sandbox.engine import PassphraseCrypter
 from typer.testing import CliRunner, Result
 
 from operations.main import app
+from tests.operations.conftest import PASSPHRASE
 
 STACK = """\
 # the stack of the team
@@ -147,10 +149,10 @@ def test_what_is_added_is_sound_and_all_that_was_there_stays_as_it_was_written(
     assert "sentinel" not in done.output + stack_file.read_text()
     if stdin is not None:
         (name,) = config(stack_file)["credfleet:credentials"]
-        read = CliRunner().invoke(
-            app, ["sandbox", "config", "get", "--path", f"credfleet:credentials.{name}"]
-        )
-        assert read.output == stdin.removesuffix("\n") + "\n"
+        salt = yaml.safe_load(stack_file.read_text())["encryptionsalt"]
+        crypter = PassphraseCrypter.open(salt, PASSPHRASE)
+        sealed = config(stack_file)["credfleet:credentials"][name]["secure"]
+        assert crypter.decrypt(sealed) == stdin.removesuffix("\n")
         assert f"+ credfleet:credentials.{name}: [secret]\n" in done.output
 
 
