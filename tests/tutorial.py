@@ -132,6 +132,7 @@ def main() -> None:
         try:
             if tasks:
                 run(Typed("credfleet sandbox up --stack dev", ()), session)
+                run(Typed('eval "$(credfleet sandbox env)"', ()), session)
             for page in how_to_pages() if tasks else (PAGE,):
                 follow(page, session, file)
         finally:
