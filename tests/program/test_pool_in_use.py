@@ -45,6 +45,7 @@ def roles(admin: DynamicClient, project: FleetProject) -> list[str]:
 def test_a_pool_in_use_keeps_its_accounts_through_rotation_removal_and_destroy(
     project: FleetProject, admin: DynamicClient
 ):
+    globex = ("-n", project.pool, "-t", "aws", "--tenant", "globex", "--yes")
     configure(project, 1, 2)
     assert "acme/aws: expected to get any of 2 free aws accounts" in project.up().quiet().out
     account, uid = owned(admin, project)["acme"]
@@ -66,7 +67,7 @@ def test_a_pool_in_use_keeps_its_accounts_through_rotation_removal_and_destroy(
     place = f"credfleet:accountPool.members.{account}"
     assert f"{place}: it would be removed, but it is claimed by tenant acme" in removal.out
 
-    project.run("pool", "claim", "-n", project.pool, "-t", "aws", "--tenant", "globex").quiet()
+    project.run("pool", "claim", *globex).quiet()
     destroy = project.destroy().quiet(1)
     assert f"pool {project.pool} is in use, nothing of it was deleted" in destroy.out
     assert f"{account}: its last tenant's resources may still be in it" in destroy.out
@@ -76,7 +77,7 @@ def test_a_pool_in_use_keeps_its_accounts_through_rotation_removal_and_destroy(
     assert delivered(admin, project) is None
     assert roles(admin, project) == []
 
-    project.run("pool", "release", "-n", project.pool, "-t", "aws", "--tenant", "globex").quiet()
+    project.run("pool", "release", *globex).quiet()
     configure(project, 1, 2, claiming=False, allow_destroy=True)
     project.up().quiet()
     project.destroy().quiet()
