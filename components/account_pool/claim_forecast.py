@@ -24,7 +24,7 @@ from components.account_pool.roster import PoolRoster
 from components.account_pool.skipping import foretold_reason, skips
 from components.connection import ClusterTarget
 from components.dynamic import WARNING
-from components.errors import CredfleetError, Misconfigured
+from components.errors import CredfleetError, Misconfigured, NotSignedIn
 from components.naming import former_stack
 from components.settings.shards import Stacks
 
@@ -61,7 +61,7 @@ class ClaimForecasts:
                 settings = Pool.settings_of(target, declared.namespace) or PoolConfigMap()
                 declared = replace(declared, partition_keys=settings.partition_keys)
             census = declared.with_census(Pool.census(target, declared.namespace))
-        except Misconfigured as error:
+        except (Misconfigured, NotSignedIn) as error:
             raise pulumi.RunError(str(error)) from None
         except CredfleetError as error:
             return cls(lines=[*forecast.unseen_lines(declared.namespace, str(error))])
