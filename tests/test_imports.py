@@ -32,7 +32,7 @@ READS_THE_STACK = {"components.credentials", "components.settings.stack"}
 DRIVES_THE_CLI = {f"operations.sandbox.{name}" for name in ("deployment", "display", "updates")}
 DECLARES = re.compile(
     r"components\.(fleet|holding|import_command|kubernetes_plugin|providers|dynamic|refusing|waiting|wiring(\..+)?"
-    r"|\w+\.(component|provider|resources|identity|service_account|replication|eso_objects))"
+    r"|\w+\.(claim_forecast|component|provider|resources|identity|service_account|replication|eso_objects))"
 )
 
 Import: TypeAlias = tuple[str, str]
