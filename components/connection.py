@@ -273,9 +273,14 @@ def _header_of(value: str, server: str) -> str:
 
 def _innermost(error: BaseException) -> str:
     """Return what a failure of the system says; of others the name, as their text may hold what was sent."""
-    while error.__cause__ is not None:
-        error = error.__cause__
+    while (cause := error.__cause__ or _wrapped(error)) is not None:
+        error = cause
     return str(error.args[-1]) if error.args and isinstance(error, OSError) else type(error).__name__
+
+
+def _wrapped(error: BaseException) -> BaseException | None:
+    """Return the failure that another one holds without naming it its cause, as urllib3's of TLS do."""
+    return next((each for each in error.args if isinstance(each, BaseException)), None)
 
 
 def _seconds(text: str | None) -> float:

@@ -137,8 +137,10 @@ def deployment_in(content: bytes, place: str) -> dict[str, Any]:
     """
     try:
         document = read_json(gzip.decompress(content) if content[:2] == _PACKED else content)
-        return document["deployment"] if "deployment" in document else document["checkpoint"]["latest"]
-    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError):
+        return (
+            document["deployment"] if "deployment" in document else document["checkpoint"].get("latest") or {}
+        )
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError):
         raise CredfleetError(
             code="state-unreadable",
             place=place,

@@ -102,7 +102,8 @@ class Display:
         if said.ephemeral or not message or message.startswith(self._hidden):
             return
         if said.severity in _ALWAYS:
-            place = f"{urns.parse(said.urn).name}: " if said.urn else ""
+            is_unplaced = said.urn and said.severity == "error"  # a warning of the program names its place
+            place = f"{urns.parse(said.urn).name}: " if is_unplaced else ""
             self._write(f"{said.severity}: {place}{message}")
         elif said.severity.startswith("info"):
             self._write(f"info: {message}")

@@ -67,7 +67,7 @@ def up(wanted: UpRun) -> Answer:
     if wanted.skip_preview:
         where = f"Stack {wanted.stack} on {ready.cluster.server}"
         ask(f"{where} will be updated without a preview. Go on?", yes=wanted.yes)
-        done = _run(ready.stack.up, "Updating", ready, wanted)
+        done = _update(ready, wanted)
         return _told(ready, done, done)
     foreseen = _run(ready.stack.preview, "Previewing", ready, wanted)
     if foreseen.exit_code:
@@ -80,7 +80,16 @@ def up(wanted: UpRun) -> Answer:
         typer.echo("Something would change, and no change was expected; nothing was changed.", err=True)
         return Answer(_document(wanted, foreseen), (), CHANGED)
     _agree(ready, wanted, foreseen)
-    return _told(ready, foreseen, _run(ready.stack.up, "Updating", ready, wanted))
+    return _told(ready, foreseen, _update(ready, wanted))
+
+
+def _update(ready: _Prepared, wanted: UpRun) -> Deployed:
+    """Update; then forget creates that a killed update had begun, which the CLI keeps through a good one."""
+    done = _run(ready.stack.up, "Updating", ready, wanted)
+    if done.exit_code == 0 and ready.workspace.store.load().pending:
+        typer.echo("· an earlier update was killed: looking what is left of it", err=True)
+        _run(ready.stack.refresh, "Refreshing", ready, wanted, clear_pending_creates=True)
+    return done
 
 
 def _prepare(wanted: UpRun) -> _Prepared:
@@ -156,7 +165,7 @@ def _catch_up(ready: _Prepared, wanted: UpRun) -> None:
         )
 
 
-def _run(run: Callable[..., Any], verb: str, ready: _Prepared, wanted: UpRun) -> Deployed:
+def _run(run: Callable[..., Any], verb: str, ready: _Prepared, wanted: UpRun, **options: Any) -> Deployed:
     """Have the CLI do something with the stack, and show what it does."""
     is_shown = wanted.output in (Form.TABLE, Form.WIDE)
     stream = sys.stdout if is_shown else sys.stderr
@@ -165,7 +174,7 @@ def _run(run: Callable[..., Any], verb: str, ready: _Prepared, wanted: UpRun) ->
     )
     packs = {} if run == ready.stack.refresh else ready.packs
     try:
-        return deploy(run, display.show, parallel=wanted.parallel, **packs)
+        return deploy(run, display.show, parallel=wanted.parallel, **packs, **options)
     finally:
         display.close()
 

@@ -366,6 +366,7 @@ def test_a_certificate_kept_in_a_secret_logs_in_to_another_server(
     reads: Provider, cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     answer = {
+        "kind": "Secret",
         "metadata": {"name": "db", "resourceVersion": "7"},
         "data": {"password": base64.b64encode(SENTINEL.encode()).decode()},
     }

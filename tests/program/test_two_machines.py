@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,9 @@ class Machine:
         own = {
             "HOME": str(home),
             "KUBECONFIG": str(copy.kubeconfig),
-            "PATH": os.pathsep.join((str(cli.program.parent), os.environ["PATH"])),
+            "PATH": os.pathsep.join(
+                (str(cli.program.parent), str(Path(sys.executable).parent), os.environ["PATH"])
+            ),
             "PULUMI_BACKEND_URL": state.as_uri(),
             "PULUMI_CONFIG_PASSPHRASE": PASSPHRASE,
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",

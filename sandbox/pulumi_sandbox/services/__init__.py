@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.services.cloud.registry import CloudService as CloudService
     from pulumi_sandbox.services.cloud.registry import addresses as addresses
     from pulumi_sandbox.services.cloud.registry import named as named
+    from pulumi_sandbox.services.cloud.registry import settled as settled
     from pulumi_sandbox.services.clouds import Clouds as Clouds
     from pulumi_sandbox.services.control_plane import ControlPlane as ControlPlane
     from pulumi_sandbox.services.parts import Part as Part
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 _HOMES: Final = {
     "build": ("CONTROL_PLANE", "PULUMI_CLI", "binaries", "build_together", "cache_folder", "kept_in"),
     "cloud.front": ("Service",),
-    "cloud.registry": ("OWN", "CloudService", "addresses", "named"),
+    "cloud.registry": ("OWN", "CloudService", "addresses", "named", "settled"),
     "clouds": ("Clouds",),
     "control_plane": ("ControlPlane",),
     "parts": ("Part",),

@@ -257,6 +257,7 @@ def test_an_update_killed_at_a_call_ends_as_one_that_nobody_killed(
             while clouds and clouds.delete_nobodys(name, ended.out):
                 ended = project.up()
             ended.quiet()
+            project.refresh("--clear-pending-creates").quiet()  # the CLI keeps them through a good update
             what = ("the API server", "stand-ins")[where]
             told = f"killed at call {death.at} of {calls[where]} to {what}, {fault}"
             assert judged(project, admin, clouds, name) == end, told

@@ -376,9 +376,9 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "credfleet config schema": "tests/operations/config/test_commands.py::"
     "test_the_schema_is_the_one_that_editors_are_given",
     "credfleet fleet split --stack STACK --by N --write": "tests/program/test_fleet_split.py::"
-    "test_a_fleet_that_is_split_over_three_stacks_changes_no_object_in_the_cluster",
+    "test_a_fleet_that_is_split_over_two_stacks_changes_no_object_in_the_cluster_and_in_the_cloud",
     "credfleet fleet split --stack {} --write": "tests/program/test_fleet_split.py::"
-    "test_a_split_fleet_is_split_otherwise_by_number_and_by_hand_and_no_object_changes",
+    "test_a_split_fleet_is_split_otherwise_by_number_and_by_hand_and_no_tenant_is_made_twice",
     "credfleet pull-secret observe": "tests/operations/pull_secret/test_commands.py::"
     "test_what_hyperfleet_tells_of_every_cluster_is_kept_for_the_stack",
     "credfleet review export": "tests/operations/review/test_review.py::"

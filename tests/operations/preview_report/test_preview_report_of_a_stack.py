@@ -30,7 +30,8 @@ def project(tmp_path: Path, control_plane: ControlPlane) -> FleetProject:
 
 
 def test_a_review_has_the_outlook_and_the_policies_of_the_preview_it_is_of(project: FleetProject) -> None:
-    preview = project.preview("--json")
+    words = "pulumi preview --json --policy-pack policies --stack test --non-interactive"
+    preview = project.typed(f"PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true {words}")
     (project.folder / "preview.json").write_text(preview.out)
     review = project.run("preview-report", "preview.json", "--format", "json").json
     assert review["failed"] is False

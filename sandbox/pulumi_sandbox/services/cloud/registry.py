@@ -1,5 +1,6 @@
 """The cloud services the sandbox has stand-ins for; a project adds its own by describing them alike."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -66,6 +67,19 @@ def addresses(values: Mapping[str, str], ports: Mapping[CloudService, int]) -> d
         for service, port in ports.items()
         if _port(service, written[service]) == 0
     }
+
+
+def settled(values: Mapping[str, str], ports: Mapping[CloudService, int]) -> dict[str, str]:
+    """Return the texts of a configuration that leave ports open, with the ports: full key → text."""
+    texts: dict[str, str] = {}
+    for (key, *inside), address in addresses(values, ports).items():
+        name = str(key)
+        document = read_json(texts.get(name, values[name])) if inside else None
+        holder: Any = paths.get(document, tuple(inside[:-1]))[1]
+        if inside:
+            holder[inside[-1]] = address
+        texts[name] = json.dumps(document) if inside else address
+    return texts
 
 
 def _address(service: CloudService, values: Mapping[str, str]) -> str:
