@@ -137,9 +137,10 @@ def deployment_in(content: bytes, place: str) -> dict[str, Any]:
     """
     try:
         document = read_json(gzip.decompress(content) if content[:2] == _PACKED else content)
-        return (
-            document["deployment"] if "deployment" in document else document["checkpoint"].get("latest") or {}
-        )
+        if "deployment" in document:
+            return document["deployment"]
+        checkpoint = document["checkpoint"]  # a stack without resources has its name alone
+        return {} if "stack" in checkpoint and "latest" not in checkpoint else checkpoint["latest"]
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError):
         raise CredfleetError(
             code="state-unreadable",
