@@ -102,8 +102,8 @@ class Display:
         if said.ephemeral or not message or message.startswith(self._hidden):
             return
         if said.severity in _ALWAYS:
-            is_unplaced = said.urn and said.severity == "error"  # a warning of the program names its place
-            place = f"{urns.parse(said.urn).name}: " if is_unplaced else ""
+            is_error = said.severity == "error"  # a warning of the program names its place itself
+            place = f"{urns.parse(said.urn).name}: " if said.urn and is_error else ""
             self._write(f"{said.severity}: {place}{message}")
         elif said.severity.startswith("info"):
             self._write(f"info: {message}")
