@@ -58,6 +58,6 @@ def test_what_the_tasks_write_into_the_stacks_file_is_sound() -> None:
 
 def test_the_tutorial_goes_to_a_second_environment_and_takes_everything_down() -> None:
     stacks = {words[words.index("--stack") + 1] for words in COMMANDS if words[:2] == ["sandbox", "up"]}
-    gone = {words[words.index("--stack") + 1] for words in COMMANDS if words[:2] == ["sandbox", "destroy"]}
+    gone = {*re.findall(r"^\$ pulumi destroy --stack (\S+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)}
     assert len(stacks) == 2
     assert stacks == gone
