@@ -21,7 +21,7 @@ from pulumi.automation import (
     Stack,
     create_or_select_stack,
 )
-from pulumi.automation.events import EngineEvent, PolicyEvent, StepEventMetadata
+from pulumi.automation.events import EngineEvent, PolicyEvent, StepEventMetadata, SummaryEvent
 from pulumi_sandbox.protocol import urns
 
 from components.errors import CredfleetError
@@ -103,9 +103,7 @@ class _Record:
             said = self.errors if event.diagnostic_event.severity == "error" else self.messages
             said.append(event.diagnostic_event.message.strip())
         elif event.summary_event:
-            self.changes = {
-                str(getattr(op, "value", op)): n for op, n in event.summary_event.resource_changes.items()
-            }
+            self.changes = changes_of(event.summary_event)
             self.seconds = float(event.summary_event.duration_seconds)
         self.show(event)
 
@@ -135,6 +133,11 @@ class _Record:
             self.errors,
             self.outputs_differ,
         )
+
+
+def changes_of(summary: SummaryEvent) -> dict[str, int]:
+    """Return how many resources each operation, by its name on the wire, was done to."""
+    return {str(getattr(op, "value", op)): count for op, count in summary.resource_changes.items()}
 
 
 def select_stack(project: Path, stack: str) -> Stack:

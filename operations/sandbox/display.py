@@ -12,6 +12,8 @@ from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.services import Step as Progress
 from pulumi_sandbox.steering import visible
 
+from operations.sandbox.deployment import changes_of
+
 if TYPE_CHECKING:
     from pulumi.automation.events import DiagnosticEvent, EngineEvent, StepEventMetadata
 
@@ -70,10 +72,7 @@ class Display:
             message = event.policy_event.message.strip()
             self._write(f"error: {name}: {event.policy_event.policy_name}: {message}")
         elif event.summary_event:
-            self._changes = {
-                str(getattr(op, "value", op)): count
-                for op, count in event.summary_event.resource_changes.items()
-            }
+            self._changes = changes_of(event.summary_event)
         count = f", {self._seen} resources" if sys.stderr.isatty() else ""
         self._line(Progress(f"{self._title.lower()}{count}", time.monotonic() - self._began))
 
