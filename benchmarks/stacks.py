@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from pulumi_sandbox import pulumi_cli, running
 from pulumi_sandbox.services import ControlPlane, User, binaries, cache_folder
@@ -94,7 +95,7 @@ class Stack:
     @property
     def state(self) -> Path:
         """The file of its state."""
-        backend = Path(self.environment["PULUMI_BACKEND_URL"].removeprefix("file://"))
+        backend = Path(urlsplit(self.environment["PULUMI_BACKEND_URL"]).path)
         return next(backend.glob(f".pulumi/stacks/*/{self.name}.json"))
 
     def kinds(self) -> dict[str, int]:

@@ -6,7 +6,7 @@ import difflib
 import json
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -55,6 +55,9 @@ from components.settings.tenant_files import read_tenants
 from components.settings.words import FilePath, Name, unfit
 
 NAMESPACE: Final = "credfleet:"
+_CANCELLED_CALLS: Final = ("Exception: context canceled", "Resource monitor has terminated, shutting down")
+"""How the SDK ends what it says of calls that an engine no longer answers, since something else failed."""
+
 SIZE_LIMIT: Final = 100 * 1024
 """Bytes. The CLI passes the configuration in one environment string, and Linux takes none over 131,071."""
 
@@ -116,12 +119,14 @@ class Settings(Noun):
     def load(cls) -> Self:
         """Read the configuration of the running stack; what is wrong ends the program, without traceback.
 
-        So does the Pulumi CLI from here on, which interrupts a program once a resource was refused.
+        So does the Pulumi CLI from here on, which interrupts a program once a resource was refused, and the
+        SDK would show where in its own code that was, above the reason.
         """
         import pulumi
         from pulumi.runtime.config import CONFIG, get_config_env, is_config_secret
 
         sys.excepthook = _without_interruptions
+        pulumi.log.error = _without_cancelled_calls(pulumi.log.error)
         credentials = NAMESPACE + KEY
         values = {**get_config_env(), **CONFIG.get()}
         try:
@@ -404,6 +409,14 @@ def _without_interruptions(
 ) -> None:
     if not issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
+
+
+def _without_cancelled_calls(log: Callable[..., None]) -> Callable[..., None]:
+    def error(message: str, *rest: Any, **named: Any) -> None:
+        if not message.rstrip().endswith(_CANCELLED_CALLS):
+            log(message, *rest, **named)
+
+    return error
 
 
 def _refuse_open_ports(values: Mapping[str, str]) -> None:

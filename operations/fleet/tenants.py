@@ -79,7 +79,7 @@ def refuse_strays(workspace: Workspace, settings: Settings) -> None:
     if coming := settings.tenants.keys() - {*own}:
         held_as = f"{workspace.project.name}/{settings.held_as or stack}"
         others = had(_states(workspace.store.path.parent), fleet.stacks, held_as)
-        strays |= {tenant: (others[tenant], stack) for tenant in coming if tenant in others}
+        strays |= {tenant: (others[tenant], stack) for tenant in sorted(coming) if tenant in others}
     for tenant, (was, home) in strays.items():
         mend = f"move it with `credfleet fleet split --stack {stack} --write`, or put {STACKS} back"
         if was not in fleet.stacks:

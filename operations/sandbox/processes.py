@@ -27,6 +27,8 @@ from operations.sandbox.public_passphrase import is_strange
 
 _PASSPHRASE: Final = "PULUMI_CONFIG_PASSPHRASE"  # noqa: S105 - the name of a variable
 _TAKEN_BACK: Final = frozenset({"PULUMI_CONFIG_PASSPHRASE_FILE", *VARIABLES.values()})
+_WHOLE_FILES: Final = "?metadata=skip"
+"""Has the backend write no file of attributes, which a killed CLI leaves empty and then cannot read."""
 """What is one stack's and no other's."""
 
 
@@ -85,7 +87,7 @@ def exports(folders: Folders, stack: str, environment: Mapping[str, str], cli: P
     at_rest = _at_rest(folders, stack, environment)
     variables = {
         "PATH": _first_on_path((cli.program.parent, Path(sys.executable).parent), environment),
-        "PULUMI_BACKEND_URL": find_backend(folders.backend, environment).as_uri(),
+        "PULUMI_BACKEND_URL": find_backend(folders.backend, environment).as_uri() + _WHOLE_FILES,
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_HOME": str(folders.pulumi_home),
         "PULUMI_SKIP_UPDATE_CHECK": "true",

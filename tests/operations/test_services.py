@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pulumi_sandbox.providers
 import pytest
@@ -85,7 +86,7 @@ def test_the_exports_name_backend_and_passphrase_file(project: Path, monkeypatch
     assert (own, credfleet) == (str(CLI.program.parent), str(Path(sys.executable).parent))
     assert rest.split(os.pathsep) == [each for each in path.split(os.pathsep) if each != credfleet]
     assert given == {
-        "PULUMI_BACKEND_URL": (project / ".sandbox" / "backend").as_uri(),
+        "PULUMI_BACKEND_URL": (project / ".sandbox" / "backend").as_uri() + "?metadata=skip",
         "PULUMI_CONFIG_PASSPHRASE_FILE": str(project / "stacks" / "dev" / "passphrase"),
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_HOME": str(project / ".sandbox" / "pulumi"),
@@ -95,7 +96,7 @@ def test_the_exports_name_backend_and_passphrase_file(project: Path, monkeypatch
 
 def test_the_exports_leave_what_the_cli_needs_in_place(project: Path) -> None:
     given = exports()
-    assert Path(given["PULUMI_BACKEND_URL"].removeprefix("file://")).is_dir()
+    assert Path(urlsplit(given["PULUMI_BACKEND_URL"]).path).is_dir()
     assert (Path(given["PULUMI_HOME"]) / "plugins").is_dir()
 
 

@@ -121,6 +121,7 @@ def test_another_context_than_the_configured_one_is_refused_before_anything_is_w
     assert refused.code != 0
     assert "somewhere-else" in refused.said
     assert "Traceback" not in refused.said
+    assert "context canceled" not in refused.said
     names = {
         each.metadata.name for each in admin.resources.get(api_version="v1", kind="Namespace").get().items
     }

@@ -180,7 +180,9 @@ def record(
         await run_in_stack(program)
 
     with asyncio.Runner() as runner, pytest.MonkeyPatch.context() as patches:
-        patches.setattr(sys, "excepthook", sys.excepthook)  # that of the program is not the tests'
+        # Those of the program are not the tests'.
+        patches.setattr(sys, "excepthook", sys.excepthook)
+        patches.setattr(pulumi.log, "error", pulumi.log.error)
         runner.run(main())
     return recorder
 
