@@ -21,6 +21,7 @@ import secret_values
 import stores
 from late_reading import read_late
 from pulumi_policy import Policy
+from stack_config import STACK_CONFIG
 
 SUBJECTS: Final = (
     cluster_provider,
@@ -41,3 +42,4 @@ POLICIES: Final[Sequence[Policy]] = tuple(
 )
 
 read_late()
+STACK_CONFIG.listen()

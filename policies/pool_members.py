@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from pulumi.runtime.config import get_config_env
 from rule import SECRETS, Resource, resource_rule, stack_rule
+from stack_config import STACK_CONFIG
 
 from components.account_pool import keys
 from components.labels import (
@@ -69,15 +69,16 @@ def pool_section(config: Mapping[str, str]) -> Resource | None:
     return Resource("credfleet:accountPool", section) if isinstance(section, dict) else None
 
 
-_SECTION: Final = pool_section(get_config_env())
+def _section() -> Resource | None:
+    return pool_section(STACK_CONFIG.values)
 
 
 def _type_label() -> str:
-    return (_SECTION and _SECTION.text("labels", "type")) or HYPERSCALER_TYPE
+    return ((section := _section()) and section.text("labels", "type")) or HYPERSCALER_TYPE
 
 
 def _owner_label() -> str:
-    return (_SECTION and _SECTION.text("labels", "tenant")) or TENANT_NAME
+    return ((section := _section()) and section.text("labels", "tenant")) or TENANT_NAME
 
 
 def _is_member(secret: Resource) -> bool:
@@ -98,7 +99,7 @@ def kubernetes_pool_member_known_type(secret: Resource) -> Iterator[str]:
         return
     if key not in labels and secret.is_known("metadata", "labels"):
         # A program without this section may call it otherwise; what it says is the same.
-        if _SECTION is not None or all(
+        if _section() is not None or all(
             isinstance(value, str) and not hyperscaler_of(value) for value in labels.values()
         ):
             yield f"{path} is missing"
@@ -161,7 +162,8 @@ def kubernetes_pool_member_never_forced(secret: Resource) -> Iterator[str]:
 )
 def kubernetes_pool_namespace_no_workloads(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse pods beside the accounts: whoever may start one there can mount every credential."""
-    claims_elsewhere = _SECTION is not None and _SECTION.mapping("from").get("cluster")
+    section = _section()
+    claims_elsewhere = section is not None and section.mapping("from").get("cluster")
     theirs = () if claims_elsewhere else _OF_POOLS
     pools = {_pool(one, theirs) for one in resources} - {None}
     for one in resources:

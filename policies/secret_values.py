@@ -15,7 +15,6 @@ from threading import Lock
 from typing import Any, Final
 
 from pulumi import Archive, Asset
-from pulumi.runtime.config import get_config_env, get_config_secret_keys_env
 from pulumi_policy import Secret
 from pulumi_policy.proxy import (
     UNKNOWN_ARCHIVE_VALUE,
@@ -28,6 +27,7 @@ from pulumi_policy.proxy import (
 )
 from rule import Resource, resource_rule, stack_rule
 from secret_texts import Digests, Trace, Traces, decoded, is_ordinary, is_public
+from stack_config import STACK_CONFIG
 
 from components.naming import is_guid
 from components.seals import COULD_NOT, SEALED
@@ -201,7 +201,13 @@ def _tells(path: str) -> bool:
     return _TELLING_KEY.search(path.rpartition(".")[2]) is not None
 
 
-_SIGHTINGS: Final = Sightings(declared_secrets(get_config_env(), get_config_secret_keys_env()))
+def _look_for_declared() -> None:
+    global _SIGHTINGS  # noqa: PLW0603 - what is declared comes before anything is seen
+    _SIGHTINGS = Sightings(declared_secrets(STACK_CONFIG.values, STACK_CONFIG.secret_keys))
+
+
+_SIGHTINGS = Sightings(declared_secrets(STACK_CONFIG.values, STACK_CONFIG.secret_keys))
+STACK_CONFIG.listeners.append(_look_for_declared)
 
 
 @resource_rule(
@@ -228,5 +234,5 @@ def secrets_stay_marked_everywhere(resources: Sequence[Resource]) -> Iterator[tu
         put_out = _SIGHTINGS.hits_in_outputs(one.urn, one.inputs) if one.inputs else []
         for path in (*_SIGHTINGS.hits_of_others(one.urn), *put_out):
             yield one.urn, f"{path} is a secret in plain"
-    if resources and any(SEALED in text for text in get_config_env().values()):
+    if resources and any(SEALED in text for text in STACK_CONFIG.values.values()):
         yield resources[0].urn, COULD_NOT  # a text in plain could be what a sealed value holds

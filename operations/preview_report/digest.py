@@ -5,7 +5,7 @@ PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true). Only the
 stream, and the embedded engine's digest, tell what policies had to say.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Final, TypeVar
 
 from pulumi_sandbox.documents import TooDeep, read_json
@@ -134,7 +134,16 @@ def _digest_of_events(text: str, place: str) -> dict[str, Any]:
     """Gather events into what a digest holds, as the CLI does."""
     if not text.strip():
         raise _unreadable(place, "it is empty")
-    events = [_event(line, number, place) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    lines = enumerate(text.splitlines(), 1)
+    return _gathered([_event(line, number, place) for number, line in lines if line.strip()], place)
+
+
+def digest_of(events: Sequence[dict[str, Any]], place: str) -> Digest:
+    """Gather events; raises CredfleetError `preview-unreadable`."""
+    return Digest.model_validate(_gathered(events, place))
+
+
+def _gathered(events: Sequence[dict[str, Any]], place: str) -> dict[str, Any]:
     if not any("preludeEvent" in event or "summaryEvent" in event for event in events):
         raise _unreadable(place, "it is JSON, but no preview")
     summary = next(_of_kind(events, "summaryEvent"), {})
@@ -167,7 +176,7 @@ def _of_kind(events: Iterable[dict[str, Any]], kind: str) -> Any:
     return (event[kind] for event in events if isinstance(event.get(kind), dict))
 
 
-def _policies(events: list[dict[str, Any]]) -> list[Any] | None:
+def _policies(events: Sequence[dict[str, Any]]) -> list[Any] | None:
     """Return what policies said; None when no pack was loaded."""
     if not any("policyLoadEvent" in event for event in events):
         return None

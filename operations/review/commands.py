@@ -86,11 +86,10 @@ def review(
     from operations.preview_report.review import shown
     from operations.review.page import as_document, render
     from operations.review.record import Record
-    from operations.review.run import reviewed, shut_in
+    from operations.review.run import reviewed
 
     folders = Folders.find(Path.cwd())
     against = Record.none(stack) if record is None else Record.read(record, stack)
-    shut_in()
     found = reviewed(folders, (checkout or folders.project).resolve(), against)
     for line in found.printed:
         typer.echo(f"| {shown(line, 2000)}", err=True)

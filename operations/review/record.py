@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import os
 import secrets
-import tempfile
 import zlib
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -23,16 +20,18 @@ from typing import Any, Final, cast
 
 from pulumi_sandbox import engine
 from pulumi_sandbox.documents import read_json
-from pulumi_sandbox.engine import Options, Resource, Snapshot, StackAtRest, Trusted
+from pulumi_sandbox.engine import Resource, Snapshot, StackAtRest
 from pulumi_sandbox.protocol.values import Properties, Secret, Value, reveal, text
-from pulumi_sandbox.providers import recorded_providers
 
 from components.account_pool.pool import Pool
-from components.connection import RECORDED, ClusterTarget, record
+from components.connection import ClusterTarget, record
 from components.credentials import KEY
 from components.errors import CredfleetError
 from components.settings import tenant_files
 from components.settings.stack import NAMESPACE, Settings
+from operations.folders import Folders
+from operations.preview_report.digest import digest_of
+from operations.review.preview import Recorded, preview
 from operations.review.sealed import (
     Seals,
     aligned,
@@ -50,7 +49,6 @@ VERSION: Final = 1
 _PACKED: Final = b"\x1f\x8b"
 """What gzip's files begin with."""
 _DYNAMIC: Final = "pulumi:providers:pulumi-python"
-_PROVIDER: Final = "__provider"
 _FORESEEN: Final = "foreseen"
 """The input of copies that only previews know: what the last one foresaw is what the last update wrote."""
 _DIGEST: Final = "digest"
@@ -121,13 +119,10 @@ class Record:
             "environment": self.environment,
         }
 
-    def options(self, project: Path) -> Options:
-        """Return how a preview asks nobody. project: whose dynamic providers are trusted."""
-        recorded = {each.urn: (each.type, each.id, _plain(each.outputs)) for each in self.snapshot.resources}
-        known = {
-            each.type: each.inputs[_PROVIDER] for each in self.snapshot.resources if _PROVIDER in each.inputs
-        }
-        return Options(providers=recorded_providers(recorded), trusted=Trusted(project, known))
+    @property
+    def recorded(self) -> Recorded:
+        """What a preview is made against."""
+        return Recorded(self.snapshot, self.cluster, self.environment)
 
 
 def deployment_in(content: bytes, place: str) -> dict[str, Any]:
@@ -148,10 +143,6 @@ def deployment_in(content: bytes, place: str) -> dict[str, Any]:
             cause="it is no state",
             mend="give it what `pulumi stack export --show-secrets` writes, or the file of a backend",
         ) from None
-
-
-CLUSTER: Final = "cluster.json"
-"""The file, in the private folder of a review, of what the cluster said when it was recorded."""
 
 
 def code_of(project: Path, config: Mapping[str, Any] | None = None) -> str:
@@ -188,22 +179,6 @@ def _is_code(path: str) -> bool:
 def _is_data(file: Path) -> bool:
     """Whether a file of those that the configuration names is data, which nobody runs."""
     return file.suffix in (".yaml", ".pem", ".csv") and not file.is_symlink()
-
-
-@contextmanager
-def asking_nobody(cluster: Mapping[str, Any]) -> Generator[Path]:
-    """Let no provider started here ask anybody; yield a private folder. cluster: what was recorded of it."""
-    with tempfile.TemporaryDirectory(prefix="credfleet-") as folder:
-        file = Path(folder, CLUSTER)
-        file.write_text(json.dumps(cluster), "utf-8")
-        before = os.environ.get(RECORDED)
-        os.environ[RECORDED] = str(file)
-        try:
-            yield Path(folder)
-        finally:
-            os.environ.pop(RECORDED)
-            if before is not None:
-                os.environ[RECORDED] = before
 
 
 def made(at_rest: StackAtRest, state: Snapshot, settings: Settings, *, asks: bool = True) -> Record:
@@ -276,36 +251,22 @@ def _meant(value: Value) -> Any:
 
 def _sealed(record: Record, at_rest: StackAtRest) -> Snapshot:
     """Return the state with what stands in for each secret, as the program itself makes it."""
-    with asking_nobody(record.cluster) as folder:
-        workspace = engine.without_keys(at_rest, record.snapshot, texts(record.seals, at_rest), folder)
-        heard = Heard()
-        own = replace(record.options(at_rest.project.directory), trusted=None)
-        result = engine.preview(workspace, own, heard)
-    if result.exit_code:
+    base, stand_ins = Folders(at_rest.project.directory), texts(record.seals, at_rest)
+    found = preview(at_rest, record.recorded, stand_ins, base)
+    said = digest_of(found.events, "the preview").diagnostics
+    if errors := [each.message.strip() for each in said if each.severity == "error"]:
         raise CredfleetError(
             code="record-failed",
             place=f"stack {record.stack}",
-            cause=f"its program does not run without keys: {'; '.join(heard.errors) or 'it ended early'}",
+            cause=f"its program does not run without keys: {'; '.join(errors)}",
             mend="correct what it says, deploy, and export again",
         )
-    run = {each.urn: each for each in result.foreseen.resources if not each.delete}
-    return Snapshot(tuple(_without_secrets(each, run.get(each.urn)) for each in record.snapshot.resources))
+    return Snapshot(
+        tuple(_without_secrets(each, found.declared.get(each.urn, {})) for each in record.snapshot.resources)
+    )
 
 
-class Heard:
-    """Keeps what went wrong; no secret is known to who says it."""
-
-    def __init__(self) -> None:
-        self.errors: list[str] = []
-
-    def handle(self, event: engine.Event) -> None:
-        """Keep an error."""
-        if isinstance(event, engine.Diagnostic) and event.severity == "error":
-            self.errors.append(event.message)
-
-
-def _without_secrets(resource: Resource, run: Resource | None) -> Resource:
-    made_now = {} if run is None else run.inputs
+def _without_secrets(resource: Resource, made_now: Properties) -> Resource:
     inputs, became = aligned(resource.inputs, made_now)
     became = {**in_the_open(resource.inputs), **unread_outputs(resource.outputs, inputs), **became}
     outputs = cast("Properties", conceal_unmade(resource.outputs, became))
@@ -332,10 +293,6 @@ def _cluster(settings: Settings) -> Mapping[str, Any]:
     recording = record(target)
     Pool.census(target, settings.account_pool.namespace)
     return recording.answers
-
-
-def _plain(properties: Properties) -> Properties:
-    return cast("Properties", reveal(properties))
 
 
 def _plain_texts(value: Value) -> Iterator[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import subprocess
 import sys
@@ -14,25 +12,23 @@ from pathlib import Path
 from typing import Any, Final
 
 import pulumi_sandbox
-from pulumi_sandbox import engine
 from pulumi_sandbox.documents import read_json
-from pulumi_sandbox.engine import Confinement, Event, PreviewDigest, Resource, Result, Serialised, StackAtRest
+from pulumi_sandbox.engine import StackAtRest
 from pulumi_sandbox.protocol import urns
-from pulumi_sandbox.protocol.values import contains_secret, equal
+from pulumi_sandbox.protocol.values import Properties, contains_secret
 
 import components
 import operations
-from components.connection import RECORDED
-from components.errors import CredfleetError, Problem
+from components.errors import Problem
 from components.seals import COULD_NOT
 from operations.folders import Folders
-from operations.preview_report.digest import Digest, parse
+from operations.preview_report.digest import Digest, digest_of
 from operations.preview_report.review import UNDECIDED, review
-from operations.review.record import CLUSTER, Record, asking_nobody, code_of, texts
+from operations.review.confinement import Confinement
+from operations.review.preview import preview
+from operations.review.record import Record, code_of, texts
 from operations.review.sealed import Standing, ciphertexts, is_credential
 
-_MOST_SAID: Final = 4 << 20
-"""Characters of what a program says that are kept."""
 _HIDDEN: Final = (".git", ".sandbox", ".venv")
 
 
@@ -78,24 +74,16 @@ def reviewed(folders: Folders, checkout: Path, record: Record) -> Found:
     """
     nowhere = checkout / ".sandbox" / "none"
     at_rest = StackAtRest.find(checkout, record.stack, backend_dir=nowhere, shut_in=True)
-    with asking_nobody(record.cluster) as folder:
-        workspace = engine.without_keys(at_rest, record.snapshot, texts(record.seals, at_rest), folder)
-        compiled = () if checkout == folders.project else checkout.rglob("__pycache__")
-        shut = confinement(checkout, folder, record.environment, compiled)
-        options = record.options(folders.project)
-        options = replace(options, policy_packs=folders.policy_packs, confinement=shut)
-        if (own := folders.policy_config(record.stack)) is not None:
-            options = replace(options, policy_configs=dict.fromkeys(folders.policy_packs, own))
-        gathered = io.StringIO()
-        with _checking(checkout, record.stack, shut) as checking:
-            with Serialised(PreviewDigest(gathered)) as display:
-                heard = Listening(display)
-                result = engine.preview(workspace, options, heard)
-            problems = _problems(checking, record.stack)
-    document: dict[str, Any] = json.loads(gathered.getvalue())
-    undecided = _undecided(document)
+    shut = confinement(
+        checkout, compiled=() if checkout == folders.project else checkout.rglob("__pycache__")
+    )
+    with _checking(checkout, record.stack, shut) as checking:
+        stand_ins = texts(record.seals, at_rest)
+        found = preview(at_rest, record.recorded, stand_ins, folders, shut, policies=True)
+        problems = _problems(checking, record.stack)
+    undecided = _tell_undecided(found.events)
     other_code = record.code not in ("", code_of(checkout, at_rest.stack_file.config))
-    digest = parse(json.dumps(document).encode(), "the preview")
+    digest = digest_of(found.events, "the preview")
     return Found(
         digest=digest,
         record=record,
@@ -105,96 +93,33 @@ def reviewed(folders: Folders, checkout: Path, record: Record) -> Found:
             for name, each in ciphertexts(at_rest.stack_file.config).items()
         ),
         undecided=undecided,
-        may_change=dict(_may_change(record, result, other_code=other_code)),
-        printed=tuple(heard.lines),
+        may_change=dict(_may_change(digest, found.declared)) if other_code else {},
+        printed=tuple(_printed(digest)),
         failed=review(digest).failed,
         other_code=other_code,
     )
 
 
-def confinement(
-    checkout: Path, folder: Path, given: Mapping[str, str], compiled: Iterable[Path]
-) -> Confinement:
-    """Return how the program of a checkout is shut in: it sees itself, Python, the packages, and the pool.
+def confinement(checkout: Path, compiled: Iterable[Path]) -> Confinement:
+    """Return how the program of a checkout is shut in: it sees itself, Python and the packages.
 
-    Of the pool it sees what was recorded, which holds no credential: it foretells its claims by that.
-    given: variables that providers have their defaults from, as they were when it was recorded. compiled:
-    folders whose files Python would run instead of those that the digest of the code is made of.
+    compiled: folders whose files Python would run instead of those that the digest of the code is made of.
     """
-    address, recorded = folder / "engine", folder / CLUSTER
-    address.mkdir()
     packages = Path(sys.prefix)
     return Confinement(
-        readable=(checkout, Path(sys.base_prefix), packages, recorded),
+        readable=(checkout, Path(sys.base_prefix), packages),
         hidden=(*(checkout / each for each in _HIDDEN if checkout / each != packages), *compiled),
-        address=address / "socket",
-        environment={
-            **given,
-            "PYTHONPATH": str(checkout / "sandbox"),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            RECORDED: str(recorded),
-        },
+        environment={"PYTHONPATH": str(checkout / "sandbox"), "PYTHONDONTWRITEBYTECODE": "1"},
     )
 
 
-def shut_in() -> None:
-    """Leave the network, for this process and all it starts: what is left is a loopback of their own.
-
-    Raises CredfleetError, code `not-shut-in`, when the kernel does not let it, or not a program within.
-    """
-    for name in [each for each in os.environ if each.lower().endswith("_proxy")]:
-        del os.environ[name]  # gRPC would look for the loopback behind it
-    try:
-        engine.leave_network(os.getuid(), os.getgid())
-    except OSError as error:
-        raise _not_shut_in(str(error.strerror)) from None
-    tried = Confinement((Path("/usr"),), Path("/nowhere/socket")).command(Path("/"), "/usr/bin/true")
-    done = subprocess.run(tried, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise _not_shut_in(done.stderr.strip())
+def _printed(digest: Digest) -> Iterator[str]:
+    """Yield what was said, for the log."""
+    for each in digest.diagnostics:
+        yield from filter(None, each.message.splitlines())
 
 
-def _not_shut_in(why: str) -> CredfleetError:
-    return CredfleetError(
-        code="not-shut-in",
-        place="this machine",
-        cause=f"its kernel does not let a program be shut in ({why}), and a branch's is run in no other way",
-        mend="allow user namespaces: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
-        " (Ubuntu), or run it in a virtual machine of its own",
-    )
-
-
-class Listening:
-    """Hands events on, and keeps what was said, for the log.
-
-    Whoever says too much is heard no more, and has failed: what else it had to say may be what matters.
-    """
-
-    def __init__(self, display: engine.Sink) -> None:
-        """Take whom to tell."""
-        self.lines: list[str] = []
-        self._display = display
-        self._room = _MOST_SAID
-
-    def handle(self, event: Event) -> None:
-        """Take an event."""
-        match event:
-            case engine.Diagnostic(severity, message):
-                said = [f"{severity}: {line}" for line in message.splitlines()]
-            case engine.StdoutLine(line):
-                said = [line]
-            case _:
-                said = []
-        if said and self._room < 0:
-            return
-        self.lines += said
-        self._room -= sum(len(line) + 1 for line in said)
-        self._display.handle(event)
-        if said and self._room < 0:
-            self._display.handle(engine.Diagnostic("error", "it said too much, and the rest is left out"))
-
-
-def _checking(checkout: Path, stack: str, shut: Confinement) -> subprocess.Popen[str]:
+def _checking(checkout: Path, stack: str, shut: Confinement) -> subprocess.Popen[bytes]:
     """Begin to check the configuration with the code that runs this, shut in: it names files to be read."""
     code = [Path(module.__path__[0]) for module in (operations, components, pulumi_sandbox)]
     path = os.pathsep.join(str(each.parent) for each in code)
@@ -203,12 +128,10 @@ def _checking(checkout: Path, stack: str, shut: Confinement) -> subprocess.Popen
     )
     check = f"from {operations.__name__}.main import main; main()"
     given = ("config", "check", "--stack", stack, "--output", "json")
-    command = shut.command(checkout, sys.executable, "-P", "-c", check, *given)
-    nothing = subprocess.DEVNULL
-    return subprocess.Popen(command, env={}, stdin=nothing, stdout=subprocess.PIPE, stderr=nothing, text=True)
+    return shut.start(checkout, [sys.executable, "-P", "-c", check, *given])
 
 
-def _problems(checking: subprocess.Popen[str], stack: str) -> tuple[Problem, ...]:
+def _problems(checking: subprocess.Popen[bytes], stack: str) -> tuple[Problem, ...]:
     written, _ = checking.communicate()
     try:
         error: dict[str, Any] = read_json(written).get("error") or {}
@@ -221,37 +144,29 @@ def _problems(checking: subprocess.Popen[str], stack: str) -> tuple[Problem, ...
     )
 
 
-def _undecided(document: dict[str, Any]) -> Mapping[str, tuple[str, ...]]:
-    """Tell what the rules could not decide from what they object to, in a preview."""
+def _tell_undecided(events: Iterable[dict[str, Any]]) -> Mapping[str, tuple[str, ...]]:
+    """Mark what the rules could not decide; return rule → its resources."""
     found: dict[str, list[str]] = {}
-    events: list[dict[str, Any]] = document.get("policyEvents") or []
     for each in events:
-        if COULD_NOT in str(each.get("message")):
-            each["enforcementLevel"] = UNDECIDED
-            urn = str(each.get("resourceUrn") or "")
-            found.setdefault(str(each["policyName"]), []).append(urns.parse(urn).name if urn else "the stack")
+        told: dict[str, Any] = each.get("policyEvent") or {}
+        if COULD_NOT in str(told.get("message")):
+            told["enforcementLevel"] = UNDECIDED
+            urn = str(told.get("resourceUrn") or "")
+            found.setdefault(str(told["policyName"]), []).append(urns.parse(urn).name if urn else "the stack")
     return {rule: tuple(dict.fromkeys(names)) for rule, names in found.items()}
 
 
-def _may_change(record: Record, result: Result, *, other_code: bool) -> Iterator[tuple[str, str]]:
+def _may_change(digest: Digest, declared: Mapping[str, Properties]) -> Iterator[tuple[str, str]]:
     """Name what has no change here, and may have one: what another program makes of sealed values."""
-    if not other_code:
-        return
-    before = {each.urn: each for each in record.snapshot.resources}
-    for each in result.foreseen.resources:
-        known = before.get(each.urn)
-        if (
-            known
-            and each.custom
-            and not each.is_provider
-            and _has_secret(each)
-            and equal(known.inputs, each.inputs)
-        ):
-            yield urns.parse(each.urn).name, "another program makes it of a sealed value"
+    for step in digest.steps:
+        named = urns.parse(step.urn)
+        inputs = declared.get(step.urn, {})
+        if step.op == "same" and not named.type.startswith(urns.PROVIDER_TYPE_PREFIX) and _has_secret(inputs):
+            yield named.name, "another program makes it of a sealed value"
 
 
-def _has_secret(resource: Resource) -> bool:
-    return any(contains_secret(value) for key, value in resource.inputs.items() if not key.startswith("__"))
+def _has_secret(inputs: Properties) -> bool:
+    return any(contains_secret(value) for key, value in inputs.items() if not key.startswith("__"))
 
 
 def unmade_checks(found: Found) -> list[str]:

@@ -1,6 +1,6 @@
 """Language host for Python, for machines without `pulumi-language-python`; it is installed beside the CLI.
 
-It runs programs and policy packs with the Python of the project's virtual environment, and does nothing else.
+It runs programs and policy packs with the Python of the project's virtual environment, and nothing else.
 """
 
 # ruff: noqa: N802 - gRPC finds the methods by the names the protocol gives them
@@ -30,17 +30,14 @@ _MOST_AT_ONCE: Final = 1000  # calls; each program and each policy pack takes on
 
 
 def _answer(message: Any) -> Callable[..., Any]:
-    def method(*_: object) -> Any:
-        return message
-
-    return method
+    return lambda *_: message
 
 
 class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     """The Python runtime of one engine, at the address that programs report to."""
 
     def __init__(self, engine_address: str) -> None:
-        self._engine = engine_address
+        self.engine = engine_address
 
     GetPluginInfo = _answer(plugin_pb2.PluginInfo(version="3.0.0"))
     GetRequiredPackages = _answer(language_pb2.GetRequiredPackagesResponse())
@@ -54,32 +51,13 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     def Handshake(self, request: language_pb2.LanguageHandshakeRequest, context: Any) -> Any:
         """Learn the address, for a host that was attached and not started."""
         del context
-        self._engine = request.engine_address
+        self.engine = request.engine_address
         return language_pb2.LanguageHandshakeResponse()
 
     def Run(self, request: language_pb2.RunRequest, context: Any) -> Any:
         """Run a program to its end; it prints to the output of this process."""
-        options = {
-            "monitor": request.monitor_address,
-            "engine": self._engine,
-            "project": request.project,
-            "stack": request.stack,
-            "pwd": request.pwd,
-            "dry_run": "true" if request.dryRun else "",
-            "parallel": str(request.parallel),
-            "organization": request.organization,
-            "root_directory": request.info.root_directory,
-        }
-        words = [str(_EXECUTOR), *(word for key, text in options.items() for word in (f"--{key}", text))]
-        words += [str(Path(request.info.program_directory, request.info.entry_point)), *request.args]
-        config = {
-            "PULUMI_CONFIG": json.dumps(dict(request.config)),
-            "PULUMI_CONFIG_SECRET_KEYS": json.dumps(list(request.configSecretKeys)),
-        }
-        code = _start(request, words, config, context).wait()
-        if code in (0, _ERROR_WAS_SHOWN):
-            return language_pb2.RunResponse(bail=code == _ERROR_WAS_SHOWN)
-        return language_pb2.RunResponse(error=f"Program exited with non-zero exit code: {code}")
+        words, config = program_of(request, self.engine)
+        return ended(_start(request, [str(_EXECUTOR), *words], config, context).wait())
 
     def RunPlugin(self, request: language_pb2.RunPluginRequest, context: Any) -> Iterator[Any]:
         """Run a policy pack, or a provider written in Python, and stream what it prints."""
@@ -94,6 +72,30 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         for _ in range(2):
             yield from iter(printed.get, None)
         yield language_pb2.RunPluginResponse(exitcode=child.wait())
+
+
+def program_of(request: language_pb2.RunRequest, engine: str) -> tuple[list[str], dict[str, str]]:
+    """Return the words that the executor takes for a program, and the variables."""
+    given = {name: getattr(request, name) for name in ("project", "stack", "pwd", "organization")}
+    options = {
+        **given,
+        "monitor": request.monitor_address,
+        "engine": engine,
+        "dry_run": "true" if request.dryRun else "",
+        "parallel": str(request.parallel),
+        "root_directory": request.info.root_directory,
+    }
+    words = [word for key, text in options.items() for word in (f"--{key}", text)]
+    words.append(str(Path(request.info.program_directory, request.info.entry_point)))
+    config = {"": dict(request.config), "_SECRET_KEYS": list(request.configSecretKeys)}
+    return [*words, *request.args], {f"PULUMI_CONFIG{key}": json.dumps(each) for key, each in config.items()}
+
+
+def ended(code: int) -> language_pb2.RunResponse:
+    """Return how a program ended."""
+    if code in (0, _ERROR_WAS_SHOWN):
+        return language_pb2.RunResponse(bail=code == _ERROR_WAS_SHOWN)
+    return language_pb2.RunResponse(error=f"Program exited with non-zero exit code: {code}")
 
 
 def _read(name: str, stream: IO[bytes], printed: SimpleQueue[language_pb2.RunPluginResponse | None]) -> None:
@@ -122,14 +124,14 @@ def _start(
     return child
 
 
-def main() -> None:
+def main(kind: type[LanguageHost] = LanguageHost) -> None:
     """Serve until the engine closes this host or is gone; print the port first, as the CLI expects of it."""
     # The engine closes hosts by SIGINT. Programs inherit that it is blocked, and are ended by their calls.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     addresses = [word for word in sys.argv[1:] if not word.startswith("-")]
     sizes = [(f"grpc.max_{way}_message_length", _LARGEST_MESSAGE) for way in ("send", "receive")]
     server = grpc.server(ThreadPoolExecutor(_MOST_AT_ONCE), options=sizes)
-    host = LanguageHost(addresses[-1] if addresses else "")
+    host = kind(addresses[-1] if addresses else "")
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(host, server)
     sys.stdout.write(f"{server.add_insecure_port('127.0.0.1:0')}\n")
     server.start()
@@ -140,7 +142,7 @@ def main() -> None:
 
 
 def _close_with_engine() -> None:
-    sys.stdin.buffer.read()  # the engine holds its other end
+    os.read(sys.stdin.fileno(), 1)  # the engine holds its other end, and writes nothing
     os.kill(os.getpid(), signal.SIGINT)
 
 

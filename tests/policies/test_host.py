@@ -1,7 +1,6 @@
 """The pack in the genuine host, spoken to as the engine does."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Generator
@@ -28,13 +27,14 @@ def host() -> Generator[Any]:
     """The analyzer of the genuine host, started from the folder of the pack as the engine does."""
     command = [sys.executable, "-u", "-m", "pulumi.policy", "127.0.0.1:1", str(PACK)]
     config = {"credfleet:credentials": json.dumps({"orders": json.dumps({"password": DECLARED})})}
-    environment = {**os.environ, "PULUMI_CONFIG": json.dumps(config)}
-    with subprocess.Popen(command, cwd=PACK, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=PACK, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             port = process.stdout.readline().strip()
             with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-                yield analyzer_pb2_grpc.AnalyzerStub(channel)
+                analyzer = analyzer_pb2_grpc.AnalyzerStub(channel)
+                analyzer.ConfigureStack(analyzer_pb2.AnalyzerStackConfigureRequest(config=config))
+                yield analyzer
         finally:
             process.terminate()
 

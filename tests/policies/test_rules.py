@@ -651,7 +651,7 @@ def test_an_account_is_judged_by_the_labels_that_the_configuration_calls_it_by(
     annotations: Mapping[str, str],
     violation: str | None,
 ) -> None:
-    monkeypatch.setattr(pool_members, "_SECTION", cases.KYMA)
+    monkeypatch.setattr(pool_members, "_section", lambda: cases.KYMA)
     account = {"metadata": {"name": "x", "labels": labels, "annotations": annotations}}
 
     assert judge(policy, SECRET, account) == ([] if violation is None else [violation])

@@ -94,7 +94,7 @@ def test_a_namespace_of_the_name_of_a_pool_in_another_cluster_is_none(
     monkeypatch: pytest.MonkeyPatch, pool: dict[str, Any], refused: list[str]
 ) -> None:
     said = pool_members.pool_section({"credfleet:accountPool": json.dumps(pool)})
-    monkeypatch.setattr(pool_members, "_SECTION", said)
+    monkeypatch.setattr(pool_members, "_section", lambda: said)
     claim = (CLAIM, {"namespace": "pool"})
 
     assert [urn for urn, _ in judge_stack(NO_WORKLOADS, [claim, pod("pool")])] == refused
@@ -141,7 +141,7 @@ def test_what_starts_no_pods_is_no_workload(type_: str, inputs: dict[str, Any]) 
 def test_an_account_with_labels_of_other_names_makes_its_namespace_a_pool(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pool_members, "_SECTION", cases.KYMA)
+    monkeypatch.setattr(pool_members, "_section", lambda: cases.KYMA)
     theirs = (SECRET, {"metadata": {"namespace": "pool", "labels": {"hyperscalerType": "aws"}}})
 
     assert [urn for urn, _ in judge_stack(NO_WORKLOADS, [theirs, pod("pool"), member("other")])] == ["1"]

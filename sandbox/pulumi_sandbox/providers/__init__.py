@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pulumi_sandbox.protocol.calls import Calls
-    from pulumi_sandbox.providers.offline import Recorded
 
 MODULES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -52,10 +51,3 @@ STAND_INS: Final[Mapping[str, Callable[[Path], Calls]]] = MappingProxyType(
     {"azure-native": _azure_native, "gcp": _gcp, "kubernetes": _kubernetes}
 )
 """What serves a package within the engine's process, given the program's folder, for each provider."""
-
-
-def recorded_providers(recorded: Recorded) -> Mapping[str, Callable[[Path], Calls]]:
-    """Return what serves each package, and asks nobody."""
-    from pulumi_sandbox.providers.offline import offline
-
-    return offline(recorded)

@@ -1,19 +1,23 @@
-"""The stand-ins as providers that ask nobody: they know what a recorded state says, and nothing else.
+"""The local providers as ones that ask nobody: they know what a recorded state says, and nothing else.
+
+`python -m … PACKAGE FILE ENGINE` serves one; FILE has what is recorded, as JSON.
 
 What a server alone could tell of a resource that would be made or changed is left unknown, as in any preview.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, NoReturn, cast
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol.calls import Calls
-from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
+from pulumi_sandbox.protocol import paths
+from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.azure_native.package import package as azure_native
 from pulumi_sandbox.providers.contract import Package, Problem, Provider, State
 from pulumi_sandbox.providers.gcp.listing import shown
@@ -23,8 +27,10 @@ from pulumi_sandbox.providers.kubernetes.connection import Connection
 from pulumi_sandbox.providers.kubernetes.kinds import Kind
 from pulumi_sandbox.providers.kubernetes.package import package as kubernetes
 from pulumi_sandbox.providers.kubernetes.provider import Provider as KubernetesProvider
-from pulumi_sandbox.providers.server import calls
+from pulumi_sandbox.providers.server import serve
 
+UNSEEN: Final = ""
+"""In place of a URN: what is said of whatever no recorded run looked at. An engine takes nothing unknown."""
 _GET_SECRETS: Final = "gcp:secretmanager/getSecrets:getSecrets"
 _GCP_SECRET: Final = "gcp:secretmanager/secret:Secret"  # noqa: S105 - the name of a type
 _OF_THE_CLUSTER: Final = frozenset(
@@ -50,18 +56,15 @@ Recorded = Mapping[str, tuple[str, str, Properties]]
 """URN → type, id and outputs of what a state has."""
 
 
-def offline(recorded: Recorded) -> Mapping[str, Callable[[object], Calls]]:
-    """Return what serves each package within this process, by what is recorded, wherever the program is."""
-    packages = {
-        "kubernetes": replace(kubernetes(), configure=partial(_kubernetes, recorded), problems=_anything),
-        "gcp": _Silent.over(gcp(), recorded),
-        "azure-native": _Silent.over(azure_native(), recorded),
-    }
-    return {name: partial(_calls, package) for name, package in packages.items()}
-
-
-def _calls(package: Package, _program: object) -> Calls:
-    return calls(package)
+def offline(package: str, recorded: Recorded) -> Package:
+    """Return a package that answers by what is recorded."""
+    match package:
+        case "kubernetes":
+            return replace(kubernetes(), configure=partial(_kubernetes, recorded), problems=_anything)
+        case "gcp":
+            return _Silent.over(gcp(), recorded)
+        case _:
+            return _Silent.over(azure_native(), recorded)
 
 
 def _anything(_options: Properties) -> list[Problem]:
@@ -114,7 +117,7 @@ class _Kubernetes(KubernetesProvider):
         del urn
         return State("", new, {})
 
-    def preview_update(self, urn: str, old: State, new: Properties, ignored: tuple[Path, ...]) -> State:
+    def preview_update(self, urn: str, old: State, new: Properties, ignored: tuple[paths.Path, ...]) -> State:
         """Return what is recorded, with the new inputs over it."""
         del urn, ignored
         own = {key: value for key, value in checkpoint.live_object(old.outputs).items() if key != "status"}
@@ -170,7 +173,7 @@ class _Silent:
 def _as_recorded(recorded: Recorded, urn: str, old: State) -> State:
     _, id_, outputs = recorded.get(urn, ("", "", {}))
     if id_ != old.id:  # nobody looked at it when the state was recorded
-        return State(old.id, {"metadata": UNKNOWN}, old.inputs)
+        return State(old.id, recorded[UNSEEN][2], old.inputs)
     return State(old.id, outputs, old.inputs)
 
 
@@ -194,3 +197,8 @@ def _unasked(place: str) -> SandboxError:
         cause="nobody is asked here, and what is recorded does not tell",
         mend="preview with the cluster, or deploy and record the state anew",
     )
+
+
+if __name__ == "__main__":
+    named, file = sys.argv[1:3]
+    serve(offline(named, json.loads(Path(file).read_bytes())))

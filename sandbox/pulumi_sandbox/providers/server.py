@@ -223,7 +223,8 @@ def serve(package: Package, meanwhile: Callable[[], None] | None = None) -> None
 
 
 def _end_with_engine() -> None:
-    sys.stdin.buffer.read()
+    while os.read(sys.stdin.fileno(), 1 << 16):  # a reader of Python's would be in the way of its end
+        pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 

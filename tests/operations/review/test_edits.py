@@ -1,18 +1,14 @@
 """Sixty edits of the stack files: what a review without keys finds is what the keyed preview found.
 
-The keyed previews were recorded on an API server (`recording.py`). Here only the program, the engine and the
-dynamic providers run. `make test` draws an edit of each operation and stack, `make prove` and
+The keyed previews were recorded on an API server (`recording.py`). Here the CLI runs the
+program. `make test` draws an edit of each operation, `make prove` and
 `make review-edits` take all. Not proved: what a cluster that changed meanwhile would say.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -21,26 +17,18 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from pulumi_sandbox import engine
 from pulumi_sandbox.engine import StackAtRest
 from pulumi_sandbox.protocol import urns
-from pulumi_sandbox.zygotes.address import forked
 
-from operations.review.record import Heard, Record, asking_nobody, texts
+from operations.folders import Folders
+from operations.preview_report.digest import digest_of
+from operations.review.preview import preview
+from operations.review.record import Record, texts
 from operations.review.sealed import Standing, ciphertexts
-from sandbox.tests.support.zygotes import zygote_in
 from tests.operations.review.edits import EDITS, Edit
 from tests.support.proving import PROVES, tried
 from tests.support.recorded_stacks import RECORDED, ROOT, document_of, laid_out
 
-IMPORTED: Final = (
-    "pulumi_sandbox.engine.plugins.language_host",
-    "components.aso_credentials.identity",
-    "components.fleet",
-    "components.settings.stack",
-    "components.wiring.pull_secrets",
-)
-"""What the program imports, in its order."""
 MOST_OTHERWISE: Final = 4
 _NOT_TOLD: Final = ("same", "create-replacement", "delete-replaced")
 """Steps that the document of a preview leaves out: the halves of a replacement are told as one."""
@@ -70,7 +58,7 @@ class Row:
 
 
 def reviewed(folder: Path) -> list[Row]:
-    """Preview edits without keys, with one host of dynamic providers for each stack."""
+    """Preview edits without keys, by the CLI."""
     chosen = EDITS if PROVES else _drawn()
     found = [row for stack in ("dev", "staging", "prod") for row in _of_stack(stack, chosen, folder)]
     tried("edits of a stack file that are reviewed without keys", len(found))
@@ -80,10 +68,10 @@ def reviewed(folder: Path) -> list[Row]:
 
 
 def _drawn() -> list[Edit]:
-    """Draw one edit of each operation and stack."""
+    """Draw one edit of each operation."""
 
-    def kind(edit: Edit) -> tuple[str, str]:
-        return edit.stack, edit.operation
+    def kind(edit: Edit) -> str:
+        return edit.operation
 
     return [choice([*alike]) for _, alike in groupby(sorted(EDITS, key=kind), kind)]
 
@@ -95,28 +83,10 @@ def _of_stack(stack: str, edits: Sequence[Edit], folder: Path) -> Iterator[Row]:
     keyed: dict[str, Any] = json.loads((RECORDED / stack / "keyed.json").read_text())
     with pytest.MonkeyPatch.context() as patched:
         record = laid_out(project, stack, patched)
-        with (
-            asking_nobody(record.cluster),
-            zygote_in(folder / "zygotes", modules=IMPORTED),
-            _dynamic_host() as port,
-        ):
-            patched.setenv("PULUMI_DEBUG_PROVIDERS", f"pulumi-python:{port}")
-            unedited = Edit(stack, "", "", "nothing", ())
-            drifted = _compared(unedited, project, document, record, {"steps": [], "failed": False})
-            for edit in (each for each in edits if each.stack == stack):
-                yield _compared(
-                    edit, project, document, record, keyed[edit.title], drifted=drifted.sealed_only
-                )
-
-
-@contextmanager
-def _dynamic_host() -> Generator[str]:
-    """Start a host of dynamic providers for many previews; yield its port."""
-    command = forked([sys.executable, "-u", "-m", "pulumi.dynamic", "127.0.0.1:1"], os.environ)
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as host:
-        assert host.stdout is not None
-        yield host.stdout.readline().strip()
-        host.kill()
+        unedited = Edit(stack, "", "", "nothing", ())
+        drifted = _compared(unedited, project, document, record, {"steps": [], "failed": False})
+        for edit in (each for each in edits if each.stack == stack):
+            yield _compared(edit, project, document, record, keyed[edit.title], drifted=drifted.sealed_only)
 
 
 def _compared(
@@ -132,17 +102,16 @@ def _compared(
     edited = edit.applied(document, lambda text: f"v1:{len(text)}:edited")
     (project / f"Pulumi.{edit.stack}.yaml").write_text(yaml.safe_dump(edited, sort_keys=False))
     at_rest = StackAtRest.find(project, edit.stack, backend_dir=project)
-    workspace = engine.without_keys(at_rest, record.snapshot, texts(record.seals, at_rest), project / "state")
-    heard = Heard()
-    result = engine.preview(workspace, record.options(ROOT), heard)
+    found = preview(at_rest, record.recorded, texts(record.seals, at_rest), Folders(ROOT))
+    digest = digest_of(found.events, edit.title)
     sealed = {
-        (each.step.op, each.step.urn)
-        for each in result.steps
-        if each.step.op not in _NOT_TOLD and not urns.is_default_provider(each.step.urn)
+        (each.op, each.urn)
+        for each in digest.steps
+        if each.op not in _NOT_TOLD and not urns.is_default_provider(each.urn)
     }
     sealed -= drifted
     known = {(op, urn) for op, urn in keyed["steps"] if not urns.is_default_provider(urn)}
-    if result.exit_code and keyed["failed"]:
+    if digest.failed and keyed["failed"]:
         sealed &= known  # what a preview that fails has come to before is chance
     untold = [
         name
@@ -154,8 +123,8 @@ def _compared(
         frozenset(known - sealed),
         frozenset(sealed - known),
         tuple(untold),
-        agree_on_failure=keyed["failed"] == bool(result.exit_code),
-        errors=tuple(heard.errors),
+        agree_on_failure=keyed["failed"] == digest.failed,
+        errors=tuple(each.message for each in digest.diagnostics if each.severity == "error"),
     )
 
 

@@ -4,14 +4,13 @@ from dataclasses import replace
 from typing import Final
 
 import pytest
-from pulumi_sandbox import engine
 
 from components.errors import Problem
 from operations.preview_report.digest import Digest
 from operations.preview_report.markdown import LIMIT
 from operations.review.page import render
 from operations.review.record import Record
-from operations.review.run import Found, Listening, Sealed
+from operations.review.run import Found, Sealed
 from operations.review.sealed import Standing
 
 CALM: Final = Found(Digest(), Record.none("prod"), (), (), {}, {}, (), failed=False, other_code=False)
@@ -61,25 +60,3 @@ def test_no_name_makes_the_page_too_long_for_a_comment_and_what_is_left_out_is_c
     assert len(page) <= LIMIT
     assert page.count(" more") >= 5
     assert page.rstrip().endswith("what they would say of each write.")
-
-
-class _Told:
-    def __init__(self) -> None:
-        self.events: list[engine.Event] = []
-
-    def handle(self, event: engine.Event) -> None:
-        self.events.append(event)
-
-
-def test_a_program_that_says_too_much_has_failed_and_is_heard_no_more() -> None:
-    told = _Told()
-    listening = Listening(told)
-    for event in [engine.StdoutLine("x" * (1 << 20))] * 50 + [engine.Diagnostic("info", "x\n" * 1000)] * 50:
-        listening.handle(event)
-    step = engine.Outputs({})
-    listening.handle(step)
-
-    assert len(listening.lines) == 4
-    *said, warned, last = told.events
-    assert (len(said), last) == (4, step)
-    assert warned == engine.Diagnostic("error", "it said too much, and the rest is left out")

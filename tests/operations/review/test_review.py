@@ -1,6 +1,6 @@
 """`credfleet review` as its workflow runs it: a hostile branch of a recorded stack, and the page about it.
 
-Not proved: what the kernel keeps from a program (`sandbox/tests/engine/test_confinement.py`).
+Not proved: what the kernel keeps from a program (`test_confinement.py`).
 """
 
 from __future__ import annotations

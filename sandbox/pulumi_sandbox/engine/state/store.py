@@ -203,9 +203,7 @@ class Store:
         return f'{{{_version(snapshot)},"deployment":{self._encoder.deployment(snapshot)}}}'
 
     def _text(self, snapshot: Snapshot) -> str:
-        name = compact(f"organization/{self._project}/{self._stack}")
-        latest = self._encoder.deployment(snapshot)
-        return f'{{{_version(snapshot)},"checkpoint":{{"stack":{name},"latest":{latest}}}}}'
+        return _text_of(self._project, self._stack, snapshot, self._encoder)
 
     def _texts(self) -> tuple[str, str]:
         """Return the state and the steps behind it, of one moment: a run may be folding them."""
@@ -269,3 +267,13 @@ def _replace(path: Path, text: str) -> None:
 def _version(snapshot: Snapshot) -> str:
     needed = features(snapshot)
     return f'"version":4,"features":{compact([*needed])}' if needed else '"version":3'
+
+
+def state_text(project: str, stack: str, snapshot: Snapshot, crypter: PassphraseCrypter) -> str:
+    """Return the file of a state as the CLI's backends keep it."""
+    return _text_of(project, stack, snapshot, Encoder(crypter))
+
+
+def _text_of(project: str, stack: str, snapshot: Snapshot, encoder: Encoder) -> str:
+    name, latest = compact(f"organization/{project}/{stack}"), encoder.deployment(snapshot)
+    return f'{{{_version(snapshot)},"checkpoint":{{"stack":{name},"latest":{latest}}}}}'

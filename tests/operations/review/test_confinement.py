@@ -7,13 +7,14 @@ import ctypes
 import json
 import os
 import socket
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from pulumi_sandbox.engine import Confinement
+
+from operations.review.confined import REFUSED
+from operations.review.confinement import Confinement
 
 CANARY: Final = "canary-of-the-runner"
 HOSTILE: Final = """
@@ -65,11 +66,9 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     (secrets / "key").write_text(CANARY)
     (checkout / "program.py").write_text(HOSTILE)
     (folder / "outside").write_text(CANARY)
-    (folder / "sockets").mkdir()
     shut = Confinement(
         readable=(checkout, Path(sys.base_prefix)),
         hidden=(secrets,),
-        address=folder / "sockets" / "engine",
         size=1 << 30,
     )
     add_key = 248 if os.uname().machine == "x86_64" else 217
@@ -79,20 +78,15 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         abstract.bind(f"\0canary-{port}")
         abstract.listen()
         program = [sys.executable, "program.py", str(port), str(folder / "outside"), str(os.getpid())]
-        done = subprocess.run(
-            shut.command(checkout, os.path.realpath(sys.executable), *program[1:]),
-            env={"CANARY": CANARY, "PATH": os.environ["PATH"]},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        with shut.start(checkout, [os.path.realpath(sys.executable), *program[1:]]) as done:
+            said = done.communicate()[0].decode()
         server.setblocking(False)
         heard = [one for one in (server, abstract) if _heard(one)]
-    if done.returncode == 97:
-        pytest.skip(f"this kernel shuts no program in: {done.stderr.strip()}")
+    if done.returncode == REFUSED:
+        pytest.skip(f"this kernel shuts no program in: {said.strip()}")
     assert (folder / "outside").read_text() == CANARY
     assert (checkout / "program.py").read_text() == HOSTILE
-    return {**json.loads(done.stdout), "heard": len(heard), "output": done.stdout + done.stderr}
+    return {**json.loads(said), "heard": len(heard), "output": said}
 
 
 def _heard(listening: socket.socket) -> bool:

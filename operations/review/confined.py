@@ -1,10 +1,10 @@
-"""Shuts a program in before it runs; a script of its own, `confined.py SPEC PROGRAM ARGUMENT…`.
+"""Shuts a program in before it runs; a script of its own, `confined.py PROGRAM ARGUMENT…`.
 
 It stands in namespaces of its own: no network but a loopback of its own, no process but its own, and a file
-system that holds what SPEC names, read-only, an empty home and an empty temporary folder. Its environment is
-what SPEC says, it can gain no rights, and its time and memory are bounded. SPEC is JSON: {readable, hidden:
-paths, environment, folder, seconds, bytes}. Nothing of this package may be imported here.
-See sandbox/docs/engine-facts.md, a program that nobody trusts.
+system that holds what its specification names, an empty home and an empty temporary folder. Its environment
+is what the specification says, it can gain no rights, and its time and memory are bounded. The specification
+is JSON on standard input: {readable, writable, hidden: paths, environment, folder, seconds, size, nests}.
+nests: whether it may shut others in; it sees processes for that. Nothing of this package is imported here.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ _PDEATHSIG, _DUMPABLE, _NO_NEW_PRIVS, _SIGKILL = 1, 4, 38, 9
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 _SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache")
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+_PROCESSES_SHOWN: Final = ("/proc",)
 _HOME, _TEMPORARY = Path("/private/home"), Path("/private/tmp")
 _FILE_BYTES: Final = 64 << 20
 _PROCESSES: Final = 512
@@ -49,32 +50,38 @@ _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 
 def main(spec: dict[str, Any], command: list[str]) -> int:
     """Shut this process in, run the command in a child, and return its exit code."""
+    _LIBC.prctl(_PDEATHSIG, _SIGKILL)
     leave_network(1000, 1000, _APART)
     top = Path(tempfile.gettempdir())
     _done(_LIBC.mount(b"none", b"/", None, _RECURSIVE | _PRIVATE, None), "mount")
-    opened = {path: os.open(path, os.O_PATH) for path in _outermost((*_SYSTEM, *_DEVICES, *spec["readable"]))}
+    writable = (*_DEVICES, *spec["writable"], *(_PROCESSES_SHOWN if spec["nests"] else ()))
+    opened = {path: os.open(path, os.O_PATH) for path in _outermost((*_SYSTEM, *spec["readable"], *writable))}
     _done(_LIBC.mount(b"tmpfs", _raw(top), b"tmpfs", _NOSUID | _NODEV, b"size=256m"), "mount tmpfs")
     root = top / "root"
     root.mkdir()
+    if spec["nests"]:
+        _done(_LIBC.mount(b"tmpfs", _raw(root), b"tmpfs", _NOSUID | _NODEV, b"size=256m"), "mount tmpfs")
     for path, descriptor in opened.items():
-        _show(path, descriptor, root)
+        _show(path, descriptor, root, read_only=str(path) not in writable)
         os.close(descriptor)
     for path in spec["hidden"]:
         _hide(Path(path), root)
     for path in (_HOME, _TEMPORARY):
         (root / path.relative_to("/")).mkdir(parents=True)
-    os.chdir(top)
+    os.chdir(root if spec["nests"] else top)
     child = os.fork()
     if child == 0:
         _LIBC.prctl(_PDEATHSIG, _SIGKILL)
         os.setsid()  # its parent's group would hear what it sends to its own
+        os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
         _done(_LIBC.syscall(_PIVOT_ROOT, b".", b"."), "pivot_root")
         _done(_LIBC.umount2(b".", _DETACH), "umount")
-        os.chroot(root.name)  # the kernel lets no process in one make a namespace of users
+        if not spec["nests"]:
+            os.chroot(root.name)  # the kernel lets no process in one make a namespace of users
         os.chdir(spec["folder"])
         _leave_keys()
         _bound(spec)
-        _LIBC.prctl(_DUMPABLE, 0, 0, 0, 0)
+        _LIBC.prctl(_DUMPABLE, int(spec["nests"]), 0, 0, 0)
         _done(_LIBC.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
         at_home = {"HOME": str(_HOME), "TMPDIR": str(_TEMPORARY), "PATH": "/usr/bin", "LANG": "C.UTF-8"}
         os.execve(command[0], command, {**at_home, **spec["environment"]})  # noqa: S606 - no shell
@@ -113,7 +120,7 @@ def _outermost(paths: Iterable[str]) -> list[Path]:
     return found
 
 
-def _show(path: Path, descriptor: int, root: Path) -> None:
+def _show(path: Path, descriptor: int, root: Path, *, read_only: bool) -> None:
     """Put a file or folder of the outside at the same place of the new root, which may hide it there."""
     place = root / path.relative_to("/")
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +133,7 @@ def _show(path: Path, descriptor: int, root: Path) -> None:
         place.touch()
     source = f"/proc/self/fd/{descriptor}".encode()
     _done(_LIBC.mount(source, _raw(place), None, _BIND | _RECURSIVE, None), f"mount {path}")
-    if str(path) not in _DEVICES:
+    if read_only:
         attributes = struct.pack("QQQQ", _READ_ONLY, 0, 0, 0)
         call = _LIBC.syscall(
             _MOUNT_SETATTR, _AT_FDCWD, _raw(place), _AT_RECURSIVE, attributes, len(attributes)
@@ -152,7 +159,7 @@ def _leave_keys() -> None:
 def _bound(spec: dict[str, Any]) -> None:
     """Bound what it may use."""
     for what, most in (
-        (resource.RLIMIT_AS, spec["bytes"]),
+        (resource.RLIMIT_AS, spec["size"]),
         (resource.RLIMIT_CPU, spec["seconds"]),
         (resource.RLIMIT_FSIZE, _FILE_BYTES),
         (resource.RLIMIT_NPROC, _PROCESSES),
@@ -172,7 +179,7 @@ def _done(result: int, what: str) -> None:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(json.loads(sys.argv[1]), sys.argv[2:]))
+        sys.exit(main(json.load(sys.stdin), sys.argv[1:]))
     except OSError as error:
         sys.stderr.write(f"{error.strerror}\n")
         sys.exit(REFUSED)

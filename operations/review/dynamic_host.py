@@ -1,0 +1,165 @@
+"""The host of dynamic providers of a review: each resource has the provider that our own code gives its type.
+
+What a branch sends in the place of a provider is never loaded (finding R1). Nothing is read, made or changed:
+a preview asks to check inputs and to compare them. The CLI starts it from its PATH; NOTES names the file for
+the configuration that it was given.
+"""
+
+# ruff: noqa: N802 - gRPC finds the methods by the names the protocol gives them
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import grpc
+from google.protobuf import empty_pb2
+from pulumi.dynamic import Config, ConfigureRequest, ResourceProvider
+from pulumi.runtime import Settings, configure, rpc
+from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+
+from components.dynamic import DynamicResource
+from operations.review.gate import OPTIONS, note
+
+NOTES: Final = "CREDFLEET_REVIEW_CONFIGURED"
+PROJECT: Final = "PULUMI_PROJECT"
+_PROVIDER: Final = "__provider"
+_DECLARING: Final = ("fleet", "wiring.pull_secrets")
+"""Modules of the components that import every class of dynamic resources."""
+_THREADS: Final = 4
+"""As the SDK's own host."""
+
+
+def known_types() -> dict[str, type[ResourceProvider]]:
+    """Return the type of each dynamic resource of the program here, and its provider."""
+    for module in _DECLARING:
+        import_module(f"{DynamicResource.__module__.rpartition('.')[0]}.{module}")
+    kinds: list[Any] = [*DynamicResource.__subclasses__()]
+    return {f"pulumi-python:{kind._resource_type_name}": kind.provider for kind in kinds}
+
+
+class TrustedHost(provider_pb2_grpc.ResourceProviderServicer):
+    """Answers what a preview asks, by classes of this program."""
+
+    def __init__(self, notes: Path) -> None:
+        """Load nothing yet."""
+        self._notes = notes
+        self._config: dict[str, Any] = {}
+        self._types = known_types()
+
+    def GetPluginInfo(self, request: Any, context: Any) -> Any:
+        """Name a version."""
+        del request, context
+        return plugin_pb2.PluginInfo(version="0.1.0")
+
+    def CheckConfig(self, request: Any, context: Any) -> Any:
+        """Take any configuration, and write it down."""
+        del context
+        note(self._notes, request.urn, request.news)
+        return provider_pb2.CheckResponse(inputs=request.news)
+
+    def DiffConfig(self, request: Any, context: Any) -> Any:
+        """Say that another configuration is another one."""
+        del context
+        kinds = provider_pb2.DiffResponse
+        same = request.olds == request.news
+        return kinds(changes=kinds.DIFF_NONE if same else kinds.DIFF_SOME)
+
+    def Configure(self, request: Any, context: Any) -> Any:
+        """Keep the configuration for the providers."""
+        del context
+        given = rpc.deserialize_properties(request.args)
+        self._config = {key: rpc.unwrap_rpc_secret(value) for key, value in given.items()}
+        return provider_pb2.ConfigureResponse(acceptSecrets=False)
+
+    def Check(self, request: Any, context: Any) -> Any:
+        """Let the type's own provider check the inputs; those of a type that is not ours are taken."""
+        provider = self._provider(request.urn)
+        if provider is None:
+            return provider_pb2.CheckResponse(inputs=request.news)
+        olds, news = (rpc.deserialize_properties(each, True) for each in (request.olds, request.news))
+        try:
+            result = provider.check(olds, news)
+        except Exception as error:
+            context.abort(grpc.StatusCode.UNKNOWN, str(error))
+            raise
+        inputs = {**result.inputs, _PROVIDER: news.get(_PROVIDER)}
+        failures = [
+            provider_pb2.CheckFailure(property=each.property, reason=each.reason) for each in result.failures
+        ]
+        encoded = asyncio.run(rpc.serialize_properties(inputs, {}))
+        return provider_pb2.CheckResponse(inputs=encoded, failures=failures)
+
+    def Diff(self, request: Any, context: Any) -> Any:
+        """Let the type's own provider compare, and name the inputs that differ."""
+        kinds = provider_pb2.DiffResponse
+        provider = self._provider(request.urn)
+        if provider is None:
+            return kinds(changes=kinds.DIFF_UNKNOWN)
+        olds, news = (rpc.deserialize_properties(each, True) for each in (request.olds, request.news))
+        try:
+            result = provider.diff(request.id, olds, news)
+        except Exception as error:
+            context.abort(grpc.StatusCode.UNKNOWN, str(error))
+            raise
+        known = {None: kinds.DIFF_UNKNOWN, True: kinds.DIFF_SOME, False: kinds.DIFF_NONE}
+        before = rpc.deserialize_properties(request.old_inputs, True)
+        differing = [key for key in news if not key.startswith("__") and news[key] != before.get(key)]
+        return kinds(
+            changes=known[result.changes],
+            replaces=result.replaces or (),
+            deleteBeforeReplace=bool(result.delete_before_replace),
+            diffs=differing if result.changes else (),
+        )
+
+    def Cancel(self, request: Any, context: Any) -> Any:
+        """Nothing takes long here."""
+        del request, context
+        return empty_pb2.Empty()
+
+    def _provider(self, urn: str) -> ResourceProvider | None:
+        kind = self._types.get(urn.split("::")[2].rpartition("$")[2])
+        if kind is None:
+            return None
+        configure(
+            Settings(project=os.environ.get(PROJECT, "project"), stack="stack", organization="organization")
+        )
+        provider = kind()
+        provider.configure(ConfigureRequest(Config(self._config, os.environ.get(PROJECT, "project"))))
+        return provider
+
+
+def _refusing(call: str) -> Any:
+    def method(_self: object, _request: object, context: grpc.ServicerContext) -> NoReturn:
+        why = f"a review runs no dynamic provider of the branch: {call} is not allowed"
+        context.abort(grpc.StatusCode.PERMISSION_DENIED, why)
+        raise AssertionError("abort raises")
+
+    return method
+
+
+for _call in provider_pb2.DESCRIPTOR.services_by_name["ResourceProvider"].methods_by_name:
+    if _call not in vars(TrustedHost) and _call != "Handshake":  # an engine does without it
+        setattr(TrustedHost, _call, _refusing(_call))
+
+
+def main() -> None:
+    """Serve until the engine is gone; the first line printed is the port."""
+    server = grpc.server(ThreadPoolExecutor(_THREADS), options=OPTIONS)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(TrustedHost(Path(os.environ[NOTES])), server)
+    sys.stdout.write(f"{server.add_insecure_port('127.0.0.1:0')}\n")
+    server.start()
+    sys.stdout.flush()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    while os.read(sys.stdin.fileno(), 1 << 16):  # the engine holds its other end
+        pass
+
+
+if __name__ == "__main__":
+    main()

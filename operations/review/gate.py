@@ -1,0 +1,168 @@
+"""What a branch's program may ask of the engine: calls pass by a list, and fields of them by another.
+
+The program sees a socket of this gate alone. What would have the engine read files, start a plugin of the
+program's choice, or call the program back is refused or left out (docs/review.md).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeAlias
+
+import grpc
+from google.protobuf import empty_pb2
+from google.protobuf.message import Message
+from pulumi.runtime.proto import engine_pb2, resource_pb2
+
+Handler: TypeAlias = Callable[[bytes, grpc.ServicerContext], bytes]
+
+_LARGEST_MESSAGE: Final = 400 << 20
+OPTIONS: Final = [(f"grpc.max_{way}_message_length", _LARGEST_MESSAGE) for way in ("send", "receive")]
+MOST_SAID: Final = 4 << 20
+"""Characters of what a program says that are kept."""
+
+_MONITOR, _ENGINE = "/pulumirpc.ResourceMonitor/", "/pulumirpc.Engine/"
+_PASS: Final = frozenset(
+    {
+        *(
+            _MONITOR + each
+            for each in (
+                "GetDeploymentInfo",
+                "SupportsFeature",
+                "RegisterResourceOutputs",
+                "SignalAndWaitForShutdown",
+            )
+        ),
+        *(_ENGINE + each for each in ("GetRootResource", "SetRootResource", "RequirePulumiVersion")),
+    }
+)
+_ANSWERED: Final = frozenset(
+    _MONITOR + each
+    for each in (
+        "RegisterResourceHook",
+        "RegisterErrorHook",
+        "RegisterStackTransform",
+        "RegisterStackInvokeTransform",
+    )
+)
+"""Registrations of what the engine would call in the program: taken, and never handed on."""
+_FIELDS: Final = frozenset(
+    {
+        *("type", "name", "parent", "custom", "object", "protect", "dependencies", "provider", "providers"),
+        *("propertyDependencies", "deleteBeforeReplace", "deleteBeforeReplaceDefined", "version"),
+        *("ignoreChanges", "additionalSecretOutputs", "aliasURNs", "aliases", "aliasSpecs", "importId"),
+        *("acceptSecrets", "acceptResources", "supportsPartialValues", "supportsResultReporting"),
+        *("replaceOnChanges", "replacement_trigger", "retainOnDelete", "deletedWith", "replace_with"),
+        *("customTimeouts", "sourcePosition", "hideDiffs", "accepts_byte_string", "id", "properties"),
+        *("tok", "args", "dependsOn", "accept_output_values"),
+    }
+)
+"""What of a resource, a lookup or a function goes to the engine."""
+_NEVER: Final = frozenset({"remote", "packageRef", "pluginDownloadURL"})
+"""Fields that make it start another plugin."""
+_FILES: Final = (b"c44067f5952c0a294b673a41bacd8c21", b"0def7320c3a5731c473e5ecbe6d01bc7")
+"""How assets and archives are marked in values: the engine would read what they name."""
+
+
+class Gate(grpc.GenericRpcHandler):
+    """Serves a program what passes; notes with what inputs each resource was declared.
+
+    notes: takes a line for each. stop: is called once the program said too much.
+    """
+
+    def __init__(self, monitor: str, engine: str, notes: Path, stop: Callable[[], None]) -> None:
+        """Dial the engine."""
+        self._channels = {
+            _MONITOR: grpc.insecure_channel(monitor, options=OPTIONS),
+            _ENGINE: grpc.insecure_channel(engine, options=OPTIONS),
+        }
+        self._notes = notes
+        self._stop = stop
+        self._room = MOST_SAID
+        self._special: Mapping[str, Handler] = {
+            f"{_MONITOR}RegisterResource": self._register,
+            **{
+                _MONITOR + name: self._reduced(_MONITOR + name, kind)
+                for name, kind in (
+                    ("ReadResource", resource_pb2.ReadResourceRequest),
+                    ("Invoke", resource_pb2.ResourceInvokeRequest),
+                )
+            },
+            f"{_ENGINE}Log": self._log,
+        }
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes]:
+        """Return what answers a call."""
+        call = str(handler_call_details.method)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType] - untyped in grpc
+
+        def answer(request: bytes, context: grpc.ServicerContext) -> bytes:
+            if any(mark in request for mark in _FILES):
+                _refuse(context, "a review reads no assets")
+            if call in _ANSWERED:
+                return empty_pb2.Empty().SerializeToString()
+            if call in self._special:
+                return self._special[call](request, context)
+            if call in _PASS:
+                return self._ask(call, request, context)
+            _refuse(context, f"a review does not let a program call {call.rpartition('/')[2]}")
+
+        return grpc.unary_unary_rpc_method_handler(answer)
+
+    def hear(self, characters: int) -> bool:
+        """Count what the program says; return whether it is still to be heard."""
+        self._room -= characters
+        if self._room < 0:
+            self._stop()
+        return self._room >= 0
+
+    def _ask(self, call: str, request: bytes, context: grpc.ServicerContext) -> bytes:
+        channel = self._channels[call[: call.rindex("/") + 1]]
+        try:
+            return channel.unary_unary(call)(request)
+        except grpc.RpcError as error:
+            failed: Any = error
+            context.abort(failed.code(), failed.details())
+            raise
+
+    def _register(self, request: bytes, context: grpc.ServicerContext) -> bytes:
+        asked = _reduced(resource_pb2.RegisterResourceRequest.FromString(request), context)
+        answer = self._ask(f"{_MONITOR}RegisterResource", asked.SerializeToString(), context)
+        urn = resource_pb2.RegisterResourceResponse.FromString(answer).urn
+        note(self._notes, urn, asked.object)
+        return answer
+
+    def _reduced(self, call: str, kind: Any) -> Handler:
+        def answer(request: bytes, context: grpc.ServicerContext) -> bytes:
+            return self._ask(call, _reduced(kind.FromString(request), context).SerializeToString(), context)
+
+        return answer
+
+    def _log(self, request: bytes, context: grpc.ServicerContext) -> bytes:
+        said = engine_pb2.LogRequest.FromString(request)
+        if said.severity == engine_pb2.DEBUG or not self.hear(len(said.message)):
+            return empty_pb2.Empty().SerializeToString()
+        return self._ask(f"{_ENGINE}Log", request, context)
+
+
+def note(file: Path, urn: str, inputs: Message) -> None:
+    """Write down with what inputs a resource was declared; concurrent lines do not mix."""
+    with file.open("ab", buffering=0) as lines:
+        lines.write(f"{urn}\t".encode() + base64.b64encode(inputs.SerializeToString()) + b"\n")
+
+
+def _reduced(request: Any, context: grpc.ServicerContext) -> Any:
+    """Return a request with the fields that may pass."""
+    request.DiscardUnknownFields()
+    for field, value in request.ListFields():
+        if field.name in _NEVER and value:
+            _refuse(context, f"a review does not let a program choose plugins ({field.name})")
+        if field.name not in _FIELDS:
+            request.ClearField(field.name)
+    return request
+
+
+def _refuse(context: grpc.ServicerContext, why: str) -> NoReturn:
+    context.abort(grpc.StatusCode.PERMISSION_DENIED, why)
+    raise AssertionError("abort raises")

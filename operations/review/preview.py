@@ -1,0 +1,320 @@
+"""A preview that asks no cluster, no cloud and no key: by the Pulumi CLI, on a state that was recorded.
+
+Everything that takes part stands in a folder that is thrown away: a backend with the recorded state, a stack
+file with what stands in for its secrets, providers that answer by the record, and a language host that keeps
+the program apart (docs/review.md).
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import secrets
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from google.protobuf.struct_pb2 import Struct
+from pulumi_sandbox import pulumi_cli
+from pulumi_sandbox.engine import PassphraseCrypter, Snapshot, StackAtRest
+from pulumi_sandbox.engine.project.program_config import ProgramConfig, program_config
+from pulumi_sandbox.engine.sealed import StandIns
+from pulumi_sandbox.engine.state.store import state_text
+from pulumi_sandbox.progress_line import ProgressLine
+from pulumi_sandbox.protocol import wire
+from pulumi_sandbox.protocol.values import Properties, reveal
+from pulumi_sandbox.providers import MODULES, offline
+
+import operations
+from components.connection import RECORDED
+from components.errors import CredfleetError
+from components.settings.stack import NAMESPACE
+from operations.folders import Folders
+from operations.review import confined, dynamic_host, language_host
+from operations.review.confinement import Confinement
+from operations.review.language_host import Task
+from operations.sandbox.control_plane import OWNER
+
+_SECONDS: Final = 300
+_PASSPHRASE: Final = "PULUMI_CONFIG_PASSPHRASE"  # noqa: S105 - the name of a variable
+_OPEN: Final = re.compile(r"(?<=127\.0\.0\.1):0(?![0-9])")
+_OWN: Final = re.compile(r"using pulumi-[a-z-]+ from \$PATH at ")
+_EXECUTOR: Final = "pulumi-language-python-exec"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a preview is made against: a state, what the cluster said, and variables of defaults."""
+
+    state: Snapshot
+    cluster: Mapping[str, Any]
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Previewed:
+    """What the CLI told of the program, and the inputs with which each resource was declared, by URN."""
+
+    events: Sequence[dict[str, Any]]
+    declared: Mapping[str, Properties]
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """The folder of a preview."""
+
+    folder: Path
+
+    @property
+    def project(self) -> Path:
+        return self.folder / "project"
+
+    @property
+    def programs(self) -> Path:
+        return self.folder / "bin"
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / "engine" / "socket"
+
+    @property
+    def backend(self) -> Path:
+        return self.folder / "backend"
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    @property
+    def cluster(self) -> Path:
+        return self.folder / "cluster.json"
+
+
+def preview(
+    at_rest: StackAtRest,
+    recorded: Recorded,
+    stand_in: Callable[[str], str],
+    base: Folders,
+    shut: Confinement | None = None,
+    *,
+    policies: bool = False,
+) -> Previewed:
+    """Preview a stack by what was recorded.
+
+    stand_in: of a ciphertext. base: the project whose own code checks, compares and judges. shut: how the
+    program is shut in, which is nobody's to trust then; policies: whether the base's rules judge.
+    Raises CredfleetError `not-shut-in`.
+    """
+    with ProgressLine() as progress:
+        cli = pulumi_cli.find(OWNER, progress)
+    with tempfile.TemporaryDirectory(prefix="credfleet-") as folder:
+        layout = _Layout(Path(folder))
+        environment = _laid_out(layout, at_rest, recorded, stand_in)
+        words = _words(at_rest.stack, base, policies=policies)
+        executor = cli.program.resolve().with_name(_EXECUTOR)
+        _task(layout, at_rest, executor, recorded, shut).write(layout.folder / "task.json")
+        command = [str(cli.program), *words]
+        if shut is None:
+            process = _started(command, layout.project, environment)
+        else:
+            own = (cli.program, cli.program.resolve(), executor, *base.policy_packs)
+            process = _outer(layout, at_rest, environment, own).start(layout.project, command)
+        with process:
+            try:
+                said = process.communicate()[0].decode(errors="replace")
+            finally:
+                process.kill()
+        _refuse_unless_apart(layout, process.returncode, said)
+        return Previewed([*_events(said)], _declared(layout))
+
+
+def _started(command: list[str], folder: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Start the CLI for a program of our own."""
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
+def _outer(
+    layout: _Layout, at_rest: StackAtRest, environment: dict[str, str], own: Iterable[Path]
+) -> Confinement:
+    """Return how all that takes part is shut in, itself our own: without a network, and with these files."""
+    packages = (Path(each) for each in (sys.prefix, sys.base_prefix))
+    code = (Path(module.__path__[0]) for module in _code())
+    return Confinement(
+        readable=(*packages, *code, *own, at_rest.project.directory),
+        writable=(layout.folder,),
+        environment=environment,
+        seconds=_SECONDS,
+        nests=True,
+    )
+
+
+def _code() -> tuple[Any, ...]:
+    import pulumi_sandbox
+
+    import components
+
+    return operations, components, pulumi_sandbox
+
+
+def _words(stack: str, base: Folders, *, policies: bool) -> list[str]:
+    words = ["preview", "--json", "--non-interactive", "--stack", stack, "--config-file", "stack.yaml"]
+    config = base.policy_config(stack)
+    for pack in base.policy_packs if policies else ():
+        words += ["--policy-pack", str(pack), *(("--policy-pack-config", str(config)) if config else ())]
+    return words
+
+
+def _laid_out(
+    layout: _Layout, at_rest: StackAtRest, recorded: Recorded, stand_in: Callable[[str], str]
+) -> dict[str, str]:
+    """Write the folder; return the variables of the CLI."""
+    for each in (layout.project, layout.programs, layout.socket.parent, layout.home):
+        each.mkdir()
+    name, stack = at_rest.project.name, at_rest.stack
+    passphrase = secrets.token_hex(16)
+    crypter = PassphraseCrypter.new(passphrase)
+    _write(layout.project / "Pulumi.yaml", yaml.safe_dump({"name": name, "runtime": "python"}))
+    given = program_config(at_rest.project, at_rest.stack_file, StandIns(stand_in))
+    document = {"encryptionsalt": crypter.salt, "config": _config(given, crypter)}
+    _write(layout.project / "stack.yaml", yaml.safe_dump(document, sort_keys=False))
+    _write(layout.backend / ".pulumi" / "meta.yaml", "version: 1\n")
+    state = layout.backend / ".pulumi" / "stacks" / name / f"{stack}.json"
+    _write(state, state_text(name, stack, recorded.state, crypter))
+    _write(layout.cluster, json.dumps(recorded.cluster))
+    _write(layout.folder / "recorded.json", json.dumps(_recorded(recorded.state, given)))
+    for package in MODULES:
+        version = metadata.version(f"pulumi-{package}")
+        program = layout.home / "plugins" / f"resource-{package}-v{version}" / f"pulumi-resource-{package}"
+        _script(program, offline.__name__, package, str(layout.folder / "recorded.json"))
+    _script(layout.programs / "pulumi-language-python", language_host.__name__)
+    _script(layout.programs / "pulumi-resource-pulumi-python", dynamic_host.__name__)
+    return {
+        **recorded.environment,
+        "HOME": str(layout.home),
+        "PATH": f"{layout.programs}{os.pathsep}/usr/bin{os.pathsep}/bin",
+        "PULUMI_BACKEND_URL": f"{layout.backend.as_uri()}?metadata=skip",
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        "PULUMI_ENABLE_STREAMING_JSON_PREVIEW": "true",
+        "PULUMI_HOME": str(layout.home),
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+        "PYTHONPATH": os.pathsep.join(str(Path(each.__path__[0]).parent) for each in _code()),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TMPDIR": str(layout.folder),
+        _PASSPHRASE: passphrase,
+        RECORDED: str(layout.cluster),
+        dynamic_host.NOTES: str(layout.folder / "configured"),
+        dynamic_host.PROJECT: name,
+        language_host.TASK: str(layout.folder / "task.json"),
+    }
+
+
+def _recorded(state: Snapshot, given: ProgramConfig) -> dict[str, Any]:
+    """Return what providers know; a cluster that no recorded run saw is taken for the one that is meant."""
+    cluster: dict[str, Any] = json.loads(given.values.get(f"{NAMESPACE}cluster", "{}"))
+    unseen = ("", "", {"metadata": {"uid": cluster.get("uid", "")}})
+    known = {each.urn: (each.type, each.id, reveal(each.outputs)) for each in state.resources}
+    return {**known, offline.UNSEEN: unseen}
+
+
+def _config(given: ProgramConfig, crypter: PassphraseCrypter) -> dict[str, Any]:
+    """Return the configuration under another key, no port left open: nobody is asked, so any will do."""
+    texts = {key: _OPEN.sub(":1", text) for key, text in given.values.items()}
+    return {
+        key: {"secure": crypter.encrypt(text)} if key in given.secret_keys else text
+        for key, text in texts.items()
+    }
+
+
+def _task(
+    layout: _Layout, at_rest: StackAtRest, executor: Path, recorded: Recorded, shut: Confinement | None
+) -> Task:
+    program = at_rest.project.program
+    folder, entry = (program, ".") if program.is_dir() else (program.parent, program.name)
+    if shut is not None:
+        shut = replace(
+            shut,
+            readable=(*shut.readable, layout.socket.parent, layout.cluster, executor),
+            environment={**recorded.environment, **shut.environment, RECORDED: str(layout.cluster)},
+        )
+    return Task(
+        folder=str(folder),
+        entry=entry,
+        executor=str(executor),
+        socket=str(layout.socket),
+        notes=str(layout.folder / "declared"),
+        ended=str(layout.folder / "ended"),
+        confinement=None if shut is None else shut.specification,
+    )
+
+
+def _refuse_unless_apart(layout: _Layout, code: int, said: str) -> None:
+    """Raise CredfleetError where the program was not kept apart, or nothing could be."""
+    ended = layout.folder / "ended"
+    inner = int(ended.read_text(encoding="utf-8")) if ended.exists() else None
+    if confined.REFUSED in (code, inner):
+        raise not_shut_in(said.strip().splitlines()[-1] if said.strip() else "no reason")
+    if inner is None and '"' + "summaryEvent" + '"' not in said:
+        raise CredfleetError(
+            code="review-failed",
+            place="the Pulumi CLI",
+            cause=said.strip()[-600:] or f"it ended with exit code {code}",
+            mend="correct what it says, then run the same command again",
+        )
+
+
+def not_shut_in(why: str) -> CredfleetError:
+    """Return the refusal of a machine that shuts nothing in."""
+    return CredfleetError(
+        code="not-shut-in",
+        place="this machine",
+        cause=f"its kernel does not let a program be shut in ({why}), and a branch's is run in no other way",
+        mend="allow user namespaces: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+        " (Ubuntu), or run it in a virtual machine of its own",
+    )
+
+
+def _events(said: str) -> Iterator[dict[str, Any]]:
+    """Yield what is told of the program, and not where the CLI found its own, or how they end."""
+    for line in said.splitlines():
+        event: dict[str, Any] = json.loads(line) if line.startswith("{") else {}
+        told: dict[str, Any] = event.get("diagnosticEvent") or {}
+        if event and told.get("severity") != "debug" and not _OWN.match(str(told.get("message"))):
+            yield event
+
+
+def _declared(layout: _Layout) -> dict[str, Properties]:
+    found: dict[str, Properties] = {}
+    for name in ("configured", "declared"):
+        file = layout.folder / name
+        for line in file.read_text(encoding="ascii").splitlines() if file.exists() else ():
+            urn, _, encoded = line.partition("\t")
+            found[urn] = wire.decode(Struct.FromString(base64.b64decode(encoded)))
+    return found
+
+
+def _script(path: Path, module: str, *words: str) -> None:
+    """Write a program that runs a module of ours."""
+    command = shlex.join([sys.executable, "-u", "-P", "-m", module, *words])
+    _write(path, f'#!/bin/sh\nexec {command} "$@"\n')
+    path.chmod(0o700)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
