@@ -25,7 +25,7 @@ ifeq ($(origin KUBECONFIG),command line)
   CLUSTER := --kubeconfig $(KUBECONFIG)
 endif
 
-.PHONY: help env up down test test-fast genuine check count format witness model prove fire package try-package sbom audit tutorial how-to node go parity bench bench-peers stacks preview comment approved deploy record recorded review review-comments review-edits shut-in drift drift-issue kubeconfig workflows cli
+.PHONY: help env up down test test-fast genuine check count format witness model prove fire package try-package sbom audit tutorial how-to parity bench bench-peers stacks preview comment approved deploy record recorded review review-comments review-edits shut-in drift drift-issue kubeconfig workflows cli
 
 # STACK reaches the shell as a variable only: in a pull request, the name of a file is anybody's text.
 export STACK STACKS
@@ -154,12 +154,6 @@ tutorial: env ## paste every command of docs/tutorial.md, and compare what is pr
 
 how-to: env ## do all tasks of docs/how-to on a copy of stack dev, and compare what is printed
 	@$(BIN)/python -m tests.tutorial how-to
-
-node: ## install the npm packages of examples/typescript, for its test
-	@npm install --prefix examples/typescript --no-package-lock --no-audit --no-fund --ignore-scripts
-
-go: ## build examples/go, for its test
-	@cd examples/go && go build -buildvcs=false -trimpath -ldflags "-w -s" -o program .
 
 parity: env ## ask the Pulumi CLI what it does with the recorded programs: PULUMI=/path/to/pulumi
 	@command -v "$(or $(PULUMI),pulumi)" > /dev/null || { echo "✗ $(or $(PULUMI),pulumi): there is no such program"; \

@@ -40,8 +40,6 @@ PACK: Final = "policies"
 """The host of policies starts it as a folder, so its modules import each other without a package's name."""
 DATA: Final = ("docs", "stacks/dev/crds")
 """What the code finds at the same place from itself."""
-PLUGIN: Final = "plugin/PulumiPlugin.yaml"
-"""It names the environment of the component package by a path, which is another one in site-packages."""
 _METADATA: Final = ("pyproject.toml", "README.md", "LICENSE")
 
 
@@ -75,9 +73,6 @@ def stage(checkout: Path, folder: Path) -> None:
         path.write_text(text, encoding="utf-8")
         for hidden in _imported(text) & {*PACKAGES, PACK, *own}:
             raise ImportError(f"{path.relative_to(folder)} imports {hidden}, which is not below {NAME}")
-    plugin = folder / NAME / PLUGIN
-    environment = plugin.read_text(encoding="utf-8").replace("../../.venv", "../../../../..")
-    plugin.write_text(environment, encoding="utf-8")
 
 
 def _renamed(text: str, names: Any, parent: str) -> str:

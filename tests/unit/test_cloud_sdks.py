@@ -23,23 +23,10 @@ WITHOUT = """
 import sys
 for sdk in sys.argv[1:]:
     sys.modules[sdk] = None
-import pulumi
 import credfleet, operations.main
-from credfleet.remote.provider import Components
-from tests.components.test_remote_components import SCHEMA
 
-components = Components()
 for name in credfleet._MODULE_OF:
     getattr(credfleet, name)
-asked = [*SCHEMA["resources"], "credfleet:index:Nothing"]
-for token in asked:
-    try:
-        components.construct("one", token, {}, None)
-    except pulumi.RunError as error:
-        if "is not installed" in str(error) or "no component" in str(error):
-            print(str(error).replace("\\n", " ").partition("  # and")[0].partition(" → one of")[0])
-    except pulumi.errors.InputPropertyError:
-        pass
 """
 
 
@@ -49,17 +36,8 @@ def without(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, sdk, None)
 
 
-def test_all_but_two_components_are_there_without_any_cloud_and_those_say_what_they_lack() -> None:
-    told = subprocess.run(
-        [sys.executable, "-c", WITHOUT, *SDKS], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    assert told.stdout.splitlines() == [
-        "credfleet:index:AsoWorkloadIdentity: it needs the package pulumi-azure-native==3.29.0, which is not"
-        " installed here → pip install pulumi-azure-native==3.29.0",
-        "credfleet:index:PullSecret: it needs the package pulumi-gcp==10.2.0, which is not installed here"
-        " → pip install pulumi-gcp==10.2.0",
-        "credfleet:index:Nothing: no component",
-    ]
+def test_commands_and_public_components_are_there_without_any_cloud() -> None:
+    subprocess.run([sys.executable, "-c", WITHOUT, *SDKS], cwd=ROOT, check=True)
 
 
 @pytest.mark.usefixtures("without")

@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 import build_wheel
 import credfleet
@@ -145,13 +144,3 @@ def test_the_public_names_are_the_ones_that_a_type_checker_sees() -> None:
         assert getattr(credfleet, name) is getattr(__import__(str(module), fromlist=[name]), name)
     with pytest.raises(AttributeError, match="AccountPoll"):
         _ = credfleet.AccountPoll
-
-
-@pytest.mark.parametrize(("wheel", "environment"), [(True, "../../.."), (False, ".venv")])
-def test_the_component_package_runs_in_the_environment_it_is_installed_in(
-    installed: Path, wheel: bool, environment: str
-) -> None:
-    root = installed if wheel else ROOT
-    plugin = root / "credfleet" / "plugin"
-    options = yaml.safe_load((plugin / "PulumiPlugin.yaml").read_text(encoding="utf-8"))["runtime"]["options"]
-    assert os.path.normpath(plugin / options["virtualenv"]) == os.path.normpath(root / environment)

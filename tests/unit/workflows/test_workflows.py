@@ -286,7 +286,7 @@ def test_a_cloud_is_signed_in_at_for_what_a_stack_writes_and_its_cluster_where_i
     assert f"inputs.cloud == '{cloud}'" in conditions
 
 
-LOCKS: Final = {"go.mod": "gomod", "package.json": "npm", "uv.lock": "uv"}
+LOCKS: Final = {"go.mod": "gomod", "uv.lock": "uv"}
 """What keeps a folder's versions, and the ecosystem it is of."""
 
 
@@ -296,14 +296,13 @@ def test_every_folder_that_keeps_versions_of_others_is_kept_up_to_date() -> None
     wanted = {(LOCKS[path.name], str(path.parent)) for path in paths if path.name in LOCKS}
 
     actions = {("github-actions", "/"), ("github-actions", "/.github/actions/sign-in")}
-    schemas = {("npm", "/docs/schema")}  # its package.json is Pulumi's, not npm's
     updates = load(ROOT / ".github" / "dependabot.yml")["updates"]
     kept = {
         (each["package-ecosystem"], folder)
         for each in updates
         for folder in each.get("directories", [each.get("directory")])
     }
-    assert kept == wanted - schemas | actions
+    assert kept == wanted | actions
 
 
 def test_each_variable_of_a_github_environment_is_documented() -> None:

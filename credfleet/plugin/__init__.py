@@ -1,1 +1,0 @@
-"""The component package as a folder, for `packages:` of Pulumi.yaml."""
