@@ -25,7 +25,6 @@ _COMMANDS: Final = {
     "pool": ("pool.commands", "app", "See a pool of accounts; claim and release one by hand."),
     "config": ("config.commands", "app", "Check the configuration of a stack."),
     "fleet": ("fleet.commands", "app", "See all stacks of the project together."),
-    "add": ("project.commands", "add_app", "Add to a stack's file."),
     "aso": ("aso.commands", "app", "See which credential Azure Service Operator uses."),
     "pull-secret": ("pull_secret.commands", "app", "Judge pull secrets, and ask about clusters."),
     "review": ("review.commands", "app", "Preview a stack without its keys."),

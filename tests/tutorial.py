@@ -28,7 +28,8 @@ HOW_TO = ROOT / "docs" / "how-to"
 _LINKED = ("Pulumi.yaml", "__main__.py", "components", "policies")
 _BLOCK = re.compile(r"^```(console|yaml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([\w-]+\.md)\)")
-_STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
+_STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n)")
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,7 @@ def run(each: Typed, session: Path) -> str:
             shown.append(data)
     os.close(master)
     status, text = process.wait(), _STEERING.sub("", b"".join(shown).decode(errors="replace"))
+    text = _OVERWRITTEN.sub("", text)
     if status:
         raise SystemExit(f"✗ {each.command}\n  ended with {status}:\n{text}")
     return text

@@ -44,16 +44,6 @@ def types(context: typer.Context, incomplete: str) -> list[str]:
     return _fitting((kind for _, kind in _members(context)), incomplete)
 
 
-def namespaces(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the namespaces of tenants, and those that the stacks say are there."""
-    found: list[Any] = []
-    for config in _configs(context):
-        found += (tenant.get("namespace") for _, tenant in _tenants_of(config))
-        there = _mapping(config.get("credfleet:cluster")).get("existingNamespaces")
-        found += there if isinstance(there, list) else ()
-    return _fitting((str(each) for each in found if each), incomplete)
-
-
 def rooms(incomplete: str) -> list[str]:
     """Return what a list of rooms may go on with."""
     from operations.project.words import ROOMS

@@ -1,1 +1,1 @@
-"""`credfleet init` and `credfleet add`: a project of one's own, and what its stacks' files say."""
+"""`credfleet init`: a project of one's own."""

@@ -57,7 +57,7 @@ def test_whatever_names_a_stack_a_tenant_a_slot_a_type_or_an_account_is_complete
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["pool"], ["stores"], ["aso"], ["pull-secret"], ["services"], ["add"]], ids=" ".join
+    "words", [[], ["pool"], ["stores"], ["aso"], ["pull-secret"], ["services"]], ids=" ".join
 )
 def test_the_help_of_a_group_tells_what_each_command_does_to_the_end(words: list[str]) -> None:
     shown = CliRunner().invoke(app, [*words, "--help"], terminal_width=80).stdout.partition("Commands:")[2]
@@ -83,12 +83,6 @@ def test_the_tree_holds_the_commands_the_documentation_names() -> None:
         "credfleet stores explain",
         "credfleet preview-report",
         "credfleet init",
-        "credfleet add tenant",
-        "credfleet add account",
-        "credfleet add service",
-        "credfleet add pull-secret",
-        "credfleet add aso-credential",
-        "credfleet add store",
         "credfleet config schema",
         "credfleet config check",
     } <= {typed for typed, _ in tree()}

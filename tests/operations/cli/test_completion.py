@@ -11,9 +11,7 @@ STACKS = {
     "dev": "config:\n"
     "  credfleet:tenants: {acme: {accounts: {main: {type: aws}}}, globex: {accounts: {data: {type: gcp}}}}\n"
     "  credfleet:accountPool: {members: {aws-1: {type: aws}}, membersFrom: more.csv}\n",
-    "prod": "config:\n"
-    "  credfleet:cluster: {existingNamespaces: [there]}\n"
-    "  credfleet:tenants: {acme-prod: {namespace: t-acme}}\n",
+    "prod": "config: {credfleet:tenants: {acme-prod: {}}}\n",
     "files": "config: {credfleet:tenantsFrom: files}\n",
     "broken": "config: [\n",
     "odd": "config: {credfleet:tenants: [acme], credfleet:accountPool: 7}\n",
@@ -25,7 +23,7 @@ def stacks(project: Path) -> None:
     for name, text in STACKS.items():
         (project / f"Pulumi.{name}.yaml").write_text(text)
     (project / "files").mkdir()
-    (project / "files/hooli.yaml").write_text("namespace: t-hooli\naccounts: {blob: {type: azure}}\n")
+    (project / "files/hooli.yaml").write_text("accounts: {blob: {type: azure}}\n")
     (project / "files/_defaults.yaml").write_text("accounts: {none: {type: aws}}\n")
     (project / "more.csv").write_text("name,type,accountId\ngcp-7,gcp,seven\n")
 
@@ -48,10 +46,6 @@ def offered(line: str) -> list[str]:
         ("credfleet pool explain --slot ", ["blob", "data", "main"]),
         ("credfleet pool claim --type ", ["aws", "gcp"]),
         ("credfleet pool quarantine ", ["aws-1", "gcp-7"]),
-        ("credfleet add tenant umbrella --account ", ["aws", "gcp"]),
-        ("credfleet add service db --stack prod --namespace t", ["t-acme", "there"]),
-        ("credfleet add service db --stack files --namespace ", ["t-hooli"]),
-        ("credfleet add aso-credential --stack prod ", ["t-acme", "there"]),
         ("credfleet init mine --rooms services,se", ["services,secretStores"]),
         ("credfleet pool claim --stack broken --tenant ", []),
         ("credfleet pool quarantine --stack odd ", []),
