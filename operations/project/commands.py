@@ -14,8 +14,6 @@ from operations.cli.answer import Answer
 from operations.cli.command import command
 from operations.project.words import PASSPHRASE, ROOMS, Cloud
 
-_ROOM: str = "accountPool"
-
 alone = typer.Typer()
 
 
@@ -72,7 +70,7 @@ def init(
         )
     from operations.project.starting import Wanted, rooms_of, start
 
-    rooms = _asked(rooms, f"Rooms that stack dev shows ({', '.join(ROOMS)})", _ROOM)
+    rooms = _asked(rooms, f"Rooms that stack dev shows ({', '.join(ROOMS)})", "accountPool")
     named = rooms_of(rooms)
     cloud = Cloud(_asked(cloud, "Cloud of the pool's accounts", Cloud.AWS))  # asked until it is one
     cluster = _asked(cluster, "Context of your cluster, empty for the sandbox alone", "") or None

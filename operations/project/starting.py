@@ -1,4 +1,4 @@
-"""`credfleet init`: which files a project of one's own needs, and those of them that are not there yet.
+"""`credfleet init`: fills in the folder `template`, and writes those of its files that are not there yet.
 
 What is there is never changed. Files that only make sense together are written together or not at all: a
 passphrase that anybody may read never comes to a stack that had one of its own.
@@ -10,12 +10,13 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from importlib.metadata import distribution, version
 from pathlib import Path
 from typing import Any, Final
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pulumi_sandbox.engine import PassphraseCrypter, load_yaml
 
 from components.errors import CredfleetError
@@ -28,26 +29,29 @@ from operations.sandbox.summary import typed_command
 
 PUBLIC_PASSPHRASE: Final = "the stack dev of credfleet is public"  # noqa: S105 - public on purpose
 
-_TEMPLATES: Final = Path(__file__).with_name("templates")
-_SIGNS_IN_AT: Final = {"awskms": "aws", "azurekeyvault": "azure", "gcpkms": "gcp", PASSPHRASE: ""}
 _PROJECT: Final = "Pulumi.yaml"
-_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+_PROGRAM: Final = "__main__.py"
 _SCHEMA: Final = "stack.schema.json"
+_GOES_WITH: Final = {
+    "stacks/dev/passphrase": "Pulumi.dev.yaml",
+    f"policies/{_PROGRAM}": "policies/PulumiPolicy.yaml",
+}
+_TEMPLATE: Final = Environment(
+    autoescape=False,  # noqa: S701 - these are no pages
+    block_start_string="[%",
+    block_end_string="%]",
+    variable_start_string="[[",
+    variable_end_string="]]",
+    keep_trailing_newline=True,
+    loader=FileSystemLoader(Path(__file__).with_name("template")),
+    lstrip_blocks=True,
+    trim_blocks=True,
+    undefined=StrictUndefined,
+)
+_SIGNS_IN_AT: Final = {"awskms": "aws", "azurekeyvault": "azure", "gcpkms": "gcp", PASSPHRASE: ""}
+_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME: Final = 90
 """Of 100 that Pulumi takes for a project and for a policy pack."""
-_IN_TEXT: Final = re.compile(r"[\x00-\x1f\x7f]")
-
-
-_ACCOUNT_IDS: Final[Mapping[Cloud, Sequence[str]]] = {
-    Cloud.AWS: ("111111111111", "222222222222"),
-    Cloud.AZURE: ("00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000002"),
-    Cloud.GCP: ("made-up-1", "made-up-2"),
-}
-_ACCOUNT_FIELDS: Final[Mapping[Cloud, Sequence[str]]] = {
-    Cloud.AWS: ("accessKeyID", "secretAccessKey"),
-    Cloud.AZURE: ("clientID", "clientSecret", "subscriptionID", "tenantID"),
-    Cloud.GCP: ("serviceaccount.json",),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,24 +78,25 @@ class _Ground:
     stack_files: str = "."
     is_new: bool = False
 
-    @property
-    def program_file(self) -> str:
-        """The program: what `main` names, or `__main__.py` in the folder that it names."""
-        named = Path(self.program)
-        return os.path.normpath(named if (self.folder / named).is_file() else named / "__main__.py")
+    def place(self, name: str) -> str:
+        """Return where a file of the template belongs; `main` names the program, or the folder it is in."""
+        if name == _PROGRAM:
+            named = Path(self.program)
+            return os.path.normpath(named if (self.folder / named).is_file() else named / _PROGRAM)
+        is_a_stack = name.startswith("Pulumi.") and name != _PROJECT
+        return os.path.normpath(Path(self.stack_files, name)) if is_a_stack else name
 
 
 def rooms_of(text: str) -> Sequence[str]:
     """Return the rooms that a list names; raises CredfleetError `unknown-room`."""
     given = [each.strip() for each in text.split(",") if each.strip()]
-    for each in given:
-        if each not in ROOMS:
-            raise CredfleetError(
-                code="unknown-room",
-                place="--rooms",
-                cause=f"there is no room {each}",
-                mend=f"name some of {', '.join(ROOMS)}, with commas between",
-            )
+    if unknown := next((each for each in given if each not in ROOMS), None):
+        raise CredfleetError(
+            code="unknown-room",
+            place="--rooms",
+            cause=f"there is no room {unknown}",
+            mend=f"name some of {', '.join(ROOMS)}, with commas between",
+        )
     return given
 
 
@@ -101,25 +106,27 @@ def start(folder: Path, wanted: Wanted, *, here: bool) -> Answer:
     Raises CredfleetError, before anything is written: `folder-not-empty`, `no-project`, `not-python`,
     `no-secrets-provider`, `no-cluster`; SandboxError for a Pulumi.yaml that cannot be read.
     """
-    scheme = _scheme(wanted)
+    signs_in_at = _cloud_of_the_key(wanted)
     ground = _existing(folder) if here else _new(folder)
-    lacking = _files(ground, wanted, scheme)
     written: list[str] = []
     kept: list[str] = []
-    for group in lacking:
+    for group in _files(ground, wanted, signs_in_at):
         there = [name for name in group if os.path.lexists(ground.folder / name)]
-        if there:
-            kept += there
-            continue
-        for name, text in group.items():
+        kept += there
+        for name, text in group.items() if not there else ():
             _write(ground.folder / name, text)
             written.append(name)
-    return _told(ground, wanted, written, kept)
+    lines: list[Part] = [f"+ {ground.folder / name}" for name in written]
+    lines += [f"· kept as it is: {ground.folder / name}" for name in kept]
+    if steps := tuple(_next(ground, wanted, kept)):
+        lines.append(Commands("Next", steps))
+    return Answer({"project": ground.name, "written": written, "kept": kept}, lines)
 
 
-def _scheme(wanted: Wanted) -> str:
+def _cloud_of_the_key(wanted: Wanted) -> str:
+    """Return the cloud whose key encrypts stack prod, none for a passphrase."""
     scheme = wanted.secrets_provider.partition(":")[0]
-    if scheme not in _SIGNS_IN_AT or (scheme == PASSPHRASE) != (wanted.secrets_provider == PASSPHRASE):
+    if scheme not in _SIGNS_IN_AT or wanted.secrets_provider.startswith(f"{PASSPHRASE}:"):
         raise CredfleetError(
             code="no-secrets-provider",
             place="--secrets-provider",
@@ -133,15 +140,7 @@ def _scheme(wanted: Wanted) -> str:
             cause="it is for a stack on a cluster of yours, and no cluster is named",
             mend="add --cluster CONTEXT, or leave --secrets-provider out",
         )
-    for option, text in (
-        ("--cluster", wanted.cluster or ""),
-        ("--secrets-provider", wanted.secrets_provider),
-    ):
-        if _IN_TEXT.search(text):
-            raise CredfleetError(
-                code="bad-text", place=option, cause="it has control characters", mend="give it in one line"
-            )
-    return scheme
+    return _SIGNS_IN_AT[scheme]
 
 
 def _new(folder: Path) -> _Ground:
@@ -179,101 +178,43 @@ def _existing(folder: Path) -> _Ground:
     return _Ground(folder, name, str(project.get("main") or "."), str(project.get("stackConfigDir") or "."))
 
 
-def _files(ground: _Ground, wanted: Wanted, scheme: str) -> Iterator[Mapping[str, str]]:
-    """Yield the files of a project, those together that make sense only together."""
+def _files(ground: _Ground, wanted: Wanted, signs_in_at: str) -> Iterable[Mapping[str, str]]:
+    """Return the files of a project, filled in, those together that make sense only together."""
     crypter = PassphraseCrypter.new(PUBLIC_PASSPHRASE)
-
-    def made(template: str) -> str:
-        return _rendered(
-            template,
-            account_ids=_ACCOUNT_IDS[wanted.cloud],
-            cloud=wanted.cloud.value,
-            cluster=wanted.cluster,
-            credentials=dict(_credentials(wanted)),
-            project=ground.name,
-            pulumi_version=version("pulumi"),
-            quoted=json.dumps,
-            rooms=wanted.rooms,
-            salt=crypter.salt,
-            secret=crypter.encrypt,
-            schema=schema,
-            secrets_provider=wanted.secrets_provider,
-            signs_in_at=_SIGNS_IN_AT[scheme],
-            requirements=_requirements(wanted.rooms),
-        )
-
-    def stack_file(stack: str) -> str:
-        return os.path.normpath(Path(ground.stack_files, f"Pulumi.{stack}.yaml"))
-
-    schema = os.path.relpath(_SCHEMA, os.path.normpath(ground.stack_files))
-
-    yield {_PROJECT: made("Pulumi.yaml")}
-    yield {ground.program_file: made("main.py")}
-    yield {
-        stack_file("dev"): made("Pulumi.dev.yaml"),
-        "stacks/dev/passphrase": f"{PUBLIC_PASSPHRASE}\n",
+    known = asdict(wanted) | {
+        "passphrase": PUBLIC_PASSPHRASE,
+        "project": ground.name,
+        "pulumi_version": version("pulumi"),
+        "quoted": json.dumps,
+        "requirements": _requirements(wanted.rooms),
+        "salt": crypter.salt,
+        "schema": os.path.relpath(_SCHEMA, os.path.normpath(ground.stack_files)),
+        "secret": crypter.encrypt,
+        "signs_in_at": signs_in_at,
+        "stack_schema": as_json(stack_file_schema()),
     }
-    if wanted.cluster is not None:
-        yield {stack_file("prod"): made("Pulumi.prod.yaml")}
-        yield {".github/workflows/deploy.yml": made("github/deploy.yml")}
-    yield {
-        "policies/PulumiPolicy.yaml": made("PulumiPolicy.yaml"),
-        "policies/__main__.py": made("policies.py"),
-    }
-    yield {".github/workflows/check.yml": made("github/check.yml")}
-    yield {"Makefile": made("Makefile")}
-    yield {"requirements.txt": made("requirements.txt")}
-    yield {_SCHEMA: f"{as_json(stack_file_schema())}\n"}
-    yield {".gitignore": made("gitignore")}
+    groups: dict[str, dict[str, str]] = {}
+    for template in _TEMPLATE.list_templates(["j2"]):
+        name = template.removesuffix(".j2")
+        if text := _TEMPLATE.get_template(template).render(known):
+            groups.setdefault(_GOES_WITH.get(name, name), {})[ground.place(name)] = text
+    return groups.values()
 
 
 def _requirements(rooms: Sequence[str]) -> Sequence[str]:
     """Return what a project installs, each from where it was installed here: no index is asked for a name.
 
-    Pull secrets need the SDK of Google Cloud; the other rooms begin without that of any cloud.
-
-    Where pip knows no such place (PEP 610), it came from an index, by its version.
+    Pull secrets need the SDK of Google Cloud; the other rooms begin without that of any cloud. Where pip
+    knows no such place (PEP 610), it came from an index, by its version.
     """
-    found: list[str] = []
-    for name in ("credfleet", "pulumi-sandbox"):
-        extra = "[gcp]" if name == "credfleet" and "pullSecrets" in rooms else ""
-        told = json.loads(distribution(name).read_text("direct_url.json") or "{}")
-        digest = (told.get("archive_info") or {}).get("hash", "").replace("sha256=", "#sha256=")
-        where = f" @ {told['url']}{digest}" if told else f"=={version(name)}"
-        found.append(f"{name}{extra}{where}")
-    return found
+    extra = "[gcp]" if "pullSecrets" in rooms else ""
+    return f"credfleet{extra}{_origin('credfleet')}", f"pulumi-sandbox{_origin('pulumi-sandbox')}"
 
 
-def _credentials(wanted: Wanted) -> Iterator[tuple[str, str]]:
-    """Yield what the rooms of stack dev name; nothing of it opens anything."""
-    if "accountPool" in wanted.rooms:
-        fields = _ACCOUNT_FIELDS[wanted.cloud]
-        for number in (1, 2):
-            yield f"{wanted.cloud}-{number}", json.dumps({each: f"made up {number}" for each in fields})
-    if "asoCredentials" in wanted.rooms:
-        yield "acme-sp", '{"clientSecret": "made up"}'
-    if "pullSecrets" in wanted.rooms:
-        yield "registry-pull", '{"auths": {"registry.example": {"auth": "bWFkZTp1cA=="}}}'
-    if "services" in wanted.rooms:
-        yield "orders-db", '{"type": "postgresql", "host": "db.example", "password": "made up"}'
-
-
-def _rendered(template: str, **known: Any) -> str:
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        autoescape=False,  # noqa: S701 - these are no pages
-        block_start_string="[%",
-        block_end_string="%]",
-        variable_start_string="[[",
-        variable_end_string="]]",
-        keep_trailing_newline=True,
-        lstrip_blocks=True,
-        trim_blocks=True,
-        undefined=StrictUndefined,
-    )
-    text = (_TEMPLATES / f"{template}.j2").read_text(encoding="utf-8")
-    return environment.from_string(text).render(known)
+def _origin(package: str) -> str:
+    told = json.loads(distribution(package).read_text("direct_url.json") or "{}")
+    digest = (told.get("archive_info") or {}).get("hash", "").replace("sha256=", "#sha256=")
+    return f" @ {told['url']}{digest}" if told else f"=={version(package)}"
 
 
 def _write(path: Path, text: str) -> None:
@@ -290,17 +231,7 @@ def _write(path: Path, text: str) -> None:
         ) from None
 
 
-def _told(ground: _Ground, wanted: Wanted, written: Sequence[str], kept: Sequence[str]) -> Answer:
-    lines: list[Part] = [f"+ {ground.folder / name}" for name in written]
-    lines += [f"· kept as it is: {ground.folder / name}" for name in kept]
-    steps = tuple(_next(ground, wanted, kept))
-    if steps:
-        lines.append(Commands("Next", steps))
-    return Answer({"project": ground.name, "written": [*written], "kept": [*kept]}, lines)
-
-
 def _next(ground: _Ground, wanted: Wanted, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
-    typed = typed_command()
     if "requirements.txt" in kept:
         lines = " ".join(map(shlex.quote, _requirements(wanted.rooms)))
         yield f"printf '%s\\n' {lines} >> requirements.txt", "your program needs them"
@@ -308,21 +239,15 @@ def _next(ground: _Ground, wanted: Wanted, kept: Sequence[str]) -> Iterator[tupl
         file = shlex.quote(str(ground.folder / "requirements.txt"))
         yield f"pip install -r {file}", "pull secrets need the SDK of Google Cloud"
     if ground.is_new:
-        yield (
-            f"cd {shlex.quote(str(ground.folder))} && make up",
-            "a real API server, everything declared, accounts claimed",
-        )
-    if ground.program_file in kept:
-        yield (
-            "from credfleet import Fleet, Settings",
-            'in your program, and: Fleet("fleet", Settings.load()).export()',
-        )
+        into = f"cd {shlex.quote(str(ground.folder))} && make up"
+        yield into, "a real API server, everything declared, accounts claimed"
+    if ground.place(_PROGRAM) in kept:
+        declared = 'in your program, and: Fleet("fleet", Settings.load()).export()'
+        yield "from credfleet import Fleet, Settings", declared
     if ".gitignore" in kept:
         yield "echo .sandbox/ >> .gitignore", "the sandbox keeps its state there"
     if wanted.cluster is not None and wanted.secrets_provider != PASSPHRASE:
-        yield (
-            f"pulumi stack init prod --secrets-provider {shlex.quote(wanted.secrets_provider)}",
-            "its key; needs the Pulumi CLI",
-        )
+        provider = shlex.quote(wanted.secrets_provider)
+        yield f"pulumi stack init prod --secrets-provider {provider}", "its key; needs the Pulumi CLI"
     elif not ground.is_new:
-        yield f"{typed} sandbox up", "stack dev on a real API server, with no cloud"
+        yield f"{typed_command()} sandbox up", "stack dev on a real API server, with no cloud"
