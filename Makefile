@@ -83,7 +83,7 @@ genuine: env ## the life of stack dev and of a shared pool with Pulumi's own Kub
 	@$(BIN)/pytest -n 2 --dist loadfile -o faulthandler_timeout=900 tests/genuine
 
 # These try every order of calls, start processes, or run the linter of the imports, which `check` does as well.
-SLOW := tests/models tests/fire sandbox/tests/conformance sandbox/tests/services/test_zygotes.py tests/test_imports.py \
+SLOW := tests/models tests/fire sandbox/tests/conformance tests/test_imports.py \
   tests/policies/test_pack_under_the_cli.py $(addprefix tests/operations/, \
   config/test_misconfigurations.py review/test_edits.py review/test_review.py sandbox/test_cloud_services.py) \
   $(addprefix tests/unit/account_pool/test_,agreement.py interleavings.py long_lives.py sequences.py wrong_variants.py)

@@ -224,7 +224,6 @@ def _ready(given: argparse.Namespace) -> tuple[Folders, Workspace, Options, Stac
     """
     from pulumi_sandbox import engine
     from pulumi_sandbox.providers import STAND_INS
-    from pulumi_sandbox.services import fork_from
 
     folders = Folders.find(Path.cwd())
     workspace = engine.Workspace.open(
@@ -232,8 +231,6 @@ def _ready(given: argparse.Namespace) -> tuple[Folders, Workspace, Options, Stac
     )
     workspace, cluster, is_stale = _prepare(given, folders, workspace)
     os.environ["KUBECONFIG"] = str(cluster.kubeconfig)
-    if cluster.own:
-        fork_from(folders.zygotes)
     options = engine.Options(
         parallel=given.parallel,
         providers=STAND_INS,

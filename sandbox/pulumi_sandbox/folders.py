@@ -46,11 +46,6 @@ class Folders:
         return self.sandbox / "clouds"
 
     @property
-    def zygotes(self) -> Path:
-        """The processes that a deployment's are forked from."""
-        return self.sandbox / "zygotes"
-
-    @property
     def backend(self) -> Path:
         """States of the stacks, in the layout of the Pulumi CLI's file backend."""
         return self.sandbox / "backend"

@@ -4,7 +4,7 @@ from typing import Any
 
 from pulumi_sandbox.engine import find_backend
 from pulumi_sandbox.folders import Folders
-from pulumi_sandbox.services import Clouds, ControlPlane, Part, let_zygotes_go
+from pulumi_sandbox.services import Clouds, ControlPlane, Part
 
 
 def status(folders: Folders, clouds: Clouds) -> dict[str, Any]:
@@ -44,6 +44,5 @@ def status(folders: Folders, clouds: Clouds) -> dict[str, Any]:
 
 def stop(folders: Folders, clouds: Clouds) -> bool:
     """Stop the API server and the stand-ins of cloud services; return whether any ran."""
-    let_zygotes_go(folders.zygotes)
     plane_ran = ControlPlane.end(folders.control_plane)
     return clouds.stop() or plane_ran

@@ -37,8 +37,8 @@ from operations.main import app
 from operations.pool.serving import measured
 from sandbox.tests.support.cluster import ROOT
 from tests.support.deployed import DEPLOY, Accounts, arguments, objects, single_rights, words
+from tests.support.fleet_project import CREDFLEET
 from tests.support.guarded_pool import MERGE, enforce, record_of
-from tests.support.warm_commands import CREDFLEET
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient

@@ -28,11 +28,11 @@ from components.account_pool.rights import RIGHTS, rights_to_bring
 from components.account_pool.rows import Verb
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from sandbox.tests.support.cluster import ROOT, client_for
+from tests.support.fleet_project import CREDFLEET
 from tests.support.guarded_pool import MERGE, enforce, refusal
 from tests.support.memory_cluster import credfleet
 from tests.support.memory_pool import KEB
 from tests.support.people import grant
-from tests.support.warm_commands import CREDFLEET
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient

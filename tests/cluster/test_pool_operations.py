@@ -17,9 +17,9 @@ from components.connection import ClusterTarget, connect
 from operations.main import app
 from sandbox.tests.support.cluster import ROOT
 from tests.support.deployed import Accounts
+from tests.support.fleet_project import CREDFLEET
 from tests.support.guarded_pool import MERGE
 from tests.support.noticed import until
-from tests.support.warm_commands import CREDFLEET
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient

@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.support.fleet_project import ROOT, Ran
-from tests.support.warm_commands import CREDFLEET
+from tests.support.fleet_project import CREDFLEET, ROOT, Ran
 
 _LINKED: Final = ("Pulumi.yaml", "__main__.py", "components", "policies", "stacks")
 _NEW: Final = "sentinel-of-a-rotation"

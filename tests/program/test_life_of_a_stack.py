@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from tests.program.accounts import accounts, owned
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
-from tests.support.fleet_project import STACK, FleetProject
+from tests.support.fleet_project import CREDFLEET, STACK, FleetProject
 from tests.support.secrets import Secrets
-from tests.support.warm_commands import CREDFLEET
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient

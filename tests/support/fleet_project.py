@@ -17,9 +17,9 @@ from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 from pulumi_sandbox.engine.project.stack_file import StackFile
 
 from tests.support import pulumi_shell
-from tests.support.warm_commands import CREDFLEET, warm
 
 ROOT = Path(__file__).parents[2]
+CREDFLEET = Path(sys.executable).with_name("credfleet")
 STACK = "test"
 PASSPHRASE = "only for tests"
 HANGS_AFTER_SECONDS = 300
@@ -197,7 +197,7 @@ class FleetProject:
     def run(self, *words: str) -> Ran:
         """Run a `credfleet` command in the project's folder."""
         environment = self.environment
-        return self._ran(warm(CREDFLEET, *words, environment=environment), environment)
+        return self._ran([str(CREDFLEET), *words], environment)
 
     def _ran(self, words: Sequence[str], environment: Mapping[str, str]) -> Ran:
         done = subprocess.run(

@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from pulumi_sandbox.services.progress import Progress as Progress
     from pulumi_sandbox.services.progress import Step as Step
     from pulumi_sandbox.services.users import User as User
-    from pulumi_sandbox.services.zygotes import fork_from as fork_from
-    from pulumi_sandbox.services.zygotes import keep_zygote as keep_zygote
-    from pulumi_sandbox.services.zygotes import let_zygotes_go as let_zygotes_go
-    from pulumi_sandbox.services.zygotes import start_zygote as start_zygote
 
 _HOMES: Final = {
     "build": ("CONTROL_PLANE", "PULUMI_CLI", "binaries", "build_together", "cache_folder", "kept_in"),
@@ -43,7 +39,6 @@ _HOMES: Final = {
     "processes": ("is_process_of",),
     "progress": ("Progress", "Step"),
     "users": ("User",),
-    "zygotes": ("fork_from", "keep_zygote", "let_zygotes_go", "start_zygote"),
 }
 """Module → what it gives to the world."""
 

@@ -16,7 +16,6 @@ from pulumi_sandbox.locks import exclusive
 from pulumi_sandbox.services import processes
 from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.users import ADMIN
-from pulumi_sandbox.zygotes.address import FOLDER
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -36,7 +35,6 @@ def control_plane(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPath
     is_worker = hasattr(pytestconfig, "workerinput")
     shared, run = (base.parent, os.getppid()) if is_worker else (base, os.getpid())
     folder, ready = shared / "control-plane", shared / "control-plane.ready"
-    os.environ[FOLDER] = str(shared / "zygotes")
     with exclusive(shared / "control-plane.lock"):
         if not ready.exists():
             keep_while_runs(run, folder, ready)

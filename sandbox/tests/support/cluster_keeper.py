@@ -1,11 +1,10 @@
-"""Holds the control plane of one test run and the zygote of its deployments, for as long as that run lives.
+"""Holds the control plane of one test run, for as long as that run lives.
 
 Started as a script with FOLDER, READY and PID. Makes the file READY once the control plane in FOLDER is
 ready. The control plane dies with this process, and this process ends when process PID does, however that
 ends; pytest-xdist's workers come and go in between.
 """
 
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -14,9 +13,7 @@ import psutil
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.services.build import binaries
 from pulumi_sandbox.services.control_plane import ControlPlane
-from pulumi_sandbox.services.users import ADMIN, User
-from pulumi_sandbox.services.zygotes import start_zygote
-from pulumi_sandbox.zygotes.address import FOLDER
+from pulumi_sandbox.services.users import User
 
 USERS = (User("provisioner"), User("janitor"), User("team"))
 """Two who may what a test lets RBAC grant them."""
@@ -28,8 +25,6 @@ def main(folder: Path, ready: Path, run: int) -> None:
         plane = ControlPlane.start(folder, binaries=binaries(), users=USERS, die_with_parent=True)
     except SandboxError as error:
         sys.exit(str(error))
-    os.environ["KUBECONFIG"] = str(plane.kubeconfig(ADMIN.name))
-    start_zygote(Path(os.environ[FOLDER]), die_with_parent=True)
     ready.touch()
     tests.wait()
     plane.stop()

@@ -17,7 +17,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -25,7 +24,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 
-from sandbox.tests.support.zygotes import zygote_in
 from tests.fire.engine import one_operation
 from tests.fire.engine.lives import (
     CANARY,
@@ -156,9 +154,8 @@ def _in_processes(life: Life) -> Life:
 
 
 @pytest.fixture(scope="module")
-def crypter(tmp_path_factory: pytest.TempPathFactory) -> Generator[PassphraseCrypter]:
-    with zygote_in(tmp_path_factory.mktemp("zygote")):
-        yield PassphraseCrypter.new(PASSPHRASE)
+def crypter() -> PassphraseCrypter:
+    return PassphraseCrypter.new(PASSPHRASE)
 
 
 def _live(life: Life, crypter: PassphraseCrypter) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from pulumi_sandbox import files
+from pulumi_sandbox.die_with_parent import tied_to_this_process
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.passphrases import PASSPHRASES
-from pulumi_sandbox.zygotes.address import forked
 
 _START_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 2.0
@@ -90,7 +90,7 @@ class Child:
         errors = files.opened_to_append(log) if log else None
         try:
             process = await asyncio.create_subprocess_exec(
-                *(forked([*command], environment) if sys.platform == "linux" else command),
+                *tied_to_this_process(*command),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors or asyncio.subprocess.PIPE,

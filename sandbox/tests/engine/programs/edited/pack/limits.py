@@ -1,3 +1,0 @@
-"""What a policy imports."""
-
-WORD = "first"
