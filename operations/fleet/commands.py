@@ -63,7 +63,7 @@ def split(
     by: Annotated[
         int | None,
         typer.Option(
-            "--by", min=1, help="How many tenants a stack has at most; absent: as stacks.yaml says."
+            "--by", min=1, help="How many tenants a stack has at most; absent: as stacks.yaml says, or 100."
         ),
     ] = None,
     write: Annotated[
@@ -74,21 +74,20 @@ def split(
     """Share the tenants in files out among stacks, by ranges of their names; without --write it is proposed.
 
     Without --by it is done as stacks.yaml says, whoever changed that. Nothing in the cluster changes: what
-    moves is known to another state. The backend is one of files, whose states the Pulumi CLI shares.
+    moves is known to another state. A split that was killed goes on when it is run again.
     """
     from operations.fleet.split import split
 
     return split(stack, by, write=write, yes=yes)
 
 
+Chosen = Annotated[
+    list[str] | None, typer.Argument(metavar="[STACK]...", help="Stacks of stacks.yaml; all without.")
+]
+
+
 @command(app, "credfleet fleet up", "credfleet fleet up prod prod-2 --at-once 4")
-def up(
-    stacks: Annotated[
-        list[str] | None, typer.Argument(metavar="[STACK]...", help="Stacks of stacks.yaml; all without.")
-    ] = None,
-    at_once: AtOnce = 2,
-    kubeconfig: Kubeconfig = None,
-) -> Answer:
+def up(stacks: Chosen = None, at_once: AtOnce = 2, kubeconfig: Kubeconfig = None) -> Answer:
     """Bring the stacks of stacks.yaml up side by side, those of pools first.
 
     Exit code 1 when one failed, 9 when claims were skipped and nothing worse happened.
@@ -96,3 +95,11 @@ def up(
     from operations.fleet.updating import up_together
 
     return up_together(stacks or (), at_once, kubeconfig)
+
+
+@command(app, "credfleet fleet preview", "credfleet fleet preview prod-2 --output json")
+def preview(stacks: Chosen = None, at_once: AtOnce = 2, kubeconfig: Kubeconfig = None) -> Answer:
+    """Tell what `fleet up` would do, in the same table and with the same exit codes; nothing is written."""
+    from operations.fleet.updating import up_together
+
+    return up_together(stacks or (), at_once, kubeconfig, only_preview=True)

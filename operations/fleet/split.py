@@ -6,17 +6,17 @@ What is moved keeps its objects in the cluster, and the name under which the sta
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from pulumi_sandbox import engine
-from pulumi_sandbox.engine import Resource, Snapshot, StackAtRest, Workspace, find_backend
-from pulumi_sandbox.errors import SandboxError
+from pulumi.automation import ConfigMap
+from pulumi_sandbox import engine, files
+from pulumi_sandbox.engine import Resource, Snapshot, StackAtRest
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import Properties, Secret, Value
 
@@ -30,15 +30,25 @@ from operations.cli.answer import Answer
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged
-from operations.fleet.tenants import had, states_in
+from operations.fleet.backend import Backend, Exported, deployment_of
+from operations.fleet.tenants import had
 from operations.folders import Folders
+from operations.sandbox.deployment import interruptible
 from operations.sandbox.results import FLEET
-from operations.sandbox.stack_state import open_workspace, stack_here
+
+MOST: Final = 100
+"""Tenants of a stack that are proposed. The CLI writes the whole state of a stack at every step where a
+backend keeps files or buckets: a first update with 100 took a minute of its processor, one with 300 ten.
+"""
 
 _STORES: Final = "credfleet:index:SecretStores"
 _ROSTER: Final = "pulumi-python:dynamic/credfleet:PoolRoster"
 _START: Final = "pulumi-python:dynamic/credfleet:PullSecretStart"
 _DYNAMIC: Final = "pulumi:providers:pulumi-python"
+_SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
+_SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - how a state marks a secret
+_KEYS: Final = ("secretsprovider", "encryptedkey", "encryptionsalt")
+"""What a stack's file says of who encrypts it."""
 _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "kubernetes:core/v1:Namespace": ("tenants",),
     "credfleet:index:TenantAccounts": ("tenants",),
@@ -70,15 +80,15 @@ _IN_STORES: Final = {"-credential": "providers", "-login": "providers", "-read":
 class Split:
     """The stacks of a fleet as they are and as they would be.
 
-    before: as their file says it. had: tenant → the stack whose state has it, where one does, whatever that
-    file says. files: all tenants of the folder they share.
+    before: as their file says it. had: tenant → the stacks whose states have it, where any does, whatever the
+    file says: two where a split was killed. files: all tenants of the folder they share.
     """
 
     name: str
     before: Shards
     after: Shards
     files: TenantFiles
-    had: Mapping[str, str] = field(default_factory=dict[str, str])
+    had: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
 
     @cached_property
     def homes(self) -> Mapping[str, str]:
@@ -88,14 +98,33 @@ class Split:
     @cached_property
     def moves(self) -> Mapping[str, tuple[str, str]]:
         """Tenant → from which stack it goes to which."""
-        was = {tenant: self.had.get(tenant, self.before.stack_of(tenant)) for tenant in self.homes}
-        return {tenant: (was[tenant], to) for tenant, to in self.homes.items() if was[tenant] != to}
+        moves: dict[str, tuple[str, str]] = {}
+        for tenant, to in self.homes.items():
+            was = self.had.get(tenant, (self.before.stack_of(tenant),))
+            if others := [stack for stack in was if stack != to]:
+                moves[tenant] = (others[0], to)
+        return moves
 
     @property
-    def changed(self) -> Collection[str]:
-        """The stacks that lose or gain a tenant, in order."""
-        touched = {stack for move in self.moves.values() for stack in move}
-        return [stack for stack in self.after.stacks if stack in touched]
+    def changed(self) -> Sequence[str]:
+        """The stacks that lose or gain a tenant, each after those to which it loses one.
+
+        So no tenant is in no state, whenever a split is killed.
+        Raises CredfleetError `stacks-in-a-circle`.
+        """
+        order = TopologicalSorter[str]()
+        for was, to in self.moves.values():
+            order.add(was, to)
+        try:
+            return [*order.static_order()]
+        except CycleError as error:
+            stacks = " and ".join(sorted({*error.args[1]}))
+            raise CredfleetError(
+                code="stacks-in-a-circle",
+                place=STACKS,
+                cause=f"stacks {stacks} give tenants to each other",
+                mend="move the tenants of one of them first, with another since; then those of the other",
+            ) from None
 
     @cached_property
     def _owners(self) -> Mapping[tuple[str, ...], str]:
@@ -147,59 +176,43 @@ def proposed(name: str, before: Shards, tenants: Sequence[str], most: int) -> Sh
 
 
 def split(stack: str, most: int | None, *, write: bool, yes: bool) -> Answer:
-    """Propose who has whom, or have it so. most: tenants of a stack; None: as stacks.yaml says it.
+    """Propose who has whom, or have it so. most: tenants of a stack; None: as stacks.yaml says it, or MOST.
 
     Raises:
-        CredfleetError: codes `no-tenant-files`, `pool-not-apart`; and as `judged`, `had` and `ask`.
-        SandboxError: as `Folders.find`, the stores, `regrouped` and `replace_together`.
+        CredfleetError: as `planned`, `ask`, `_files`, `Split.changed` and `Backend.import_`; `state-changed`.
+        SandboxError: as `Folders.find`, `Backend.find` and `regrouped`.
     """
-    folders = Folders.find(Path.cwd())
-    with _by_files(), ExitStack() as locks:
-        if not write:
-            return _told(planned(folders, stack, most), "would move: --write moves them")
-        first = open_workspace(folders, stack)
-        for path in sorted(first.store.path.parent.glob("*.json")):
-            locks.enter_context(first.store.beside(path.stem).locked())
-        if engine.finish(first.store.journal):
-            return Answer({"finished": True}, ["✓ what was being moved when it was killed is moved now"])
-        found = planned(folders, stack, most)
-        if not found.moves:
-            return _told(found, "moved")
-        moved, stacks = how_many(len(found.moves), "tenant"), len(found.after.stacks)
-        ask(f"{moved} of {len(found.homes)} will go to another of {stacks} stacks. Go on?", yes=yes)
-        texts = _files(found, first)
-        spaces = {each: _workspace(folders, first, each, texts) for each in found.changed}
-        for each in found.after.stacks:
-            if not spaces.get(each, first).store.path.exists() and each in spaces:
-                locks.enter_context(spaces[each].store.locked())
-        states: dict[str, Snapshot] = {}
-        for each, space in spaces.items():
-            space.store.fold()
-            states[each] = space.store.load()
-        after = engine.regrouped(states, found.home_of, lambda resource: resource.type == _ROSTER)
-        common = _Common(found, states)
-        for each, space in spaces.items():
-            own = Snapshot(tuple(common.of(space, one) for one in after[each].resources))
-            texts |= space.store.texts(own)
-        engine.replace_together(first.store.journal, texts)
+    backend = Backend.find(Folders.find(Path.cwd()))
+    first = _at_rest(backend, stack)
+    found, before = planned(backend, first, most)
+    if not write:
+        return _told(found, "would move: --write moves them")
+    if not found.moves:
+        return _told(found, "moved")
+    moved, stacks = how_many(len(found.moves), "tenant"), len(found.after.stacks)
+    ask(f"{moved} of {len(found.homes)} will go to another of {stacks} stacks. Go on?", yes=yes)
+    with interruptible() as stopped:
+        move = _Move.of(backend, found, first, before)
+        for path, text in _files(found, first).items():
+            files.replace(path, text)
+        for each, state in move.states().items():
+            if stopped.is_set():
+                raise KeyboardInterrupt
+            move.refuse_changed(each)
+            backend.import_(each, state)
     return _told(found, "moved")
 
 
-@contextmanager
-def _by_files() -> Generator[None]:
-    """Say of a backend, or a secrets provider, that only the Pulumi CLI knows, how a fleet is split there."""
-    try:
-        yield
-    except SandboxError as error:
-        if error.code not in ("backend-unsupported", "stack-unsupported"):
-            raise
-        mend = "bring its stacks to files and a passphrase, and back: docs/how-to/split-a-fleet.md"
-        raise CredfleetError(code=error.code, place=error.place, cause=error.cause, mend=mend) from None
+_States: TypeAlias = Mapping[str, Exported]
 
 
-def planned(folders: Folders, stack: str, most: int | None) -> Split:
-    """Return the proposal for the fleet of a stack; raises as `split`, and for a file that cannot be read."""
-    at_rest = stack_here(stack)
+def planned(backend: Backend, at_rest: StackAtRest, most: int | None) -> tuple[Split, _States]:
+    """Return the proposal for the fleet of a stack, and the states that its stacks have.
+
+    Raises:
+        CredfleetError: codes `no-tenant-files`, `pool-not-apart`; as `judged` and the backend.
+        ConfigurationError: for a file that cannot be read.
+    """
     settings, root = judged(at_rest), at_rest.project.directory
     if settings.tenants_from is None:
         cause = "its tenants lie in the stack's file, which alone knows them, so none can go to another stack"
@@ -214,17 +227,24 @@ def planned(folders: Folders, stack: str, most: int | None) -> Split:
             cause="the stack declares the pool, and gives rights in it that other stacks could not give",
             mend="move the pool to a stack of its own first: docs/how-to/move-a-pool-to-another-stack.md",
         )
-    files, fleets = read_tenants(settings.tenants_from, root), Stacks.read(root).fleets
-    if files.unreadable:
-        raise ConfigurationError(files.unreadable)
+    tenant_files, fleets = read_tenants(settings.tenants_from, root), Stacks.read(root).fleets
+    if tenant_files.unreadable:
+        raise ConfigurationError(tenant_files.unreadable)
     alone = Shards(pool=_pool_stack(at_rest, settings), stacks={at_rest.stack: Shard()})
     own = ((name, fleet) for name, fleet in fleets.items() if at_rest.stack in fleet.stacks)
     free = at_rest.stack if at_rest.stack not in fleets else f"{at_rest.stack}-fleet"
     name, before = next(own, (free, alone))
-    tenants = [file.name for file in files.files]
+    most = most or (None if name in fleets else MOST)
+    tenants = [file.name for file in tenant_files.files]
     after = before if most is None else proposed(next(iter(before.stacks)), before, tenants, most)
-    states = states_in(find_backend(folders.backend), at_rest.project.name)
-    return Split(name, before, after, files, had(states, before.stacks))
+    known = {*backend.names()}
+    states = {each: backend.exported(each) for each in after.stacks if each in known}
+    there = had({each: deployment_of(state) for each, state in states.items()}, before.stacks)
+    return Split(name, before, after, tenant_files, there), states
+
+
+def _at_rest(backend: Backend, stack: str) -> StackAtRest:
+    return StackAtRest.find(backend.folders.project, stack, backend_dir=backend.folders.backend)
 
 
 def _pool_stack(at_rest: StackAtRest, settings: Settings) -> str | None:
@@ -260,61 +280,87 @@ def _told(found: Split, done: str) -> Answer:
     return Answer(document, [Table(f"Fleet {found.name}", columns, rows), end])
 
 
-def _files(found: Split, first: Workspace) -> dict[Path, str]:
-    """Return what the files of the project become: that of all stacks, and of each that is new."""
-    root = first.project.directory
+def _files(found: Split, first: StackAtRest) -> dict[Path, str]:
+    """Return what the files of the project become: of each stack that is new, then that of all stacks.
+
+    Raises CredfleetError: `held-otherwise`, `credential-missing`.
+    """
+    root, folder = first.project.directory, first.project.stack_files
+    paths = {stack: folder / f"Pulumi.{stack}.yaml" for stack in found.after.stacks}
+    documents = {stack: engine.load_yaml(path) for stack, path in paths.items() if path.exists()}
+    _refuse_held_otherwise(found, first, paths, documents)
+    texts: dict[Path, str] = {}
+    for stack in found.changed:
+        document = _completed(found, stack, documents.get(stack) or _stack_file(first), documents, paths)
+        if document != documents.get(stack):
+            former = paths[stack].read_text(encoding="utf-8") if stack in documents else ""
+            texts[paths[stack]] = engine.merged(former, document)
     path = root / STACKS
     former = path.read_text(encoding="utf-8") if path.exists() else ""
     document = engine.load_yaml(path) if former else {"fleets": {}}
     fleets = {**document["fleets"], found.name: found.document}
-    texts = {path: engine.merged(former, {**document, "fleets": fleets})}
-    key = f"{NAMESPACE}{CREDENTIALS}"
-    kind, project = type(first.stack_file), first.project
-    files = {
-        stack: kind.load(project.stack_files / f"Pulumi.{stack}.yaml", project.name)
-        for stack in found.after.stacks
-    }
+    return {**texts, path: engine.merged(former, {**document, "fleets": fleets})}
+
+
+_Documents: TypeAlias = Mapping[str, dict[str, Any]]
+
+
+def _refuse_held_otherwise(
+    found: Split, first: StackAtRest, paths: Mapping[str, Path], documents: _Documents
+) -> None:
     held = {
-        stack: file.config.get(f"{NAMESPACE}{HELD_AS}", stack) for stack, file in files.items() if file.config
+        stack: _config(document).get(f"{NAMESPACE}{HELD_AS}", stack) for stack, document in documents.items()
     }
-    if strange := [
-        stack for stack in found.changed if held.get(stack, held[first.stack]) != held[first.stack]
-    ]:
+    own = held[first.stack]
+    if strange := [stack for stack in found.changed if held.get(stack, own) != own]:
         raise CredfleetError(
             code="held-otherwise",
-            place=str(files[strange[0]].path),
-            cause=f"it holds accounts as {held[strange[0]]}, and {first.stack} as {held[first.stack]}, so"
-            " what moves would be written anew",
+            place=str(paths[strange[0]]),
+            cause=f"it holds accounts as {held[strange[0]]}, and {first.stack} as {own}, so what moves would"
+            " be written again",
             mend="share tenants out among stacks of one heldAs: docs/adr/0010-held-as.md",
         )
-    for stack in found.changed:
-        file = files[stack]
-        former = file.path.read_text(encoding="utf-8") if file.path.exists() else ""
-        document = engine.load_yaml(file.path) if former else _stack_file(first)
-        salt = document.get("encryptionsalt", "")
-        missing: dict[str, Any] = {}
-        for other in files.values():
-            given = other.config.get(key) or {}
-            own = {name: each for name, each in given.items() if found.home_of_credential(name) == stack}
-            lacking = own.keys() - (document["config"].get(key) or {})
-            if lacking and other.salt != salt:
-                path = f"{key}.{min(lacking)}"
-                raise CredfleetError(
-                    code="credential-missing",
-                    place=str(file.path),
-                    cause=f"it lacks {', '.join(sorted(lacking))}, and {other.path.name} has another key",
-                    mend=f"set each, as by `pulumi config set --secret --path '{path}'`",
-                )
-            missing |= {name: own[name] for name in own if name in lacking}
-        if missing:
-            document["config"][key] = {**(document["config"].get(key) or {}), **missing}
-        if missing or not former:
-            texts[file.path] = engine.merged(former, document)
-    return texts
 
 
-def _stack_file(first: Workspace) -> dict[str, Any]:
-    """Return the file of a new stack: that of the first without what is that one's alone."""
+def _completed(
+    found: Split, stack: str, document: dict[str, Any], documents: _Documents, paths: Mapping[str, Path]
+) -> dict[str, Any]:
+    """Return the file of a stack with the credentials of its tenants, which other stacks have encrypted."""
+    name = f"{NAMESPACE}{CREDENTIALS}"
+    own: dict[str, Any] = _config(document).get(name) or {}
+    missing: dict[str, Any] = {}
+    for other, former in documents.items():
+        given: dict[str, Any] = _config(former).get(name) or {}
+        lacking = {
+            each: sealed
+            for each, sealed in given.items()
+            if each not in own and found.home_of_credential(each) == stack
+        }
+        if lacking and (_key(former) != _key(document) or not _key(document)):
+            raise CredfleetError(
+                code="credential-missing",
+                place=str(paths[stack]),
+                cause=f"it lacks {', '.join(sorted(lacking))}, and {paths[other].name} has another key",
+                mend=f"set each, as by `pulumi config set --secret --path '{name}.{min(lacking)}'`",
+            )
+        missing |= lacking
+    return {**document, "config": {**_config(document), name: {**own, **missing}}} if missing else document
+
+
+def _config(document: Mapping[str, Any]) -> dict[str, Any]:
+    return document.get("config") or {}
+
+
+def _key(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what encrypts a stack's file, as it says it; nothing where the service does."""
+    return {key: document[key] for key in _KEYS if document.get(key)}
+
+
+def _stack_file(first: StackAtRest) -> dict[str, Any]:
+    """Return the file of a new stack: that of the first without what is that one's alone.
+
+    Raises CredfleetError `credential-missing` for a secret that the service encrypts, for that stack alone.
+    """
     alone = {f"{NAMESPACE}{each}" for each in ("tenants", CREDENTIALS)}
     config = {key: value for key, value in first.stack_file.config.items() if key not in alone}
     for section, parts in PARTS.items():
@@ -323,33 +369,114 @@ def _stack_file(first: Workspace) -> dict[str, Any]:
             of_tenants = (*parts, "globalSettings")
             config[f"{NAMESPACE}{section}"] = {k: each for k, each in given.items() if k not in of_tenants}
     config.setdefault(f"{NAMESPACE}{HELD_AS}", first.stack)
-    return {"encryptionsalt": first.stack_file.salt, "config": config}
+    key = _key(engine.load_yaml(first.stack_file.path))
+    if not key and (sealed := [name for name, value in config.items() if _is_sealed(value)]):
+        raise CredfleetError(
+            code="credential-missing",
+            place=str(first.stack_file.path),
+            cause=f"it has {', '.join(sealed)} encrypted for itself alone, which a new stack needs as well",
+            mend="make the new stacks first, each with its file: `pulumi stack init`, `pulumi config set`",
+        )
+    return {**key, "config": config}
 
 
-def _workspace(folders: Folders, first: Workspace, stack: str, texts: Mapping[Path, str]) -> Workspace:
-    """Open a stack, also one whose file is yet to be written."""
-    path = first.project.stack_files / f"Pulumi.{stack}.yaml"
-    if path not in texts:
-        return first if stack == first.stack else open_workspace(folders, stack)
-    with tempfile.TemporaryDirectory(prefix="credfleet-") as folder:
-        written = Path(folder, path.name)
-        written.write_text(texts[path], encoding="utf-8")
-        return first.beside(stack, type(first.stack_file).load(written, first.project.name))
+def _is_sealed(value: Any) -> bool:
+    if isinstance(value, dict):
+        return value.keys() == {"secure"} or any(map(_is_sealed, value.values()))
+    return isinstance(value, list) and any(map(_is_sealed, value))
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """The states of a fleet's stacks as they are, encrypted, and as they come apart, in plain.
+
+    Nothing but the process has them in plain.
+    """
+
+    backend: Backend
+    found: Split
+    before: _States
+    were: Mapping[str, Snapshot]
+    are: Mapping[str, Snapshot]
+    like: Exported
+
+    @classmethod
+    def of(cls, backend: Backend, found: Split, first: StackAtRest, before: _States) -> _Move:
+        """Read the states; raises as `regrouped` where they do not come apart."""
+        were = {
+            stack: _read(backend.exported(stack, in_plain=True)) if stack in before else Snapshot()
+            for stack in found.changed
+        }
+        are = engine.regrouped(were, found.home_of, lambda resource: resource.type == _ROSTER)
+        return cls(backend, found, before, were, are, before[first.stack])
+
+    def states(self) -> dict[str, Exported]:
+        """Make the stacks that are new; return what each is to import, in the order of `Split.changed`."""
+        made = {stack: self.backend.stack(stack) for stack in self.found.changed}
+        common = _Common(
+            self.found, self.were, {stack: each.get_all_config() for stack, each in made.items()}
+        )
+        return {
+            stack: self._state(
+                stack, Snapshot(tuple(common.of(stack, each) for each in self.are[stack].resources))
+            )
+            for stack in made
+        }
+
+    def refuse_changed(self, stack: str) -> None:
+        """Raise CredfleetError `state-changed` where a stack was updated since its state was read."""
+        if stack in self.before and self.backend.exported(stack) != self.before[stack]:
+            raise CredfleetError(
+                code="state-changed",
+                place=f"stack {stack}",
+                cause="it was updated while its tenants were to be moved",
+                mend=f"run it again when no update runs: `credfleet fleet split --stack {stack} --write`",
+            )
+
+    def _state(self, stack: str, snapshot: Snapshot) -> Exported:
+        own = self.before.get(stack, self.like)
+        exports = [self.like, *self.before.values()]
+        features = {feature for each in exports for feature in each.get("features") or ()}
+        deployment = {**_in_plain(engine.written(snapshot))}
+        provider = (
+            deployment_of(own).get("secrets_providers") or deployment_of(self.like)["secrets_providers"]
+        )
+        return {
+            "version": max(each["version"] for each in exports),
+            **({"features": sorted(features)} if features else {}),
+            "deployment": {**deployment, "secrets_providers": provider},
+        }
+
+
+def _read(exported: Exported) -> Snapshot:
+    deployment = deployment_of(exported)
+    return engine.recorded(deployment) if "resources" in deployment else Snapshot()
+
+
+def _in_plain(value: Any) -> Any:
+    """Return JSON in which each secret, which `written` has in place of a ciphertext, is said to be plain."""
+    if isinstance(value, list):
+        return [_in_plain(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get(_SIGNATURE) == _SECRET:
+        return {_SIGNATURE: _SECRET, "plaintext": json.dumps(_in_plain(json.loads(value["ciphertext"])))}
+    return {key: _in_plain(each) for key, each in value.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Common:
     """What every stack of a fleet has for itself, made as the next update of each would make it.
 
-    states: as they were.
+    states: as they were. configs: as the CLI gives them to a program.
     """
 
     found: Split
     states: Mapping[str, Snapshot]
+    configs: Mapping[str, ConfigMap]
 
-    def of(self, space: Workspace, resource: Resource) -> Resource:
+    def of(self, stack: str, resource: Resource) -> Resource:
         """Return a resource of a stack, if it is such a one, as the stack will declare it."""
-        stack = space.stack
         match resource.type:
             case urns.ROOT_STACK_TYPE:
                 return replace(resource, outputs=resource.outputs if self._had(stack, resource) else {})
@@ -372,14 +499,11 @@ class _Common:
             case type_ if type_ == _ROSTER:
                 return _with(resource, {"claims": self._claims(stack)}, ())
             case type_ if type_ == _DYNAMIC:
-                config = space.config()
-                values = config.values.items()
-                keys = config.secret_keys
-                return _with(
-                    resource,
-                    {key: Secret(value) if key in keys else value for key, value in values},
-                    [key for key in resource.inputs if ":" in key],
-                )
+                config = self.configs[stack].items()
+                values: Properties = {
+                    key: Secret(each.value) if each.secret else each.value for key, each in config
+                }
+                return _with(resource, values, [key for key in resource.inputs if ":" in key])
             case _:
                 return resource
 
@@ -394,12 +518,11 @@ class _Common:
     def _claims(self, stack: str) -> list[Value]:
         """Return the claims of a stack's tenants, wherever they were declared."""
         homes = self.found.homes
-        return [
-            claim
-            for was, inputs in self._all(_ROSTER)
-            for claim in _listed(inputs.get("claims"))
-            if homes.get(claim["tenant"], was) == stack
-        ]
+        claims: list[Value] = []
+        for was, inputs in self._all(_ROSTER):
+            own = (each for each in _listed(inputs.get("claims")) if homes.get(each["tenant"], was) == stack)
+            claims += [each for each in own if each not in claims]
+        return claims
 
     def _stores(self, stack: str) -> Properties:
         """Return the stores of a stack's tenants, and its own."""

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from threading import Event
+from typing import Final
 
-from pulumi_sandbox import pulumi_cli
-from pulumi_sandbox.engine import Project, Snapshot, StackAtRest, find_backend
+from pulumi_sandbox.engine import Project, Snapshot, StackAtRest
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.progress_line import ProgressLine
 
 from components.errors import CredfleetError, how_many
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged
-from operations.fleet.tenants import sealed, states_in, tenants_in
+from operations.fleet.backend import Backend, deployment_of
+from operations.fleet.tenants import sealed, tenants_in
 from operations.folders import Folders
-from operations.review.record import deployment_in, undeployed
-from operations.sandbox.control_plane import OWNER
-from operations.sandbox.processes import exports
+from operations.review.record import undeployed
+from operations.sandbox.deployment import deploy, interruptible
 from operations.sandbox.results import claimed, held_back
 
 _CHANGED: Final = "changed since"
-_LAST: Final = 3
-"""Lines of what the CLI said that are told of a refresh that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +51,18 @@ def fleet_status(*, drift: bool = False, at_once: int = 1, kubeconfig: Path | No
     drift: whether to look for it, in so many stacks at the same time.
 
     Raises:
-        SandboxError: as `Folders.find`, `find_backend` and `pulumi_cli.find`.
+        SandboxError: as `Folders.find` and `Backend.find`.
+        CredfleetError: as `Backend.names`.
     """
     folders = Folders.find(Path.cwd())
-    project, backend = Project.load(folders.project), find_backend(folders.backend)
-    states = states_in(backend, project.name)
+    project, backend = Project.load(folders.project), Backend.find(folders, kubeconfig)
+    known = {*backend.names()}
     files = {path.name[len("Pulumi.") : -len(".yaml")] for path in project.stack_files.glob("Pulumi.*.yaml")}
-    found = [
-        _standing(folders.project, backend, name, states.get(name)) for name in sorted({*states, *files})
-    ]
-    if drift:
-        with ThreadPoolExecutor(at_once) as threads:
-            found = [*threads.map(_looking_for_drift(folders, kubeconfig), found)]
+    with interruptible() as stopped, ThreadPoolExecutor(at_once) as threads:
+        look = partial(_standing, backend, known, drift=drift, stopped=stopped)
+        found = [*threads.map(look, sorted({*known, *files}))]
+    if stopped.is_set():
+        raise KeyboardInterrupt
     failed = [each for each in found if each.failures]
     columns = (
         Column("Stack", names=True),
@@ -97,72 +92,53 @@ def fleet_status(*, drift: bool = False, at_once: int = 1, kubeconfig: Path | No
     return Answer(document, [Table("Stacks", columns, rows), told], 1 if failed else 0)
 
 
-def _looking_for_drift(folders: Folders, kubeconfig: Path | None) -> Callable[[Standing], Standing]:
-    """Return what has the Pulumi CLI say what a refresh of a stack would find, and writes nothing down."""
-    with ProgressLine() as progress:
-        cli = pulumi_cli.find(OWNER, progress)
-    pulumi_cli.furnish(folders.pulumi_home)
-    words = [str(cli.program), "refresh", "--preview-only", "--json", "--non-interactive", "--stack"]
-    cluster = {"KUBECONFIG": str(kubeconfig)} if kubeconfig else {}
-
-    def look(standing: Standing) -> Standing:
-        if standing.updated is None:
-            return standing
-        environment = {**os.environ, **exports(folders, standing.stack, os.environ, cli), **cluster}
-        done = subprocess.run(
-            [*words, standing.stack],
-            cwd=folders.project,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            why = "; ".join(done.stderr.splitlines()[-_LAST:])
-            return replace(standing, drift="unknown", failures=(*standing.failures, why))
-        changes: Mapping[str, int] = json.loads(done.stdout)["changeSummary"]
-        others = sum(count for op, count in changes.items() if op != "same")
-        return replace(standing, drift=how_many(others, "resource"))
-
-    return look
-
-
-def _standing(project: Path, backend: Path, stack: str, state: Path | None) -> Standing:
+def _standing(
+    backend: Backend, known: Collection[str], stack: str, *, drift: bool, stopped: Event
+) -> Standing:
     """Return how a stack stands; what keeps it from being read is a failure of it alone."""
-    if state is None:
+    if stack not in known or stopped.is_set():
         return Standing(stack)
     try:
-        deployment: Mapping[str, Any] = deployment_in(state.read_bytes(), str(state)) or {"manifest": {}}
+        deployment = deployment_of(backend.exported(stack))
         snapshot = sealed(deployment)
-        files, problem = _files(project, backend, stack, snapshot)
+        files, problem = _files(backend.folders, stack, snapshot)
     except (CredfleetError, SandboxError) as error:
         return Standing(stack, files="unknown", failures=(f"{error.place}: {error.cause}",))
-    return Standing(
+    found = Standing(
         stack,
-        tenants=len(tenants_in(snapshot)),
+        tenants=len(tenants_in(deployment)),
         accounts=len(claimed(snapshot.resources, ())),
         waiting=len(held_back(snapshot.resources)),
         files=files,
-        updated=deployment["manifest"].get("time"),
-        failures=(*_failures(snapshot, state), *problem),
+        updated=deployment["manifest"].get("time") if snapshot.resources else None,
+        failures=(*_failures(snapshot), *problem),
     )
+    return _drifted(backend, found, stopped) if drift and snapshot.resources else found
 
 
-def _files(project: Path, backend: Path, stack: str, snapshot: Snapshot) -> tuple[str, tuple[str, ...]]:
+def _drifted(backend: Backend, found: Standing, stopped: Event) -> Standing:
+    """Have the CLI say what a refresh of a stack would find, which writes nothing down."""
+    looked = deploy(backend.known(found.stack).preview_refresh, lambda _: None, stopped)
+    if looked.exit_code:
+        return replace(found, drift="unknown", failures=(*found.failures, "; ".join(looked.errors)))
+    others = sum(count for op, count in looked.changes.items() if op != "same")
+    return replace(found, drift=how_many(others, "resource"))
+
+
+def _files(folders: Folders, stack: str, snapshot: Snapshot) -> tuple[str, tuple[str, ...]]:
     """Return whether the files of a stack are what its state was made with, and what is wrong with them."""
-    at_rest = StackAtRest.find(project, stack, backend_dir=backend)
-    if not at_rest.stack_file.path.exists():
+    file = Project.load(folders.project).stack_files / f"Pulumi.{stack}.yaml"
+    if not file.exists():
         return "no file", ()
+    at_rest = StackAtRest.find(folders.project, stack, backend_dir=folders.backend)
     try:
         return (_CHANGED if undeployed(at_rest, snapshot, judged(at_rest)) else "as deployed"), ()
     except CredfleetError as error:
         return _CHANGED, (str(error).partition("\n")[0],)
 
 
-def _failures(snapshot: Snapshot, state: Path) -> Iterator[str]:
+def _failures(snapshot: Snapshot) -> Iterator[str]:
     """Yield what an update left behind."""
-    if state.with_name(f"{state.name}.steps").exists():
-        yield "an update runs, or was killed"
     counts = {
         ("call", "begun and never ended"): len(snapshot.pending),
         ("resource", "still to delete"): sum(each.delete for each in snapshot.resources),

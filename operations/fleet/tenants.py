@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from pulumi_sandbox.engine import Snapshot, Workspace, recorded
+from pulumi_sandbox.engine import Snapshot, StackAtRest, recorded
 
 from components.account_pool.consumers import stack_of
 from components.errors import CredfleetError
@@ -16,15 +16,14 @@ from operations.review.record import deployment_in
 from operations.review.sealed import unread
 from operations.sandbox.results import FLEET
 
-
-def states_in(backend: Path, project: str) -> Mapping[str, Path]:
-    """Return stack → file of its state."""
-    return _states(backend / ".pulumi" / "stacks" / project)
+States: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""Stack → its deployment, secrets encrypted."""
 
 
-def _states(folder: Path) -> Mapping[str, Path]:
+def states_in(folder: Path) -> States:
+    """Read the states that a backend of files has of a project; raises CredfleetError as `deployment_in`."""
     files = (path for ending in ("*.json", "*.json.gz") for path in folder.glob(ending))
-    return {path.name.split(".json")[0]: path for path in files}
+    return {path.name.split(".json")[0]: deployment_in(path.read_bytes(), str(path)) or {} for path in files}
 
 
 def sealed(deployment: Mapping[str, Any]) -> Snapshot:
@@ -32,54 +31,54 @@ def sealed(deployment: Mapping[str, Any]) -> Snapshot:
     return recorded(deployment, unread) if "resources" in deployment else Snapshot()
 
 
-def tenants_in(snapshot: Snapshot) -> Sequence[str]:
+def tenants_in(deployment: Mapping[str, Any]) -> Sequence[str]:
     """Return the tenants that a state has, by their names."""
-    fleet = next((each for each in snapshot.resources if each.type == FLEET and not each.delete), None)
-    names = fleet and fleet.inputs.get("tenantNames")
-    return [str(name) for name in names] if isinstance(names, list) else []
+    fleets = (each for each in _alive(deployment) if each["type"] == FLEET)
+    return [str(name) for each in fleets for name in each.get("inputs", {}).get("tenantNames") or ()]
 
 
-def had(states: Mapping[str, Path], stacks: Iterable[str], held_as: str | None = None) -> Mapping[str, str]:
-    """Return tenant → the stack whose state has it; raises CredfleetError as `deployment_in`.
+def had(states: States, stacks: Iterable[str], held_as: str | None = None) -> Mapping[str, Collection[str]]:
+    """Return tenant → the stacks whose states have it: one, or two where a split of them was killed.
 
     stacks: those of a fleet. held_as: PROJECT/STACK, as whose it holds accounts; a state with such a claim is
     of the fleet too, whatever names its stack.
     """
-    named, found = {*stacks}, dict[str, str]()
-    for stack, path in states.items():
-        if held_as is None and stack not in named:
-            continue
-        resources = (deployment_in(path.read_bytes(), str(path)) or {}).get("resources") or ()
-        there = [each for each in resources if not each.get("delete")]
-        holders = (stack_of(str(each.get("inputs", {}).get("holder"))) for each in there)
-        if stack in named or any(holder and holder.endswith(f"/{held_as}") for holder in holders):
-            found |= {
-                str(name): stack
-                for each in there
-                if each["type"] == FLEET
-                for name in each["inputs"].get("tenantNames") or ()
-            }
+    named, found = {*stacks}, dict[str, list[str]]()
+    for stack, deployment in states.items():
+        if stack in named or (held_as and any(each.endswith(f"/{held_as}") for each in _holders(deployment))):
+            for tenant in tenants_in(deployment):
+                found.setdefault(tenant, []).append(stack)
     return found
 
 
-def refuse_strays(workspace: Workspace, settings: Settings) -> None:
+def _alive(deployment: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    return (each for each in deployment.get("resources") or () if not each.get("delete"))
+
+
+def _holders(deployment: Mapping[str, Any]) -> Iterator[str]:
+    for each in _alive(deployment):
+        if holder := stack_of(str(each.get("inputs", {}).get("holder"))):
+            yield holder
+
+
+def refuse_strays(at_rest: StackAtRest, settings: Settings, states: Callable[[], States]) -> None:
     """Raise CredfleetError `tenant-elsewhere` where a stack is given a tenant that another one has.
 
     An update of the one would delete what it has, or know nothing of it, and one of the other make it a
     second time.
     """
-    root, stack = workspace.project.directory, workspace.stack
+    root, stack = at_rest.project.directory, at_rest.stack
     if settings.tenants_from is None:
         return
-    alone = Shards(stacks={stack: Shard()})
+    alone, known = Shards(stacks={stack: Shard()}), states()
     fleet = next((each for each in Stacks.read(root).fleets.values() if stack in each.stacks), alone)
-    folder, own = root / settings.tenants_from, tenants_in(workspace.store.load())
+    folder, own = root / settings.tenants_from, tenants_in(known.get(stack, {}))
     leaving = (each for each in own if each not in settings.tenants and (folder / f"{each}.yaml").exists())
     strays = {tenant: (stack, fleet.stack_of(tenant)) for tenant in leaving}
-    if coming := settings.tenants.keys() - {*own}:
-        held_as = f"{workspace.project.name}/{settings.held_as or stack}"
-        others = had(_states(workspace.store.path.parent), fleet.stacks, held_as)
-        strays |= {tenant: (others[tenant], stack) for tenant in sorted(coming) if tenant in others}
+    held_as = f"{at_rest.project.name}/{settings.held_as or stack}"
+    others = had(known, fleet.stacks, held_as)
+    coming = sorted((settings.tenants.keys() & others.keys()) - {*own})
+    strays |= {tenant: (next(iter(others[tenant])), stack) for tenant in coming}
     for tenant, (was, home) in strays.items():
         mend = f"move it with `credfleet fleet split --stack {stack} --write`, or put {STACKS} back"
         if was not in fleet.stacks:

@@ -1,46 +1,73 @@
-"""The stacks of `stacks.yaml` brought up side by side, each pool's stack before those that claim from it."""
+"""The stacks of `stacks.yaml` previewed or brought up side by side, each pool's before its claimers."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from components.errors import Misused, how_many
-from components.settings.shards import STACKS, Shards, Stacks
-from operations.cli.answer import Answer
-from operations.cli.failures import CLAIMS_SKIPPED, GENERIC
-from operations.cli.tables import Column, Table
-from operations.folders import Folders
+from pulumi_sandbox.engine import StackAtRest
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.progress_line import ProgressLine
+from pulumi_sandbox.services import Step
 
-_LAST: Final = 3
-"""Lines of what an update said that are told of one that failed."""
+from components.errors import ExplainedError, Misused, how_many
+from components.settings.shards import STACKS, Shards, Stacks
+from components.skipped_lines import skipped_in
+from operations.cli.answer import Answer
+from operations.cli.failures import CANCELLED, CLAIMS_SKIPPED, GENERIC
+from operations.cli.tables import Column, Table
+from operations.config.settings import judged, refuse_what_cannot_run
+from operations.fleet.backend import Backend
+from operations.fleet.tenants import States, refuse_strays
+from operations.folders import Folders
+from operations.sandbox.deployment import Deployed, deploy, free_dead_lock, interruptible
+from operations.sandbox.public_passphrase import refuse_new
+from operations.sandbox.updates import policies_of, reach_cluster
+
+_FINE: Final = (0, CLAIMS_SKIPPED)
+_SHOWN: Final = 3
+"""Errors of one stack that a table has room for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the update of a stack ended. changes: what it did → how often. code: its exit code."""
+    """How the update of a stack ended, or its preview.
+
+    changes: what it did → how often. skipped: claims, or what needs them → why. code: its exit code.
+    """
 
     stack: str
     outcome: str
     code: int
     changes: Mapping[str, int] = field(default_factory=dict[str, int])
+    skipped: Mapping[str, str] = field(default_factory=dict[str, str])
+    seconds: float = 0.0
     why: str = ""
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """What a table says of it."""
+        changes = ", ".join(f"{count} {op}" for op, count in self.changes.items())
+        skipped = ", ".join(self.skipped)
+        return self.stack, self.outcome, changes or "-", skipped or "-", f"{self.seconds:.0f} s", self.why
 
 
 Update: TypeAlias = Callable[[str], Outcome]
 
 
-def up_together(names: Sequence[str], at_once: int, kubeconfig: Path | None) -> Answer:
+def up_together(
+    names: Sequence[str], at_once: int, kubeconfig: Path | None, *, only_preview: bool = False
+) -> Answer:
     """Bring stacks up, all of the file without names; at_once: how many at the same time.
 
-    Exit code CLAIMS_SKIPPED where that is the worst of all; GENERIC where an update failed.
-    Raises Misused for a name that the file has not, ConfigurationError as `Stacks.read`.
+    Exit code CLAIMS_SKIPPED where that is the worst of all; GENERIC where an update failed, CANCELLED where
+    it was stopped.
+    Raises Misused for a name that the file has not, ConfigurationError as `Stacks.read`; and as `Backend`.
     """
     folders = Folders.find(Path.cwd())
     fleets = Stacks.read(folders.project).fleets
@@ -49,21 +76,23 @@ def up_together(names: Sequence[str], at_once: int, kubeconfig: Path | None) -> 
         cause = "it is not there, or names no stack" if not known else "stacks.yaml has no such stack"
         mend = "write it with `credfleet fleet split --stack STACK --by N --write`"
         raise Misused(place=strange[0], cause=cause, mend=mend)
-    options = ["--kubeconfig", str(kubeconfig)] if kubeconfig else []
-    done = [
-        *ordered(fleets, {*names} or {*known}, at_once, lambda stack: ran(folders.project, stack, options))
-    ]
-    failed = [each for each in done if each.code not in (0, CLAIMS_SKIPPED)]
-    rows = [
-        (each.stack, each.outcome, ", ".join(f"{n} {op}" for op, n in each.changes.items()) or "-", each.why)
-        for each in done
-    ]
-    columns = (Column("Stack", names=True), "Outcome", "Changes", Column("Why", folds=True))
-    skipped = any(each.code == CLAIMS_SKIPPED for each in done)
+    backend = Backend.find(folders, kubeconfig)
+    wanted = {*names} or {*known}
+    with interruptible() as stopped, ProgressLine() as line:
+        states = backend.deployments(backend.names(), at_once)
+        progress = _Progress(line, "previewed" if only_preview else "up", len(wanted))
+        update = _Updates(backend, states, progress, stopped, only_preview=only_preview)
+        done = [*ordered(fleets, wanted, at_once, update)]
+    failed = sum(each.code not in _FINE for each in done)
+    columns = ("Outcome", "Changes", Column("Skipped", folds=True), "Took", Column("Why", folds=True))
+    title = "Previewed" if only_preview else "Updated"
     return Answer(
         {"stacks": [asdict(each) for each in done]},
-        [Table("Updated", columns, rows), f"{how_many(len(done), 'stack')}, {len(failed)} failed"],
-        GENERIC if failed else CLAIMS_SKIPPED if skipped else 0,
+        [
+            Table(title, (Column("Stack", names=True), *columns), [each.row for each in done]),
+            f"{how_many(len(done), 'stack')}, {failed} failed",
+        ],
+        CANCELLED if stopped.is_set() else GENERIC if failed else max(each.code for each in done),
     )
 
 
@@ -75,7 +104,7 @@ def ordered(
     with ThreadPoolExecutor(at_once) as threads:
         first = {each.stack: each for each in threads.map(update, filter(None, pools))}
         yield from first.values()
-        broken = {stack for stack, each in first.items() if each.code not in (0, CLAIMS_SKIPPED)}
+        broken = {stack for stack, each in first.items() if each.code not in _FINE}
         rest: list[str] = []
         for fleet in fleets.values():
             own = [stack for stack in fleet.stacks if stack in wanted]
@@ -86,22 +115,98 @@ def ordered(
         yield from threads.map(update, rest)
 
 
-def ran(project: Path, stack: str, options: Sequence[str]) -> Outcome:
-    """Run `credfleet sandbox up` on a stack."""
-    command = [sys.executable, "-m", "credfleet", "sandbox", "up", "--stack", stack, "--yes", *options]
-    done = subprocess.run(
-        [*command, "--output", "json"],
-        cwd=project,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    try:
-        told: dict[str, Any] = json.loads(done.stdout)
-    except ValueError:
-        told = {}
-    changes = {op: count for op, count in told.get("changes", {}).items() if op != "same" and count}
-    refused = [told["error"]["message"]] if "error" in told else []
-    why = [*refused, *told.get("errors", ()), *done.stderr.splitlines()[-_LAST:]] if done.returncode else []
-    outcome = told.get("outcome", "failed") if changes or done.returncode else "nothing changed"
-    return Outcome(stack, outcome, done.returncode, changes, "; ".join(why))
+@dataclass(frozen=True, slots=True)
+class _Updates:
+    """Brings up one stack after the other, or beside it. states: as they were before the first."""
+
+    backend: Backend
+    states: States
+    progress: _Progress
+    stopped: threading.Event
+    only_preview: bool
+    _reaching: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, stack: str) -> Outcome:
+        """Return how it went; nothing that is wrong with one stack is raised."""
+        if self.stopped.is_set():
+            return Outcome(stack, "left out", CANCELLED, why="you stopped it")
+        if self.only_preview and stack not in self.states:
+            return Outcome(
+                stack, "new", 0, why="the backend does not have it yet: `credfleet fleet up` makes it"
+            )
+        began = time.monotonic()
+        self.progress.begin(stack)
+        try:
+            found = _outcome(stack, self._deployed(stack))
+        except (ExplainedError, SandboxError) as error:
+            found = Outcome(stack, "failed", GENERIC, why=f"{error.place}: {error.cause} → {error.mend}")
+        found = replace(found, seconds=round(time.monotonic() - began, 3))
+        self.progress.end(found)
+        return found
+
+    def _deployed(self, stack: str) -> Deployed:
+        """Preview, and update where there is something to do and it is not only to be looked at."""
+        folders, state = self.backend.folders, self.states.get(stack, {})
+        at_rest = StackAtRest.find(folders.project, stack, backend_dir=folders.backend)
+        refuse_new(folders, at_rest)
+        settings = judged(at_rest)
+        refuse_what_cannot_run(at_rest, settings)
+        refuse_strays(at_rest, settings, lambda: self.states)
+        variables, is_stale = self.backend.variables(stack), False
+        if self.backend.sandbox and self.backend.kubeconfig is None and not self.only_preview:
+            with self._reaching:
+                cluster, is_stale = reach_cluster(folders, at_rest, settings, None, yes=True)
+                variables = {**self.backend.variables(stack), "KUBECONFIG": str(cluster.kubeconfig)}
+                cluster.remember(folders.clusters(stack))
+        if self.backend.sandbox:
+            free_dead_lock(folders.backend, at_rest.project.name, stack)
+        made, packs = self.backend.stack(stack, variables), policies_of(folders, stack)
+        if is_stale and (caught_up := self._run(made.refresh)).exit_code:
+            return caught_up
+        foreseen = self._run(made.preview, **packs)
+        is_all_there = state.get("resources") and not state.get("pending_operations")
+        if self.only_preview or foreseen.exit_code or (is_all_there and not foreseen.changes_anything):
+            return foreseen
+        done = self._run(made.up, **packs)
+        if done.exit_code == 0 and state.get("pending_operations"):
+            self._run(made.refresh, clear_pending_creates=True)
+        return done
+
+    def _run(self, run: Callable[..., Any], **options: Any) -> Deployed:
+        return deploy(run, lambda _: None, self.stopped, **options)
+
+
+def _outcome(stack: str, done: Deployed) -> Outcome:
+    """Return what a table says of a preview or an update."""
+    changes = {op: count for op, count in done.changes.items() if op != "same" and count}
+    skipped = skipped_in(line for message in done.messages for line in message.splitlines())
+    code = done.exit_code or (CLAIMS_SKIPPED if skipped else 0)
+    outcome = done.outcome if changes or done.exit_code else "nothing changed"
+    return Outcome(stack, outcome, code, changes, skipped, why="; ".join(done.errors[:_SHOWN]))
+
+
+class _Progress:
+    """Tells which stacks are worked on, and how each ended."""
+
+    def __init__(self, line: ProgressLine, done: str, total: int) -> None:
+        self._line, self._verb, self._total = line, done, total
+        self._lock, self._began = threading.Lock(), time.monotonic()
+        self._running: list[str] = []
+        self._ended = 0
+
+    def begin(self, stack: str) -> None:
+        """Say that a stack is begun with."""
+        with self._lock:
+            self._running.append(stack)
+            self._say(f"now {', '.join(self._running)}")
+
+    def end(self, outcome: Outcome) -> None:
+        """Say how it ended with a stack."""
+        with self._lock:
+            self._running.remove(outcome.stack)
+            self._ended += 1
+            self._say(f"{outcome.stack}: {outcome.outcome} after {outcome.seconds:.0f} s")
+
+    def _say(self, what: str) -> None:
+        told = f"{self._ended} of {self._total} stacks {self._verb}; {what}"
+        self._line(Step(told, time.monotonic() - self._began))

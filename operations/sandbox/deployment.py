@@ -9,7 +9,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -18,8 +18,8 @@ import psutil
 from pulumi.automation import (
     CommandError,
     ConcurrentUpdateError,
+    LocalWorkspace,
     Stack,
-    create_or_select_stack,
 )
 from pulumi.automation.events import EngineEvent, PolicyEvent, StepEventMetadata, SummaryEvent
 from pulumi_sandbox.protocol import urns
@@ -32,6 +32,9 @@ Show: TypeAlias = Callable[[EngineEvent], None]
 FAILED: Final = 1
 CANCELLED: Final = 8
 """Exit codes, as of the Pulumi CLI."""
+
+_LATE: Final = 0.2
+"""Seconds between two looks for a CLI that began while it was asked to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,12 @@ class Deployed:
     def exit_code(self) -> int:
         """The exit code of a command that did nothing else."""
         return {"succeeded": 0, "failed": FAILED, "cancelled": CANCELLED}[self.outcome]
+
+    @property
+    def changes_anything(self) -> bool:
+        """Whether there is something to do, or was, if only an output to write down."""
+        steps = (step for step in self.steps if not urns.is_default_provider(step.urn))
+        return self.outputs_differ or any(step.op != "same" for step in steps)
 
 
 @dataclass(slots=True)
@@ -140,80 +149,103 @@ def changes_of(summary: SummaryEvent) -> dict[str, int]:
     return {str(getattr(op, "value", op)): count for op, count in summary.resource_changes.items()}
 
 
-def select_stack(project: Path, stack: str) -> Stack:
+def select_stack(project: Path, stack: str, workspace: LocalWorkspace | None = None) -> Stack:
     """Return a stack of the project, made first where the backend has none, for the CLI on PATH.
+
+    workspace: of the project, where it is not to be that of the environment.
 
     Raises:
         CredfleetError: code `stack-unavailable`.
     """
     try:
-        return create_or_select_stack(stack, work_dir=str(project))
+        return Stack.create_or_select(stack, workspace or LocalWorkspace(work_dir=str(project)))
     except CommandError as error:
         raise CredfleetError(
             code="stack-unavailable",
             place=f"stack {stack}",
-            cause=f"the Pulumi CLI cannot open it: {_last_words(error)}",
+            cause=f"the Pulumi CLI cannot open it: {last_words(error)}",
             mend="correct that, then run the same command again",
         ) from None
 
 
-def deploy(run: Callable[..., Any], show: Show, **options: Any) -> Deployed:
+def deploy(
+    run: Callable[..., Any], show: Show, stopped: threading.Event | None = None, **options: Any
+) -> Deployed:
     """Have the CLI preview or update, and tell how it ended; Ctrl-C ends it in order.
 
-    run: `preview`, `up`, `refresh` of a stack, which takes `options`.
+    run: `preview`, `up`, `refresh` of a stack, which takes `options`. stopped: that of `interruptible`, where
+    the main thread is in it and this is another thread.
 
     Raises:
         CredfleetError: code `stack-locked`.
     """
     record = _Record(show)
     outcome: Outcome = "succeeded"
-    with _interruptible() as interrupted:
+    with nullcontext(stopped) if stopped else interruptible() as interrupted:
         try:
             run(on_event=record.take, **options)
         except ConcurrentUpdateError as error:
             raise CredfleetError(
                 code="stack-locked",
                 place="the stack",
-                cause=f"another update holds it: {_last_words(error)}",
+                cause=f"another update holds it: {last_words(error)}",
                 mend="wait for it; if its process is gone: `pulumi cancel --yes`",
             ) from None
         except CommandError as error:
             outcome = "cancelled" if interrupted.is_set() else "failed"
             if not record.errors:
-                record.errors.append(_last_words(error))
+                record.errors.append(last_words(error))
     return record.ended(outcome)
 
 
-def _last_words(error: CommandError) -> str:
+def last_words(error: CommandError) -> str:
+    """Return the last line of what the CLI said when it failed."""
     said = str(error).partition("stderr:")[2].strip() or str(error).strip()
     return said.splitlines()[-1] if said else "it gave no reason"
 
 
 @contextmanager
-def _interruptible() -> Generator[threading.Event]:
-    """Let the CLI end in order on Ctrl-C and SIGTERM; yield whether that was asked.
+def interruptible() -> Generator[threading.Event]:
+    """Let every CLI end in order on Ctrl-C and SIGTERM, one started then too; yield whether that was asked.
 
-    A terminal signals the CLI as well, which takes a second signal for an order to stop at once.
+    A terminal signals the CLI as well, which takes a second signal for an order to stop at once. Of the main
+    thread alone.
     """
-    asked = threading.Event()
+    asked, ended, told = threading.Event(), threading.Event(), set[int]()
 
     def interrupt(_number: int, _frame: object) -> None:
         asked.set()
-        if not _shares_terminal():
-            for child in psutil.Process().children():
-                if _runs_pulumi(child.pid):
-                    with suppress(psutil.Error):
-                        child.send_signal(signal.SIGINT)
+        told.clear()
+        if _shares_terminal():
+            told.update(child.pid for child in _clis())
+        tell()
 
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
+    def tell() -> None:
+        for child in _clis():
+            if child.pid not in told:
+                told.add(child.pid)
+                with suppress(psutil.Error):
+                    child.send_signal(signal.SIGINT)
+
+    def tell_late_ones() -> None:
+        while not ended.wait(_LATE):
+            if asked.is_set():
+                tell()
+
     former = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    watch = threading.Thread(target=tell_late_ones, daemon=True)
+    watch.start()
     try:
         yield asked
     finally:
+        ended.set()
+        watch.join()
         for number, handler in former.items():
             signal.signal(number, handler)
+
+
+def _clis() -> list[psutil.Process]:
+    return [child for child in psutil.Process().children() if _runs_pulumi(child.pid)]
 
 
 def _shares_terminal() -> bool:

@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 from pulumi_sandbox import pulumi_cli
-from pulumi_sandbox.engine import Snapshot, Workspace
+from pulumi_sandbox.engine import Snapshot, StackAtRest, Workspace
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.stack_cluster import StackCluster, choose
 from pulumi_sandbox.steering import visible
 
 from components.errors import CredfleetError, how_many
+from components.settings.stack import Settings
 from components.skipped_lines import SKIPPED
 from operations.cli.answer import Answer
 from operations.cli.ask import ask
 from operations.cli.failures import CLAIMS_SKIPPED
 from operations.cli.options import Form
 from operations.config.settings import judged, refuse_what_cannot_run
-from operations.fleet.tenants import refuse_strays
+from operations.fleet.tenants import refuse_strays, states_in
 from operations.folders import Folders
 from operations.sandbox import cloud_services, control_plane, existing, results
 from operations.sandbox.deployment import Deployed, deploy, free_dead_lock, select_stack
@@ -105,42 +106,57 @@ def _prepare(wanted: UpRun) -> _Prepared:
     refuse_new(folders, workspace)
     settings = judged(workspace, workspace.crypter)
     refuse_what_cannot_run(workspace, settings)
-    refuse_strays(workspace, settings)
+    refuse_strays(workspace, settings, lambda: states_in(workspace.store.path.parent))
+    cluster, is_stale = reach_cluster(folders, workspace, settings, wanted.kubeconfig, yes=wanted.yes)
     with ProgressLine() as progress:
-        control_plane.build(progress, cluster=wanted.kubeconfig is None)
         cli = pulumi_cli.find(control_plane.OWNER, progress)
-        cloud_services.start(folders, workspace.config().values, settings.pull_secrets, progress)
-        cluster, is_stale = choose(
-            folders,
-            wanted.stack,
-            wanted.kubeconfig,
-            start=lambda: control_plane.start(folders, progress),
-            confirm=lambda question: ask(question, yes=wanted.yes),
-            context=settings.cluster.context,
-            context_from="credfleet:cluster.context",
-        )
-    if cluster.own:
-        existing.bring_kinds(cluster.kubeconfig)
-        if is_stale or StackCluster.recall(folders.clusters(wanted.stack)) is None:
-            existing.bring(folders.existing(wanted.stack), cluster.kubeconfig)
     os.environ.update(exports(folders, wanted.stack, os.environ, cli))
     os.environ["KUBECONFIG"] = str(cluster.kubeconfig)
     for package, source in furnish(folders).items():
         if source != pulumi_cli.LOCAL:
             typer.echo(f"· provider {package}: {source}", err=True)
     _take_up(folders, workspace)
-    packs = [str(pack) for pack in folders.policy_packs]
-    own = folders.policy_config(wanted.stack)
-    options: dict[str, Any] = {"policy_packs": packs} if packs else {}
-    if packs and own:
-        options["policy_pack_configs"] = [str(own)] * len(packs)
     stack = select_stack(folders.project, wanted.stack)
-    ready = _Prepared(folders, cluster, workspace, stack, options, typed)
+    ready = _Prepared(folders, cluster, workspace, stack, policies_of(folders, wanted.stack), typed)
     if is_stale:
         typer.echo("· the API server is a new one: looking what is left of the stack", err=True)
         _catch_up(ready, wanted)
     cluster.remember(folders.clusters(wanted.stack))
     return ready
+
+
+def reach_cluster(
+    folders: Folders, at_rest: StackAtRest, settings: Settings, kubeconfig: Path | None, *, yes: bool
+) -> tuple[StackCluster, bool]:
+    """Return the cluster of a stack, with what the sandbox has for it running, and whether it is new.
+
+    Raises as `choose`, `cloud_services.start`, `existing.bring_kinds` and `existing.bring`.
+    """
+    stack = at_rest.stack
+    with ProgressLine() as progress:
+        control_plane.build(progress, cluster=kubeconfig is None)
+        cloud_services.start(folders, at_rest.read()[0].values, settings.pull_secrets, progress)
+        cluster, is_stale = choose(
+            folders,
+            stack,
+            kubeconfig,
+            start=lambda: control_plane.start(folders, progress),
+            confirm=lambda question: ask(question, yes=yes),
+            context=settings.cluster.context,
+            context_from="credfleet:cluster.context",
+        )
+    if cluster.own:
+        existing.bring_kinds(cluster.kubeconfig)
+        if is_stale or StackCluster.recall(folders.clusters(stack)) is None:
+            existing.bring(folders.existing(stack), cluster.kubeconfig)
+    return cluster, is_stale
+
+
+def policies_of(folders: Folders, stack: str) -> dict[str, Any]:
+    """Return the options by which the CLI asks the project's policy pack, configured for a stack."""
+    packs, own = [str(pack) for pack in folders.policy_packs], folders.policy_config(stack)
+    configs = {"policy_pack_configs": [str(own)] * len(packs)} if own else {}
+    return {"policy_packs": packs, **configs} if packs else {}
 
 
 def _take_up(folders: Folders, workspace: Workspace) -> None:
@@ -205,9 +221,7 @@ def _agree(ready: _Prepared, wanted: UpRun, foreseen: Deployed) -> None:
 
 def _is_all_there(snapshot: Snapshot, foreseen: Deployed) -> bool:
     """Return whether an update would find nothing to do, not even an output to write down."""
-    steps = (step for step in foreseen.steps if not urns.is_default_provider(step.urn))
-    changes = snapshot.pending or any(step.op != "same" for step in steps) or foreseen.outputs_differ
-    return bool(snapshot.resources) and not changes
+    return bool(snapshot.resources) and not snapshot.pending and not foreseen.changes_anything
 
 
 def _told(ready: _Prepared, foreseen: Deployed, update: Deployed | None) -> Answer:

@@ -58,7 +58,10 @@ def regrouped(
                         )
                     bring(referred, to)
             moved = _moved(resource, to)
-            if moved.urn in found[to]:
+            there = found[to].get(moved.urn)
+            if there is not None and there.id == moved.id:
+                return
+            if there is not None:
                 raise _entangled(resource.urn, f"stack {to} has one of that name already")
             provider = found[to].get(moved.provider_urn)
             reference = f"{provider.urn}::{provider.id}" if provider else ""

@@ -1,0 +1,151 @@
+"""The stacks of a project in whatever backend keeps them, each asked by the Pulumi CLI."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from pulumi.automation import CommandError, LocalWorkspace, PulumiCommand, Stack
+from pulumi_sandbox import pulumi_cli
+from pulumi_sandbox.progress_line import ProgressLine
+from pulumi_sandbox.pulumi_cli import PulumiCli
+
+from components.errors import CredfleetError
+from operations.folders import Folders
+from operations.sandbox.control_plane import OWNER
+from operations.sandbox.deployment import last_words, select_stack
+from operations.sandbox.processes import exports, furnish
+
+Exported: TypeAlias = Mapping[str, Any]
+"""What `pulumi stack export` writes: `version`, `features` and `deployment`."""
+
+_BACKEND: Final = "PULUMI_BACKEND_URL"
+_ANY: Final = "dev"
+"""The stack whose variables stand for those of all, where none is asked for."""
+
+
+class _Workspace(LocalWorkspace):
+    """Leaves alone which stack a person has selected: every command here names its own."""
+
+    def create_stack(self, stack_name: str) -> None:
+        self._run_pulumi_cmd_sync(["stack", "init", stack_name, "--no-select"])
+
+    def select_stack(self, stack_name: str) -> None:
+        self._run_pulumi_cmd_sync(["stack", "--stack", stack_name])
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """Stacks, and the CLI that is asked. sandbox: the CLI of the project's sandbox, where that is meant."""
+
+    folders: Folders
+    command: PulumiCommand
+    sandbox: PulumiCli | None = None
+    kubeconfig: Path | None = None
+
+    @classmethod
+    def find(cls, folders: Folders, kubeconfig: Path | None = None) -> Backend:
+        """Return that of the environment, or else of the project's sandbox, if it has one.
+
+        Raises:
+            CredfleetError: code `cli-missing`.
+            SandboxError: as `pulumi_cli.find`.
+        """
+        cli = None
+        if _BACKEND not in os.environ and folders.sandbox.is_dir():
+            with ProgressLine() as progress:
+                cli = pulumi_cli.find(OWNER, progress)
+            furnish(folders)
+            os.environ["PATH"] = exports(folders, _ANY, os.environ, cli)["PATH"]
+        if shutil.which("pulumi") is None:
+            raise CredfleetError(
+                code="cli-missing",
+                place="PATH",
+                cause="the Pulumi CLI is not there",
+                mend='install it, or take that of the sandbox: eval "$(credfleet sandbox env)"',
+            )
+        return cls(folders, PulumiCommand(), cli, kubeconfig)
+
+    def variables(self, stack: str) -> dict[str, str]:
+        """Return the variables that a stack needs beside those of the environment."""
+        own = exports(self.folders, stack, os.environ, self.sandbox) if self.sandbox else {}
+        return own | ({"KUBECONFIG": str(self.kubeconfig)} if self.kubeconfig else {})
+
+    def stack(self, name: str, variables: Mapping[str, str] | None = None) -> Stack:
+        """Return a stack, made first where the backend has none; raises as `select_stack`."""
+        workspace = self._workspace(self.variables(name) if variables is None else variables)
+        return select_stack(self.folders.project, name, workspace)
+
+    def known(self, name: str) -> Stack:
+        """Return a stack that the backend is known to have."""
+        return Stack.select(name, self._workspace(self.variables(name)))
+
+    def names(self) -> list[str]:
+        """Return the stacks of the project; raises CredfleetError `backend-unreachable`."""
+        try:
+            return [each.name for each in self._workspace(self.variables(_ANY)).list_stacks()]
+        except CommandError as error:
+            raise CredfleetError(
+                code="backend-unreachable",
+                place=os.environ.get(_BACKEND, "the backend"),
+                cause=f"the Pulumi CLI cannot list its stacks: {last_words(error)}",
+                mend="correct that: `pulumi stack ls` must answer",
+            ) from None
+
+    def exported(self, stack: str, *, in_plain: bool = False) -> Exported:
+        """Return the state of a stack, its secrets encrypted or in plain; raises `state-unreadable`."""
+        words = ["stack", "export", "--stack", stack, *(["--show-secrets"] if in_plain else [])]
+        try:
+            done = self.command.run(words, str(self.folders.project), self.variables(stack))
+        except CommandError as error:
+            raise CredfleetError(
+                code="state-unreadable",
+                place=f"stack {stack}",
+                cause=f"the Pulumi CLI cannot export it: {last_words(error)}",
+                mend=f"correct that: `pulumi stack export --stack {stack}` must answer",
+            ) from None
+        return json.loads(done.stdout)
+
+    def deployments(self, stacks: Iterable[str], at_once: int = 1) -> dict[str, Mapping[str, Any]]:
+        """Return the state of each of these, so many asked at the same time; raises as `exported`."""
+        names = [*stacks]
+        with ThreadPoolExecutor(at_once) as threads:
+            return dict(zip(names, map(deployment_of, threads.map(self.exported, names)), strict=True))
+
+    def import_(self, stack: str, state: Exported) -> None:
+        """Replace the state of a stack. Its secrets, in plain in it, go through no file.
+
+        Raises:
+            CredfleetError: code `state-refused`.
+        """
+        done = subprocess.run(
+            ["pulumi", "stack", "import", "--stack", stack, "--non-interactive", "--color", "never"],
+            cwd=self.folders.project,
+            env={**os.environ, **self.variables(stack)},
+            input=json.dumps(state),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise CredfleetError(
+                code="state-refused",
+                place=f"stack {stack}",
+                cause=f"the Pulumi CLI does not import its state: {' '.join(done.stderr.split())}",
+                mend="wait where an update of it runs, or correct what is said; then run the same again",
+            )
+
+    def _workspace(self, variables: Mapping[str, str]) -> LocalWorkspace:
+        return _Workspace(work_dir=str(self.folders.project), env_vars=variables, pulumi_command=self.command)
+
+
+def deployment_of(exported: Exported) -> Mapping[str, Any]:
+    """Return what a stack has by its state; nothing for one that has none."""
+    return exported.get("deployment") or {}
