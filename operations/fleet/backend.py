@@ -14,13 +14,14 @@ from typing import Any, Final, TypeAlias
 
 from pulumi.automation import CommandError, LocalWorkspace, PulumiCommand, Stack
 from pulumi_sandbox import pulumi_cli
+from pulumi_sandbox.engine import Project
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.pulumi_cli import PulumiCli
 
 from components.errors import CredfleetError
 from operations.folders import Folders
 from operations.sandbox.control_plane import OWNER
-from operations.sandbox.deployment import last_words, select_stack
+from operations.sandbox.deployment import free_dead_lock, last_words, select_stack
 from operations.sandbox.processes import exports, furnish
 
 Exported: TypeAlias = Mapping[str, Any]
@@ -125,6 +126,8 @@ class Backend:
         Raises:
             CredfleetError: code `state-refused`.
         """
+        if self.sandbox:
+            free_dead_lock(self.folders.backend, Project.load(self.folders.project).name, stack)
         done = subprocess.run(
             ["pulumi", "stack", "import", "--stack", stack, "--non-interactive", "--color", "never"],
             cwd=self.folders.project,

@@ -6,7 +6,9 @@ import base64
 import json
 import re
 import shlex
-from collections.abc import Mapping
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,9 @@ from components.secret_manager import SecretManagerTarget, open_secret_manager, 
 from tests.program.accounts import owned
 from tests.program.conftest import CREDENTIALS, pool_of, secret_manager_of
 from tests.program.test_consumer_stacks import consumer
-from tests.support.fleet_project import STACK, FleetProject
+from tests.support import pulumi_shell
+from tests.support.fleet_project import HANGS_AFTER_SECONDS, STACK, FleetProject
+from tests.support.warm_commands import CREDFLEET
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -127,9 +131,13 @@ def test_a_split_fleet_is_split_otherwise_by_number_and_by_hand_and_no_tenant_is
     file = fleet.folder / "stacks.yaml"
     cause = f"it is to be in stack {STACK}, and what it has is in the state of {STACK}-2"
     file.write_text(file.read_text().replace(f"since: {names[1]}", f"since: {names[1]}x"))
+
+    def update(stack: str) -> Sequence[str]:
+        return "sandbox", "up", "--stack", stack, "--kubeconfig", str(fleet.kubeconfig), "--yes"
+
     mends = set[str]()
     for stack in stacks[:2]:
-        refused = fleet.run("sandbox", "up", "--stack", stack, "--kubeconfig", str(fleet.kubeconfig), "--yes")
+        refused = fleet.run(*update(stack))
         assert refused.code != 0
         assert f"stacks.yaml: tenant {names[1]}: {cause}" in refused.err
         mends |= {*re.findall("`credfleet (.*?)`", refused.err)}
@@ -149,7 +157,15 @@ def test_a_split_fleet_is_split_otherwise_by_number_and_by_hand_and_no_tenant_is
     (tmp_path / "forgotten").rename(fleet.folder / f"Pulumi.{STACK}-2.yaml")
     file.write_text(text)
 
-    assert "1 tenant of 3 moved" in fleet.run(*shlex.split(max(mends)), "--yes").quiet().out
+    mend = (*shlex.split(max(mends)), "--yes")
+    was, home = (pulumi_shell.state_of(fleet.folder, stack) for stack in (stacks[1], STACK))
+    command = [sys.executable, str(CREDFLEET), *mend]
+    with subprocess.Popen(command, cwd=fleet.folder, env=fleet.environment) as killed:
+        pulumi_shell.kill_at(killed, home, 1, HANGS_AFTER_SECONDS)
+    assert all(f"-{names[1]}".encode() in state.read_bytes() for state in (was, home))
+    assert cause in fleet.run(*update(stacks[1])).err
+    assert "1 tenant of 3 moved" in fleet.run(*mend).quiet().out
+    assert f"-{names[1]}".encode() not in was.read_bytes()
     assert ended(fleet) == dict.fromkeys(stacks, "nothing changed")
     file.write_text(shortened)
     fleet.sandbox_up("--expect-no-changes").quiet()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from threading import Barrier
 
-import pytest
+import yaml
 
 from components.settings.shards import Shards
-from operations.fleet.updating import Outcome, ordered, up_together
+from operations.fleet.updating import Outcome, ordered
+from sandbox.tests.support.cli_folder import HANG, Cli, await_file, left_behind, running
+from tests.support.warm_commands import CREDFLEET
 
 FLEETS = {
     "prod": Shards.model_validate({"pool": "pool", "stacks": {"a": {}, "b": {"since": "m"}}}),
@@ -44,12 +50,38 @@ def test_as_many_as_are_allowed_run_at_the_same_time() -> None:
     assert [each.stack for each in ordered(FLEETS, {"a", "b", "d"}, 3, update)] == ["a", "b", "d"]
 
 
-def test_a_stack_that_is_refused_before_its_update_is_told_with_the_cause(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "Pulumi.yaml").write_text("name: mine\nruntime: python\n")
-    (tmp_path / "stacks.yaml").write_text("fleets: {prod: {pool: prod-pool, stacks: {prod: {}}}}\n")
-    monkeypatch.chdir(tmp_path)
-    pool, fleet = up_together((), 1, None).document["stacks"]
-    assert "Pulumi.prod-pool.yaml" in pool["why"]
-    assert fleet["why"] == "prod-pool failed"
+STANDS = """\
+import pathlib, threading, pulumi
+pathlib.Path("runs-" + pulumi.get_stack()).touch()
+threading.Event().wait()
+"""
+
+
+def test_ctrl_c_ends_every_cli_in_order_and_begins_with_no_other_stack(tmp_path: Path) -> None:
+    cli = Cli(tmp_path)
+    cli.program(STANDS)
+    for stack in ("a", "b", "c"):
+        text = "config:\n  credfleet:cluster: {context: mine}\n  credfleet:tenants: {}\n"
+        (cli.folder / f"Pulumi.{stack}.yaml").write_text(text)
+    (cli.folder / "Pulumi.broken.yaml").write_text("config: {credfleet:tenants: 7}\n")
+    stacks = {"broken": {}, "a": {"since": "m"}, "b": {"since": "n"}, "c": {"since": "o"}}
+    (cli.folder / "stacks.yaml").write_text(yaml.safe_dump({"fleets": {"f": {"stacks": stacks}}}))
+    command = [sys.executable, str(CREDFLEET), "fleet", "up", "--at-once", "2", "--output", "json"]
+    with subprocess.Popen(
+        command, cwd=cli.folder, env=cli.environment, stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
+        for stack in ("a", "b"):
+            await_file(cli.folder / f"runs-{stack}", process.poll)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=HANG)
+    told = {each["stack"]: each for each in json.loads(out)["stacks"]}
+    assert process.returncode == 8
+    assert {name: each["outcome"] for name, each in told.items()} == {
+        "broken": "failed",
+        "a": "cancelled",
+        "b": "cancelled",
+        "c": "left out",
+    }
+    assert "Pulumi.broken.yaml" in told["broken"]["why"]
+    assert not [*(tmp_path / "state" / ".pulumi" / "locks").rglob("*.json")]
+    assert not left_behind(running(str(tmp_path)))
