@@ -15,18 +15,19 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.services import Step
 
-from components.errors import ExplainedError, Misused, how_many
+from components.errors import ConfigurationError, ExplainedError, Misused, how_many
 from components.settings.shards import STACKS, Shards, Stacks
 from components.skipped_lines import skipped_in
 from operations.cli.answer import Answer
 from operations.cli.failures import CANCELLED, CLAIMS_SKIPPED, GENERIC
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged, refuse_what_cannot_run
-from operations.fleet.backend import Backend
-from operations.fleet.tenants import States, refuse_strays
+from operations.fleet.backend import Backend, deployment_of
+from operations.fleet.tenants import States, refuse_strays, sealed
 from operations.folders import Folders
 from operations.sandbox.deployment import Deployed, deploy, free_dead_lock, interruptible
 from operations.sandbox.public_passphrase import refuse_new
+from operations.sandbox.results import held_back, skips_claims
 from operations.sandbox.updates import policies_of, reach_cluster
 
 _FINE: Final = (0, CLAIMS_SKIPPED)
@@ -137,9 +138,10 @@ class _Updates:
         began = time.monotonic()
         self.progress.begin(stack)
         try:
-            found = _outcome(stack, self._deployed(stack))
+            done = self._deployed(stack)
+            found = _outcome(stack, done, self._skipped(stack, done))
         except (ExplainedError, SandboxError) as error:
-            found = Outcome(stack, "failed", GENERIC, why=f"{error.place}: {error.cause} → {error.mend}")
+            found = Outcome(stack, "failed", GENERIC, why=_why(error))
         found = replace(found, seconds=round(time.monotonic() - began, 3))
         self.progress.end(found)
         return found
@@ -172,17 +174,31 @@ class _Updates:
             self._run(made.refresh, clear_pending_creates=True)
         return done
 
+    def _skipped(self, stack: str, done: Deployed) -> Mapping[str, str]:
+        """Return what is left for later, as a preview foresees or the state tells it."""
+        if self.only_preview or done.exit_code:
+            return skipped_in(line for message in done.messages for line in message.splitlines())
+        resources = sealed(deployment_of(self.backend.exported(stack))).resources
+        return {each.what: each.reason for each in held_back(resources)} if skips_claims(resources) else {}
+
     def _run(self, run: Callable[..., Any], **options: Any) -> Deployed:
         return deploy(run, lambda _: None, self.stopped, **options)
 
 
-def _outcome(stack: str, done: Deployed) -> Outcome:
+def _outcome(stack: str, done: Deployed, skipped: Mapping[str, str]) -> Outcome:
     """Return what a table says of a preview or an update."""
     changes = {op: count for op, count in done.changes.items() if op != "same" and count}
-    skipped = skipped_in(line for message in done.messages for line in message.splitlines())
     code = done.exit_code or (CLAIMS_SKIPPED if skipped else 0)
     outcome = done.outcome if changes or done.exit_code else "nothing changed"
     return Outcome(stack, outcome, code, changes, skipped, why="; ".join(done.errors[:_SHOWN]))
+
+
+def _why(error: ExplainedError | SandboxError) -> str:
+    problems = error.problems if isinstance(error, ConfigurationError) else ()
+    told = [(each.where, each.cause, each.mend) for each in problems] or [
+        (error.place, error.cause, error.mend)
+    ]
+    return "; ".join(f"{place}: {cause} → {mend}" for place, cause, mend in told[:_SHOWN])
 
 
 class _Progress:

@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 from threading import Barrier
 
-import yaml
-
 from components.settings.shards import Shards
 from operations.fleet.updating import Outcome, ordered
 from sandbox.tests.support.cli_folder import HANG, Cli, await_file, left_behind, running
@@ -65,7 +63,7 @@ def test_ctrl_c_ends_every_cli_in_order_and_begins_with_no_other_stack(tmp_path:
         (cli.folder / f"Pulumi.{stack}.yaml").write_text(text)
     (cli.folder / "Pulumi.broken.yaml").write_text("config: {credfleet:tenants: 7}\n")
     stacks = {"broken": {}, "a": {"since": "m"}, "b": {"since": "n"}, "c": {"since": "o"}}
-    (cli.folder / "stacks.yaml").write_text(yaml.safe_dump({"fleets": {"f": {"stacks": stacks}}}))
+    (cli.folder / "stacks.yaml").write_text(json.dumps({"fleets": {"f": {"stacks": stacks}}}))
     command = [sys.executable, str(CREDFLEET), "fleet", "up", "--at-once", "2", "--output", "json"]
     with subprocess.Popen(
         command, cwd=cli.folder, env=cli.environment, stdout=subprocess.PIPE, start_new_session=True
