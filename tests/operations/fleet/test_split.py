@@ -18,8 +18,8 @@ from components.settings.tenant_files import PARTS, read_tenants
 from operations.fleet.split import Split, proposed
 from operations.main import app
 from operations.review.record import Record
+from sandbox.tests.support import cli_folder
 from tests.support.recorded_stacks import document_of, exported_of
-from tests.support.stacks import ROOT
 
 ONE: Final = Shards.model_validate({"stacks": {"prod": {}}})
 SHARED: Final = {
@@ -90,21 +90,11 @@ def test_no_split_is_proposed_while_a_tenants_file_cannot_be_read(
     for name in ("acme", "beta", "corp"):
         (tmp_path / "tenants" / f"{name}.yaml").write_text(f"namespace: tenant-{name}\n")
     monkeypatch.chdir(tmp_path)
+    for name, text in cli_folder.environment(cli_folder.furnish(tmp_path / "bin"), tmp_path).items():
+        monkeypatch.setenv(name, text)
     command = ["fleet", "split", "--stack", "prod", "--by", "1"]
     assert "of 3 would move" in CliRunner().invoke(app, command).output
     (tmp_path / "tenants" / "corp.yaml").write_text("namespace: [")
     told = CliRunner().invoke(app, command)
     assert told.exit_code == 2
     assert "tenants/corp.yaml" in told.output
-
-
-def test_a_backend_that_only_the_cli_knows_is_told_with_the_page_that_has_its_commands(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("PULUMI_BACKEND_URL", "s3://states")
-    told = CliRunner().invoke(app, ["fleet", "split", "--stack", "dev", "--by", "2"])
-    assert told.exit_code != 0
-    assert "not in s3" in told.output
-    assert "docs/how-to/split-a-fleet.md" in told.output
-    assert "pulumi stack migrate" in (ROOT / "docs/how-to/split-a-fleet.md").read_text()
