@@ -29,7 +29,10 @@ FROZEN = {
 PULUMI = {"pulumi", "pulumi_azure_native", "pulumi_gcp", "pulumi_kubernetes"}
 ACTS = {"components.connection", "components.secret_manager"}
 READS_THE_STACK = {"components.credentials", "components.settings.stack"}
-DRIVES_THE_CLI = {f"operations.sandbox.{name}" for name in ("deployment", "display", "updates")}
+DRIVES_THE_CLI = {
+    "operations.fleet.backend",
+    *(f"operations.sandbox.{name}" for name in ("deployment", "display", "updates")),
+}
 DECLARES = re.compile(
     r"components\.(fleet|holding|import_command|kubernetes_plugin|providers|dynamic|refusing|waiting|wiring(\..+)?"
     r"|\w+\.(claim_forecast|component|provider|resources|identity|service_account|replication|eso_objects))"

@@ -14,7 +14,6 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from pulumi.automation import ConfigMap
 from pulumi_sandbox import engine, files
 from pulumi_sandbox.engine import Resource, Snapshot, StackAtRest
 from pulumi_sandbox.protocol import urns
@@ -473,7 +472,7 @@ class _Common:
 
     found: Split
     states: Mapping[str, Snapshot]
-    configs: Mapping[str, ConfigMap]
+    configs: Mapping[str, Mapping[str, Any]]
 
     def of(self, stack: str, resource: Resource) -> Resource:
         """Return a resource of a stack, if it is such a one, as the stack will declare it."""

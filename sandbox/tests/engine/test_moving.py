@@ -128,8 +128,15 @@ def test_what_would_have_to_be_in_two_states_and_is_something_outside_goes_nowhe
     assert "it stays in stack one" in _refused(
         {"one": Snapshot((*common, shelf, tied)), "two": Snapshot()}, {"a": "two"}
     )
-    both = {"one": _state("a"), "two": _moved({"one": _state("a"), "two": Snapshot()}, {"a": "two"})["two"]}
-    assert "has one of that name already" in _refused(both, {"a": "two"})
+    there = _moved({"one": _state("a"), "two": Snapshot()}, {"a": "two"})["two"]
+    other = Snapshot(tuple(replace(each, id=each.id and f"{each.id}-2") for each in there.resources))
+    assert "has one of that name already" in _refused({"one": _state("a"), "two": other}, {"a": "two"})
+
+
+def test_what_a_killed_move_has_brought_already_stays_there_and_leaves_the_former_state():
+    there = _moved({"one": _state("a"), "two": Snapshot()}, {"a": "two"})
+    again = _moved({"one": _state("a"), "two": there["two"]}, {"a": "two"})
+    assert again == there
 
 
 def test_nothing_goes_from_or_to_a_stack_whose_last_update_was_not_finished():
