@@ -379,6 +379,8 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "test_a_fleet_that_is_split_over_two_stacks_changes_no_object_in_the_cluster_and_in_the_cloud",
     "credfleet fleet split --stack {} --write": "tests/program/test_fleet_split.py::"
     "test_a_split_fleet_is_split_otherwise_by_number_and_by_hand_and_no_tenant_is_made_twice",
+    "credfleet fleet up": "tests/program/test_fleet_up.py::"
+    "test_a_stack_that_fails_and_one_whose_claim_is_skipped_stop_no_other",
     "credfleet pull-secret observe": "tests/operations/pull_secret/test_commands.py::"
     "test_what_hyperfleet_tells_of_every_cluster_is_kept_for_the_stack",
     "credfleet review export": "tests/operations/review/test_review.py::"
