@@ -201,13 +201,18 @@ def _tells(path: str) -> bool:
     return _TELLING_KEY.search(path.rpartition(".")[2]) is not None
 
 
-def _look_for_declared() -> None:
-    global _SIGHTINGS  # noqa: PLW0603 - what is declared comes before anything is seen
-    _SIGHTINGS = Sightings(declared_secrets(STACK_CONFIG.values, STACK_CONFIG.secret_keys))
+class _OfTheStack:
+    """What was seen so far, with the secrets that the stack declares: the CLI tells them first."""
+
+    def __init__(self) -> None:
+        self.begin()
+        STACK_CONFIG.listeners.append(self.begin)
+
+    def begin(self) -> None:
+        self.sightings = Sightings(declared_secrets(STACK_CONFIG.values, STACK_CONFIG.secret_keys))
 
 
-_SIGHTINGS = Sightings(declared_secrets(STACK_CONFIG.values, STACK_CONFIG.secret_keys))
-STACK_CONFIG.listeners.append(_look_for_declared)
+_OF_THE_STACK: Final = _OfTheStack()
 
 
 @resource_rule(
@@ -218,8 +223,8 @@ STACK_CONFIG.listeners.append(_look_for_declared)
 )
 def secrets_stay_marked(resource: Resource) -> Iterator[str]:
     """Refuse a secret in plain: the state, the diff and the log would show it."""
-    _SIGHTINGS.see(resource.urn, resource.inputs)
-    yield from (f"{path} is a secret in plain" for path in _SIGHTINGS.hits(resource.urn))
+    _OF_THE_STACK.sightings.see(resource.urn, resource.inputs)
+    yield from (f"{path} is a secret in plain" for path in _OF_THE_STACK.sightings.hits(resource.urn))
 
 
 @stack_rule(
@@ -231,8 +236,8 @@ def secrets_stay_marked(resource: Resource) -> Iterator[str]:
 def secrets_stay_marked_everywhere(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse at the end of the preview what cannot be known when a resource is judged alone."""
     for one in resources:
-        put_out = _SIGHTINGS.hits_in_outputs(one.urn, one.inputs) if one.inputs else []
-        for path in (*_SIGHTINGS.hits_of_others(one.urn), *put_out):
+        put_out = _OF_THE_STACK.sightings.hits_in_outputs(one.urn, one.inputs) if one.inputs else []
+        for path in (*_OF_THE_STACK.sightings.hits_of_others(one.urn), *put_out):
             yield one.urn, f"{path} is a secret in plain"
     if resources and any(SEALED in text for text in STACK_CONFIG.values.values()):
         yield resources[0].urn, COULD_NOT  # a text in plain could be what a sealed value holds

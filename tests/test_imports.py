@@ -33,6 +33,8 @@ DRIVES_THE_CLI = {
     "operations.fleet.backend",
     *(f"operations.sandbox.{name}" for name in ("deployment", "display", "updates")),
 }
+HOSTS = {f"operations.review.{name}" for name in ("dynamic_host", "gate", "language_host", "rules_gate")}
+"""What a review starts as processes of their own."""
 DECLARES = re.compile(
     r"components\.(fleet|holding|import_command|kubernetes_plugin|providers|dynamic|refusing|waiting|wiring(\..+)?"
     r"|\w+\.(claim_forecast|component|provider|resources|identity|service_account|replication|eso_objects))"
@@ -81,7 +83,7 @@ def pulumi_outside_of_components_providers_and_wiring(graph: grimp.ImportGraph) 
         for importer, imported in imports(graph)
         if imported in PULUMI
         and importer.startswith(("components.", "operations."))
-        and importer not in READS_THE_STACK | DRIVES_THE_CLI
+        and importer not in READS_THE_STACK | DRIVES_THE_CLI | HOSTS
         and not declares(importer)
     }
 
@@ -90,7 +92,7 @@ def commands_that_reach_what_declares(graph: grimp.ImportGraph) -> set[Import]:
     return {
         (module, reached)
         for module in graph.modules
-        if module.startswith("operations")
+        if module.startswith("operations") and module not in HOSTS
         for reached in graph.find_upstream_modules(module)
         if declares(reached)
     }

@@ -1,8 +1,8 @@
 """The host of dynamic providers of a review: each resource has the provider that our own code gives its type.
 
 What a branch sends in the place of a provider is never loaded (finding R1). Nothing is read, made or changed:
-a preview asks to check inputs and to compare them. The CLI starts it from its PATH; NOTES names the file for
-the configuration that it was given.
+a preview asks to check inputs and to compare them. The CLI starts it from its PATH; CONFIGURED names the file
+for the configuration that it was given.
 """
 
 # ruff: noqa: N802 - gRPC finds the methods by the names the protocol gives them
@@ -26,9 +26,8 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from components.dynamic import DynamicResource
 from operations.review.gate import OPTIONS, note
+from operations.review.task import CONFIGURED, PROJECT
 
-NOTES: Final = "CREDFLEET_REVIEW_CONFIGURED"
-PROJECT: Final = "PULUMI_PROJECT"
 _PROVIDER: Final = "__provider"
 _DECLARING: Final = ("fleet", "wiring.pull_secrets")
 """Modules of the components that import every class of dynamic resources."""
@@ -152,7 +151,9 @@ for _call in provider_pb2.DESCRIPTOR.services_by_name["ResourceProvider"].method
 def main() -> None:
     """Serve until the engine is gone; the first line printed is the port."""
     server = grpc.server(ThreadPoolExecutor(_THREADS), options=OPTIONS)
-    provider_pb2_grpc.add_ResourceProviderServicer_to_server(TrustedHost(Path(os.environ[NOTES])), server)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(
+        TrustedHost(Path(os.environ[CONFIGURED])), server
+    )
     sys.stdout.write(f"{server.add_insecure_port('127.0.0.1:0')}\n")
     server.start()
     sys.stdout.flush()

@@ -8,71 +8,25 @@ The CLI starts it from its PATH, which holds nothing else. What it is to do stan
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO, Any, Final, Self
+from typing import IO, Any, Final
 
 import grpc
 from pulumi.runtime.proto import language_pb2
 from pulumi_sandbox import language_host
 
-from operations.review.confinement import Confinement
 from operations.review.gate import OPTIONS, Gate
 from operations.review.rules_gate import behind_gate
+from operations.review.task import TASK, Task
 
-TASK: Final = "CREDFLEET_REVIEW_TASK"
-"""The variable that names the file."""
 _LONGEST_LINE: Final = 1 << 16
 _MOST_AT_ONCE: Final = 1000
 """Calls of a program, which has fewer threads."""
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """How to run a program: its folder, and what it is in it; the executor of the SDK that runs it.
-
-    socket: where the gate listens. notes: the file for what is declared. ended: that for its exit code.
-    confinement: how it is shut in; None for a program of our own.
-    """
-
-    folder: str
-    entry: str
-    executor: str
-    socket: str
-    notes: str
-    ended: str
-    confinement: dict[str, Any] | None
-
-    @classmethod
-    def read(cls, file: Path) -> Self:
-        """Read what `write` wrote."""
-        return cls(**json.loads(file.read_bytes()))
-
-    def write(self, file: Path) -> None:
-        """Write it down."""
-        file.write_text(json.dumps(asdict(self)), encoding="utf-8")
-
-    def start(self, words: list[str], config: dict[str, str]) -> subprocess.Popen[bytes]:
-        """Start the executor with these words and variables."""
-        command = [sys.executable, "-u", self.executor, *words]
-        if self.confinement is not None:
-            shut = Confinement.of(self.confinement)
-            variables = {**shut.environment, **config}
-            return replace(shut, environment=variables).start(Path(self.folder), command)
-        return subprocess.Popen(
-            command,
-            cwd=self.folder,
-            env={**os.environ, **config},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
 
 
 class ReviewHost(language_host.LanguageHost):

@@ -25,23 +25,28 @@ from typing import Any, Final
 import yaml
 from google.protobuf.struct_pb2 import Struct
 from pulumi_sandbox import pulumi_cli
-from pulumi_sandbox.engine import PassphraseCrypter, Snapshot, StackAtRest
-from pulumi_sandbox.engine.project.program_config import ProgramConfig, program_config
-from pulumi_sandbox.engine.sealed import StandIns
-from pulumi_sandbox.engine.state.store import state_text
+from pulumi_sandbox.engine import (
+    PassphraseCrypter,
+    ProgramConfig,
+    Snapshot,
+    StackAtRest,
+    StandIns,
+    program_config,
+    state_text,
+)
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.protocol import wire
 from pulumi_sandbox.protocol.values import Properties, reveal
-from pulumi_sandbox.providers import MODULES, offline
+from pulumi_sandbox.providers import MODULES, OFFLINE, UNSEEN
 
 import operations
 from components.connection import RECORDED
 from components.errors import CredfleetError
 from components.settings.stack import NAMESPACE
 from operations.folders import Folders
-from operations.review import confined, dynamic_host, language_host
+from operations.review import confined
 from operations.review.confinement import Confinement
-from operations.review.language_host import Task
+from operations.review.task import CONFIGURED, DYNAMIC_HOST, LANGUAGE_HOST, PROJECT, TASK, Task
 from operations.sandbox.control_plane import OWNER
 
 _SECONDS: Final = 300
@@ -201,9 +206,9 @@ def _laid_out(
     for package in MODULES:
         version = metadata.version(f"pulumi-{package}")
         program = layout.home / "plugins" / f"resource-{package}-v{version}" / f"pulumi-resource-{package}"
-        _script(program, offline.__name__, package, str(layout.folder / "recorded.json"))
-    _script(layout.programs / "pulumi-language-python", language_host.__name__)
-    _script(layout.programs / "pulumi-resource-pulumi-python", dynamic_host.__name__)
+        _script(program, OFFLINE, package, str(layout.folder / "recorded.json"))
+    _script(layout.programs / "pulumi-language-python", LANGUAGE_HOST)
+    _script(layout.programs / "pulumi-resource-pulumi-python", DYNAMIC_HOST)
     return {
         **recorded.environment,
         "HOME": str(layout.home),
@@ -218,9 +223,9 @@ def _laid_out(
         "TMPDIR": str(layout.folder),
         _PASSPHRASE: passphrase,
         RECORDED: str(layout.cluster),
-        dynamic_host.NOTES: str(layout.folder / "configured"),
-        dynamic_host.PROJECT: name,
-        language_host.TASK: str(layout.folder / "task.json"),
+        CONFIGURED: str(layout.folder / "configured"),
+        PROJECT: name,
+        TASK: str(layout.folder / "task.json"),
     }
 
 
@@ -229,7 +234,7 @@ def _recorded(state: Snapshot, given: ProgramConfig) -> dict[str, Any]:
     cluster: dict[str, Any] = json.loads(given.values.get(f"{NAMESPACE}cluster", "{}"))
     unseen = ("", "", {"metadata": {"uid": cluster.get("uid", "")}})
     known = {each.urn: (each.type, each.id, reveal(each.outputs)) for each in state.resources}
-    return {**known, offline.UNSEEN: unseen}
+    return {**known, UNSEEN: unseen}
 
 
 def _config(given: ProgramConfig, crypter: PassphraseCrypter) -> dict[str, Any]:

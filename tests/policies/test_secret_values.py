@@ -57,7 +57,7 @@ CONFIG = {
 def sightings(monkeypatch: pytest.MonkeyPatch) -> Sightings:
     """Let the rule have secrets of its own, and nothing seen so far."""
     fresh = Sightings(declared_secrets(CONFIG, ["gcp:accessToken", *BEGIN_AS_ESCAPES]))
-    monkeypatch.setattr(secret_values, "_SIGHTINGS", fresh)
+    monkeypatch.setattr(secret_values._OF_THE_STACK, "sightings", fresh)  # pyright: ignore[reportPrivateUsage]
     return fresh
 
 

@@ -17,8 +17,7 @@ from tests.program.accounts import owned
 from tests.program.conftest import CREDENTIALS, pool_of, secret_manager_of
 from tests.program.test_consumer_stacks import consumer
 from tests.support import pulumi_shell
-from tests.support.fleet_project import HANGS_AFTER_SECONDS, STACK, FleetProject
-from tests.support.warm_commands import CREDFLEET
+from tests.support.fleet_project import CREDFLEET, HANGS_AFTER_SECONDS, STACK, FleetProject
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient

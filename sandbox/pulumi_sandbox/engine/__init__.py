@@ -38,14 +38,16 @@ if TYPE_CHECKING:
     from pulumi_sandbox.engine.model.events import StepPlanned as StepPlanned
     from pulumi_sandbox.engine.model.resource import Resource as Resource
     from pulumi_sandbox.engine.model.resource import Snapshot as Snapshot
-    from pulumi_sandbox.engine.plugins.confined import leave_network as leave_network
     from pulumi_sandbox.engine.plugins.process import Confinement as Confinement
     from pulumi_sandbox.engine.plugins.process import start_plugin as start_plugin
     from pulumi_sandbox.engine.plugins.provider_processes import Trusted as Trusted
     from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter as PassphraseCrypter
+    from pulumi_sandbox.engine.project.program_config import ProgramConfig as ProgramConfig
+    from pulumi_sandbox.engine.project.program_config import program_config as program_config
     from pulumi_sandbox.engine.project.project_file import Project as Project
     from pulumi_sandbox.engine.project.yaml_file import load_yaml as load_yaml
     from pulumi_sandbox.engine.project.yaml_file import merged as merged
+    from pulumi_sandbox.engine.sealed import StandIns as StandIns
     from pulumi_sandbox.engine.sealed import recorded as recorded
     from pulumi_sandbox.engine.sealed import without_keys as without_keys
     from pulumi_sandbox.engine.sealed import written as written
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.engine.state.moving import finish as finish
     from pulumi_sandbox.engine.state.moving import regrouped as regrouped
     from pulumi_sandbox.engine.state.moving import replace_together as replace_together
+    from pulumi_sandbox.engine.state.store import state_text as state_text
     from pulumi_sandbox.engine.workspace import StackAtRest as StackAtRest
     from pulumi_sandbox.engine.workspace import Workspace as Workspace
     from pulumi_sandbox.engine.workspace import find_backend as find_backend
@@ -81,17 +84,18 @@ PUBLIC: Final = {
         "StepPlanned",
     ),
     "model.resource": ("Resource", "Snapshot"),
-    "plugins.confined": ("leave_network",),
     "plugins.process": ("Confinement", "start_plugin"),
     "plugins.provider_processes": ("Trusted",),
     "project.passphrase": ("PassphraseCrypter",),
     "project.project_file": ("Project",),
     "project.yaml_file": ("load_yaml", "merged"),
-    "sealed": ("recorded", "without_keys", "written"),
+    "project.program_config": ("ProgramConfig", "program_config"),
+    "sealed": ("StandIns", "recorded", "without_keys", "written"),
     "show.display": ("Display", "PreviewDigest", "Serialised", "display_for"),
     "show.phrases": ("short_type",),
     "state.checkpoint": ("decode", "verify"),
     "state.moving": ("finish", "regrouped", "replace_together"),
+    "state.store": ("state_text",),
     "workspace": ("StackAtRest", "Workspace", "find_backend", "find_passphrase"),
 }
 """Module → what it gives to the world."""

@@ -23,6 +23,12 @@ MODULES: Final[Mapping[str, str]] = MappingProxyType(
 """The module that serves a package in a process of its own, started with `python -m`."""
 
 
+OFFLINE: Final = "pulumi_sandbox.providers.offline"
+"""The module that serves a package by what is recorded, started with `python -m`, PACKAGE and FILE."""
+UNSEEN: Final = ""
+"""In place of a URN: what is recorded of whatever nobody looked at. An engine takes nothing unknown there."""
+
+
 def _azure_native(_program: Path) -> Calls:
     from pulumi_sandbox.providers.azure_native.package import package
     from pulumi_sandbox.providers.server import calls

@@ -18,6 +18,7 @@ from typing import Any, Final, NoReturn, cast
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import paths
 from pulumi_sandbox.protocol.values import Properties, Value
+from pulumi_sandbox.providers import UNSEEN
 from pulumi_sandbox.providers.azure_native.package import package as azure_native
 from pulumi_sandbox.providers.contract import Package, Problem, Provider, State
 from pulumi_sandbox.providers.gcp.listing import shown
@@ -29,8 +30,6 @@ from pulumi_sandbox.providers.kubernetes.package import package as kubernetes
 from pulumi_sandbox.providers.kubernetes.provider import Provider as KubernetesProvider
 from pulumi_sandbox.providers.server import serve
 
-UNSEEN: Final = ""
-"""In place of a URN: what is said of whatever no recorded run looked at. An engine takes nothing unknown."""
 _GET_SECRETS: Final = "gcp:secretmanager/getSecrets:getSecrets"
 _GCP_SECRET: Final = "gcp:secretmanager/secret:Secret"  # noqa: S105 - the name of a type
 _OF_THE_CLUSTER: Final = frozenset(

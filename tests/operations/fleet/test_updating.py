@@ -12,7 +12,7 @@ from threading import Barrier
 from components.settings.shards import Shards
 from operations.fleet.updating import Outcome, ordered
 from sandbox.tests.support.cli_folder import HANG, Cli, await_file, left_behind, running
-from tests.support.warm_commands import CREDFLEET
+from tests.support.fleet_project import CREDFLEET
 
 FLEETS = {
     "prod": Shards.model_validate({"pool": "pool", "stacks": {"a": {}, "b": {"since": "m"}}}),

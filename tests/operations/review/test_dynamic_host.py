@@ -1,4 +1,4 @@
-"""The dynamic providers of a review: the host itself over gRPC, and a provider that acts once it is loaded."""
+"""The dynamic providers of a review: the host over gRPC, and a provider that acts once it is loaded."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import provider_pb2
 
 from operations.review import dynamic_host
+from operations.review.task import CONFIGURED, PROJECT
 from tests.support.stacks import ROOT
 
 CLAIM: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
@@ -41,7 +42,7 @@ class _Acts:
 def host(tmp_path_factory: pytest.TempPathFactory) -> Generator[grpc.Channel]:
     notes = tmp_path_factory.mktemp("host") / "configured"
     command = [sys.executable, "-u", "-m", dynamic_host.__name__]
-    environment = {**os.environ, dynamic_host.NOTES: str(notes), dynamic_host.PROJECT: "credfleet"}
+    environment = {**os.environ, CONFIGURED: str(notes), PROJECT: "credfleet"}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout is not None

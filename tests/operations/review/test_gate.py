@@ -1,4 +1,4 @@
-"""What passes from a program of a branch to the engine: the gate itself over gRPC, and who listens behind it."""
+"""What passes from a program of a branch to the engine: the gate over gRPC, and who listens behind it."""
 
 from __future__ import annotations
 
