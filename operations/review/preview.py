@@ -52,6 +52,7 @@ from operations.sandbox.control_plane import OWNER
 _SECONDS: Final = 300
 _PASSPHRASE: Final = "PULUMI_CONFIG_PASSPHRASE"  # noqa: S105 - the name of a variable
 _OPEN: Final = re.compile(r"(?<=127\.0\.0\.1):0(?![0-9])")
+_UID: Final = re.compile(r'"uid": *"([0-9a-f-]+)"')
 _OWN: Final = re.compile(r"using pulumi-[a-z-]+ from \$PATH at ")
 _EXECUTOR: Final = "pulumi-language-python-exec"
 
@@ -231,8 +232,8 @@ def _laid_out(
 
 def _recorded(state: Snapshot, given: ProgramConfig) -> dict[str, Any]:
     """Return what providers know; a cluster that no recorded run saw is taken for the one that is meant."""
-    cluster: dict[str, Any] = json.loads(given.values.get(f"{NAMESPACE}cluster", "{}"))
-    unseen = ("", "", {"metadata": {"uid": cluster.get("uid", "")}})
+    uid: list[str] = _UID.findall(given.values.get(f"{NAMESPACE}cluster", ""))
+    unseen = ("", "", {"metadata": {"uid": uid[0] if uid else ""}})
     known = {each.urn: (each.type, each.id, reveal(each.outputs)) for each in state.resources}
     return {**known, UNSEEN: unseen}
 
@@ -274,12 +275,13 @@ def _refuse_unless_apart(layout: _Layout, code: int, said: str) -> None:
     inner = int(ended.read_text(encoding="utf-8")) if ended.exists() else None
     if confined.REFUSED in (code, inner):
         raise not_shut_in(said.strip().splitlines()[-1] if said.strip() else "no reason")
-    if inner is None and '"' + "summaryEvent" + '"' not in said:
+    # Where nothing was declared, what the CLI says of that is told as of any preview.
+    if inner is None and ("resourcePreEvent" in said or "summaryEvent" not in said):
         raise CredfleetError(
             code="review-failed",
             place="the Pulumi CLI",
-            cause=said.strip()[-600:] or f"it ended with exit code {code}",
-            mend="correct what it says, then run the same command again",
+            cause=f"it did not run the program as a review does: {said.strip()[-600:]}",
+            mend="put a Pulumi CLI that is supported on PATH, or name it with PULUMI=/path/to/pulumi",
         )
 
 
