@@ -148,7 +148,7 @@ def objections(environment: str, recorder: Recorder) -> list[tuple[str, object]]
     found: list[tuple[str, object]] = []
     with pytest.MonkeyPatch.context() as patched:
         secrets = declared_secrets(recorder.config, recorder.secret_keys)
-        patched.setattr(secret_values, "_SIGHTINGS", Sightings(secrets))
+        patched.setattr(secret_values._OF_THE_STACK, "sightings", Sightings(secrets))  # pyright: ignore[reportPrivateUsage]
         for policy in POLICIES:
             given = said.get(policy.name, {})
             given = given if isinstance(given, dict) else {}
