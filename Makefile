@@ -26,7 +26,7 @@ ifeq ($(origin KUBECONFIG),command line)
   CLUSTER := --kubeconfig $(KUBECONFIG)
 endif
 
-.PHONY: help env up down test test-fast genuine check count format witness model prove fire package try-package sbom audit tutorial how-to parity bench bench-peers stacks preview comment approved deploy record recorded review review-comments review-edits shut-in drift drift-issue kubeconfig workflows cli
+.PHONY: help env up down test test-fast genuine check count format witness model prove fire package try-package sbom audit tutorial how-to bench bench-peers stacks preview comment approved deploy record recorded review review-comments review-edits shut-in drift drift-issue kubeconfig workflows cli
 
 # STACK reaches the shell as a variable only: in a pull request, the name of a file is anybody's text.
 export STACK STACKS
@@ -84,7 +84,7 @@ genuine: env ## the life of stack dev and of a shared pool with Pulumi's own Kub
 	@$(BIN)/pytest -n 2 --dist loadfile -o faulthandler_timeout=900 tests/genuine
 
 # These try every order of calls, start processes, or run the linter of the imports, which `check` does as well.
-SLOW := tests/models tests/fire sandbox/tests/conformance tests/test_imports.py \
+SLOW := tests/models tests/fire tests/test_imports.py \
   tests/policies/test_pack_under_the_cli.py $(addprefix tests/operations/, \
   config/test_misconfigurations.py review/test_edits.py review/test_review.py sandbox/test_cloud_services.py) \
   $(addprefix tests/unit/account_pool/test_,agreement.py interleavings.py long_lives.py sequences.py wrong_variants.py)
@@ -158,11 +158,6 @@ tutorial: env ## paste every command of docs/tutorial.md, and compare what is pr
 
 how-to: env ## do all tasks of docs/how-to on a copy of stack dev, and compare what is printed
 	@$(BIN)/python -m tests.tutorial how-to
-
-parity: env ## ask the Pulumi CLI what it does with the recorded programs: PULUMI=/path/to/pulumi
-	@command -v "$(or $(PULUMI),pulumi)" > /dev/null || { echo "✗ $(or $(PULUMI),pulumi): there is no such program"; \
-	  echo "→ make parity PULUMI=/path/to/pulumi"; exit 1; }
-	@$(BIN)/python -m sandbox.tests.conformance.genuine "$$(command -v "$(or $(PULUMI),pulumi)")"
 
 bench: env ## what users wait for, process by process, beside a floor (WHAT="fleet 100 300")
 	@$(BIN)/python -m benchmarks $(WHAT)

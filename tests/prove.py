@@ -85,18 +85,12 @@ PROOF: Final = (
     Part("edits", (*_PYTEST, "tests/operations/review/test_edits.py")),
     Part("kills", (*_PYTEST, "tests/program", "-k", "killed")),
     Part("faults", ("-m", "tests.mutants", "components/")),
-    Part("engine-faults", ("-m", "tests.mutants", "sandbox/")),
 )
-_LIVES: Final = "tests/fire/engine/test_lives.py"
-_HALF: Final = " or ".join(f"[{part}]" for part in range(5))
 FIRE: Final = (
     Part("histories", (*_PYTEST, "tests/fire/claims/test_histories.py")),
     Part("calls", (*_PYTEST, "tests/fire/stack")),
-    Part("stacks", (*_PYTEST, _LIVES, "-k", _HALF)),
-    Part("further-stacks", (*_PYTEST, _LIVES, "-k", f"not ({_HALF})")),
     Part("mistaken", (*_PYTEST, "tests/fire/claims/test_mistakes.py")),
     Part("documents", (*_PYTEST, "tests/fire/readers")),
-    Part("processes", (*_PYTEST, "tests/fire/engine/test_lives_in_processes.py")),
 )
 STORM: Final = Part("storm", (*_PYTEST, "tests/fire/storm"))
 """Takes both cores for as long as half of the others: only where it is named."""

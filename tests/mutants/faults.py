@@ -1,4 +1,4 @@
-"""The deliberate faults of `faults.toml` and `engine.toml`, as they are planted."""
+"""The deliberate faults of `faults.toml`, as they are planted."""
 
 import tomllib
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[2]
-_FILES: Final = ("faults.toml", "engine.toml")
+_FILE: Final = Path(__file__).with_name("faults.toml")
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,7 @@ class Fault:
 
 def faults() -> list[Fault]:
     """Read them all; the names of suites become the paths of their tests."""
-    return [fault for name in _FILES for fault in _faults(Path(__file__).with_name(name))]
-
-
-def _faults(file: Path) -> list[Fault]:
-    page: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
+    page: dict[str, Any] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     suites: dict[str, list[str]] = page["suites"]
     return [
         Fault(

@@ -20,7 +20,6 @@ from pulumi_sandbox.engine.model.resource import Snapshot
 from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
 from pulumi_sandbox.engine.project.project_file import NAME
 from pulumi_sandbox.engine.state.checkpoint import Encoder, compact, decode, features, verify
-from pulumi_sandbox.engine.state.history import History
 from pulumi_sandbox.engine.state.lock import Owner, locked
 from pulumi_sandbox.engine.state.moving import journal_of, refuse_unfinished
 from pulumi_sandbox.engine.state.steps_file import StepsFile, digest, followed
@@ -64,11 +63,6 @@ class Store:
     def has_steps(self) -> bool:
         """Whether changes lie beside the state that the CLI does not know."""
         return self._path_of_steps.exists()
-
-    @property
-    def history(self) -> History:
-        """The updates that the stack has had."""
-        return History(self._backend / ".pulumi" / "history" / self._project / self._stack, self.path)
 
     @property
     def journal(self) -> Path:

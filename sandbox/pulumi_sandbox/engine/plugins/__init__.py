@@ -1,1 +1,0 @@
-"""The processes a deployment starts, and how it speaks with providers."""

@@ -1,1 +1,0 @@
-"""Policy packs: started, configured, and asked to judge resources and stacks."""

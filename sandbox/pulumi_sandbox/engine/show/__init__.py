@@ -1,1 +1,0 @@
-"""How a deployment is shown: to a person at a terminal, in a log, or to a program."""
