@@ -22,7 +22,7 @@ def test_no_word_of_the_project_beside_it_is_in_the_sandbox():
         and path.suffix in {".py", ".md", ".toml", ".mod", ".go"}
         and "tests" not in path.parts
     ]
-    assert {"command.py", "README.md", "go.mod", "pyproject.toml"} <= {path.name for path in files}
+    assert {"pulumi_cli.py", "README.md", "go.mod", "pyproject.toml"} <= {path.name for path in files}
     found = {
         f"{path.relative_to(SANDBOX)}:{number}: {line.strip()}"
         for path in files
