@@ -1,4 +1,4 @@
-"""What other packages may use of what reads stacks at rest, and that it costs nothing until it is asked for."""
+"""What other packages may use to read stacks at rest, and that it costs nothing until it is asked for."""
 
 import subprocess
 import sys
