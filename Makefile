@@ -14,7 +14,7 @@ STACK ?= dev
 
 ONLINE := give this machine access to its package registry, then run make again
 
-PRODUCT_LINES := 64200
+PRODUCT_LINES := 64100
 TEST_LINES := 70000
 PAGE_WORDS := 98600
 

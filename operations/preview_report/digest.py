@@ -1,8 +1,7 @@
 """A preview as a machine wrote it: the digest of `preview --json`, or a stream of events, one a line.
 
-The embedded engine writes the digest, the CLI either (the stream with
-PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true). Only the
-stream, and the embedded engine's digest, tell what policies had to say.
+The CLI writes either, the stream with PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true. Only the stream tells what
+policies had to say.
 """
 
 from collections.abc import Iterable, Sequence

@@ -95,7 +95,7 @@ class Gate(grpc.GenericRpcHandler):
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes]:
         """Return what answers a call."""
-        call = str(handler_call_details.method)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType] - untyped in grpc
+        call = called(handler_call_details)
 
         def answer(request: bytes, context: grpc.ServicerContext) -> bytes:
             if any(mark in request for mark in _FILES):
@@ -118,13 +118,7 @@ class Gate(grpc.GenericRpcHandler):
         return self._room >= 0
 
     def _ask(self, call: str, request: bytes, context: grpc.ServicerContext) -> bytes:
-        channel = self._channels[call[: call.rindex("/") + 1]]
-        try:
-            return channel.unary_unary(call)(request)
-        except grpc.RpcError as error:
-            failed: Any = error
-            context.abort(failed.code(), failed.details())
-            raise
+        return forward(self._channels[call[: call.rindex("/") + 1]], call, request, context)
 
     def _register(self, request: bytes, context: grpc.ServicerContext) -> bytes:
         asked = _reduced(resource_pb2.RegisterResourceRequest.FromString(request), context)
@@ -144,6 +138,21 @@ class Gate(grpc.GenericRpcHandler):
         if said.severity == engine_pb2.DEBUG or not self.hear(len(said.message)):
             return empty_pb2.Empty().SerializeToString()
         return self._ask(f"{_ENGINE}Log", request, context)
+
+
+def called(details: grpc.HandlerCallDetails) -> str:
+    """Return the path of the call that is to be answered."""
+    return str(details.method)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType] - untyped in grpc
+
+
+def forward(channel: grpc.Channel, call: str, request: bytes, context: grpc.ServicerContext) -> bytes:
+    """Have another server answer a call, or fail as that does."""
+    try:
+        return channel.unary_unary(call)(request)
+    except grpc.RpcError as error:
+        failed: Any = error
+        context.abort(failed.code(), failed.details())
+        raise
 
 
 def note(file: Path, urn: str, inputs: Message) -> None:

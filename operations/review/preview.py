@@ -22,6 +22,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
+import pulumi_sandbox
 import yaml
 from google.protobuf.struct_pb2 import Struct
 from pulumi_sandbox import pulumi_cli
@@ -39,6 +40,7 @@ from pulumi_sandbox.protocol import wire
 from pulumi_sandbox.protocol.values import Properties, reveal
 from pulumi_sandbox.providers import MODULES, OFFLINE, UNSEEN
 
+import components
 import operations
 from components.connection import RECORDED
 from components.errors import CredfleetError
@@ -160,9 +162,8 @@ def _outer(
 ) -> Confinement:
     """Return how all that takes part is shut in, itself our own: without a network, and with these files."""
     packages = (Path(each) for each in (sys.prefix, sys.base_prefix))
-    code = (Path(module.__path__[0]) for module in _code())
     return Confinement(
-        readable=(*packages, *code, *own, at_rest.project.directory),
+        readable=(*packages, *own_code(), *own, at_rest.project.directory),
         writable=(layout.folder,),
         environment=environment,
         seconds=_SECONDS,
@@ -170,12 +171,14 @@ def _outer(
     )
 
 
-def _code() -> tuple[Any, ...]:
-    import pulumi_sandbox
+def own_code() -> tuple[Path, ...]:
+    """Return the folders of the packages that run this."""
+    return tuple(Path(each.__path__[0]) for each in (operations, components, pulumi_sandbox))
 
-    import components
 
-    return operations, components, pulumi_sandbox
+def import_path() -> str:
+    """Return what Python takes for PYTHONPATH to find them."""
+    return os.pathsep.join(str(each.parent) for each in own_code())
 
 
 def _words(stack: str, base: Folders, *, policies: bool) -> list[str]:
@@ -219,7 +222,7 @@ def _laid_out(
         "PULUMI_ENABLE_STREAMING_JSON_PREVIEW": "true",
         "PULUMI_HOME": str(layout.home),
         "PULUMI_SKIP_UPDATE_CHECK": "true",
-        "PYTHONPATH": os.pathsep.join(str(Path(each.__path__[0]).parent) for each in _code()),
+        "PYTHONPATH": import_path(),
         "PYTHONDONTWRITEBYTECODE": "1",
         "TMPDIR": str(layout.folder),
         _PASSPHRASE: passphrase,

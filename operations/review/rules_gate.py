@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Final
 
 import grpc
 from pulumi.runtime.proto import analyzer_pb2, language_pb2
 
 from components.seals import COULD_NOT
-from operations.review.gate import OPTIONS
+from operations.review.gate import OPTIONS, called, forward
 
 _JUDGING: Final = ("Analyze", "AnalyzeStack")
 _THREADS: Final = 16
@@ -27,15 +27,10 @@ class _RulesGate(grpc.GenericRpcHandler):
         self._pack = grpc.insecure_channel(f"{_HOST}:{port}", options=OPTIONS)
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes]:
-        call = str(handler_call_details.method)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType] - untyped in grpc
+        call = called(handler_call_details)
 
         def answer(request: bytes, context: grpc.ServicerContext) -> bytes:
-            try:
-                answer = self._pack.unary_unary(call)(request)
-            except grpc.RpcError as error:
-                failed: Any = error
-                context.abort(failed.code(), failed.details())
-                raise
+            answer = forward(self._pack, call, request, context)
             return _softened(answer) if call.rpartition("/")[2] in _JUDGING else answer
 
         return grpc.unary_unary_rpc_method_handler(answer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,13 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-import pulumi_sandbox
 from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.engine import StackAtRest
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import Properties, contains_secret
 
-import components
 import operations
 from components.errors import Problem
 from components.seals import COULD_NOT
@@ -25,7 +22,7 @@ from operations.folders import Folders
 from operations.preview_report.digest import Digest, digest_of
 from operations.preview_report.review import UNDECIDED, review
 from operations.review.confinement import Confinement
-from operations.review.preview import preview
+from operations.review.preview import import_path, own_code, preview
 from operations.review.record import Record, code_of, texts
 from operations.review.sealed import Standing, ciphertexts, is_credential
 
@@ -121,10 +118,10 @@ def _printed(digest: Digest) -> Iterator[str]:
 
 def _checking(checkout: Path, stack: str, shut: Confinement) -> subprocess.Popen[bytes]:
     """Begin to check the configuration with the code that runs this, shut in: it names files to be read."""
-    code = [Path(module.__path__[0]) for module in (operations, components, pulumi_sandbox)]
-    path = os.pathsep.join(str(each.parent) for each in code)
     shut = replace(
-        shut, readable=(*shut.readable, *code), environment={**shut.environment, "PYTHONPATH": path}
+        shut,
+        readable=(*shut.readable, *own_code()),
+        environment={**shut.environment, "PYTHONPATH": import_path()},
     )
     check = f"from {operations.__name__}.main import main; main()"
     given = ("config", "check", "--stack", stack, "--output", "json")

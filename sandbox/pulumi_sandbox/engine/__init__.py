@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pulumi_sandbox.engine.project.yaml_file import merged as merged
     from pulumi_sandbox.engine.sealed import StandIns as StandIns
     from pulumi_sandbox.engine.sealed import recorded as recorded
-    from pulumi_sandbox.engine.sealed import without_keys as without_keys
     from pulumi_sandbox.engine.sealed import written as written
     from pulumi_sandbox.engine.state.checkpoint import decode as decode
     from pulumi_sandbox.engine.state.checkpoint import verify as verify
@@ -41,7 +40,7 @@ PUBLIC: Final = {
     "project.project_file": ("Project",),
     "project.yaml_file": ("load_yaml", "merged"),
     "project.program_config": ("ProgramConfig", "program_config"),
-    "sealed": ("StandIns", "recorded", "without_keys", "written"),
+    "sealed": ("StandIns", "recorded", "written"),
     "model.short_type": ("short_type",),
     "state.checkpoint": ("decode", "verify"),
     "state.moving": ("finish", "regrouped", "replace_together"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -94,12 +94,10 @@ def _own(file: Path, within: Path | None) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Workspace(StackAtRest):
-    """A stack of a project, opened for the engine."""
+    """A stack of a project, with its key and its state."""
 
     crypter: PassphraseCrypter
     store: Store
-    given: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Texts that the program gets in the place of those in the files: full key → text."""
 
     @classmethod
     def open(
@@ -125,19 +123,9 @@ class Workspace(StackAtRest):
         store = self.store.beside(stack)
         return replace(self, stack=stack, stack_file=stack_file, store=store)
 
-    def keep_salt(self) -> None:
-        """Write the salt into a stack file without one: whatever is encrypted from now on needs it.
-
-        Raises what `StackFile.save` raises.
-        """
-        if not self.stack_file.salt:
-            self.stack_file.salt = self.crypter.salt
-            self.stack_file.save()
-
     def config(self) -> ProgramConfig:
         """Return what the program is given; raises what `program_config` does."""
-        config = program_config(self.project, self.stack_file, self.crypter)
-        return replace(config, values={**config.values, **self.given})
+        return program_config(self.project, self.stack_file, self.crypter)
 
 
 def find_passphrase(
