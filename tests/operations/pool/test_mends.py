@@ -413,9 +413,6 @@ ELSEWHERE: Final[Mapping[str, str]] = {
 OF_OTHER_PROGRAMS: Final = frozenset({"kubectl", "pulumi"})
 """Neither is here; the words of Kubernetes and Pulumi are theirs to keep."""
 
-BY_THE_ENVIRONMENT: Final = frozenset({"make env"})
-"""What made the environment that this test runs in."""
-
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch, project: Path) -> Generator[World]:
@@ -455,7 +452,7 @@ def test_a_command_that_is_advised_runs_as_it_is_printed_and_mends(
 
 def test_every_command_that_is_advised_is_run_by_a_test() -> None:
     run_here = {advice for advice, _, _ in CASES.values()}
-    known = run_here | set(ELSEWHERE) | set(BY_THE_API_SERVER) | BY_THE_ENVIRONMENT
+    known = run_here | set(ELSEWHERE) | set(BY_THE_API_SERVER)
     found = {advice: by for advice, by in advised().items() if advice.split()[0] not in OF_OTHER_PROGRAMS}
     assert {advice: by for advice, by in found.items() if advice not in known} == {}, "no test runs it"
     assert known - set(found) == set(), "nobody advises it any more"
