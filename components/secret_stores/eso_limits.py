@@ -17,7 +17,7 @@ from components.secret_stores.admission import CONTROLLER, place_objections, pus
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.consumers import DeletionPolicy, PushSecret, UpdatePolicy
 from components.secret_stores.eso_habits import unfollowed, unused
-from components.secret_stores.gjson import as_path
+from components.secret_stores.json_fields import as_path
 from components.secret_stores.model import (
     AnyProvider,
     AnyStore,

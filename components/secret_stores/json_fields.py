@@ -1,6 +1,6 @@
-"""The fields of a value that is a JSON object, as External Secrets Operator takes them, by `encoding/json`.
+"""What is taken out of a value that is JSON, a property or all fields, as External Secrets Operator does it.
 
-Source: docs/design/store-facts.md, gathered keys. Bytes are handled as Latin-1 characters.
+Source: docs/design/store-facts.md, values and gathered keys. What is no JSON in UTF-8 has neither.
 """
 
 from __future__ import annotations
@@ -8,112 +8,123 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from enum import Enum, auto
-from typing import Final
+from decimal import Decimal
+from math import isinf
+from typing import Any, Final
 
-_DEEPEST: Final = 10_000
-"""Levels of objects and lists in one another that Go's `json.Valid` accepts."""
+_PATH_MARK: Final = re.compile(r"[!-,./;-@\[-^`{-~]")
+"""What gjson's `Escape` escapes in a part of a path."""
 
-_TOKEN: Final = re.compile(
-    r'[ \t\r\n]*+([\[\]{},:]|"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
-    r"|-?+(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][+-]?+[0-9]++)?+|true|false|null)"
-)
-_BLANKS: Final = " \t\r\n"
-_NONE: Final = ""
-"""What stands for characters that are no token."""
+_BLANKS: Final = re.compile(r"[ \t\r\n]*")
+_WHOLE_NUMBER: Final = re.compile(r"-?[0-9]+")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 def is_json(content: bytes) -> bool:
-    """Whether Go's `json.Valid` accepts it."""
-    return _fields(content.decode("latin-1")) is not None
+    """Whether it is JSON, of a depth that can be read."""
+    return _valid(content) is not None
 
 
 def object_fields(content: bytes) -> Mapping[str, bytes] | None:
     """Return the fields of a JSON object as Go's `encoding/json` reads raw values; None for no object.
 
     Text is unescaped and null empty, all else stays as it is written. Of a repeated key the last counts. In
-    text each byte that is no UTF-8, and each half of a surrogate pair, becomes U+FFFD.
+    text each half of a surrogate pair becomes U+FFFD.
     """
-    raw = content.decode("latin-1")
-    fields = _fields(raw) if raw.lstrip(_BLANKS).startswith("{") else None
-    return None if fields is None else {_text(key): _value(value) for key, value in fields}
+    written = _valid(content)
+    if written is None or not written.startswith("{"):
+        return None
+    return {key: (_text(raw) if raw[0] == '"' else _plain(raw)).encode() for key, raw in _fields(written)}
 
 
-def _value(raw: str) -> bytes:
-    if raw == "null":
-        return b""
-    return _text(raw).encode() if raw[0] == '"' else raw.encode("latin-1")
+def field_of(content: bytes, *names: str) -> bytes | None:
+    """Return the field of a document under these names, one inside the other; None without one.
+
+    A list has its fields under numbers. Of a repeated key the first counts. Text is unescaped; objects, lists
+    and whole numbers stay as they are written, other numbers lose exponent and zeros at the end, null is
+    empty. Text with half of a surrogate pair is none.
+    """
+    document = _valid(content)
+    written = None if document is None else next(_inside(document, names), None)
+    if written is None:
+        return None
+    if written[0] == '"':
+        text = json.loads(written)
+        return None if _SURROGATE.search(text) else text.encode()
+    return (_number(written) if written[0] in "-0123456789" else _plain(written)).encode()
+
+
+def as_path(name: str) -> str:
+    """Write the name of one field as the path that means it, and nothing else, to gjson."""
+    return _PATH_MARK.sub(r"\\\g<0>", name)
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)
+
+
+_DECODER: Final = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refuse)
+"""Checks, and tells where a value ends; a number of any length is as it is written."""
+
+
+def _valid(content: bytes) -> str | None:
+    """Return JSON as it is written, without blanks around it."""
+    try:
+        written = content.decode().strip(" \t\r\n")
+        _DECODER.decode(written)
+    except (ValueError, RecursionError):
+        return None
+    return written
+
+
+def _fields(written: str) -> Iterator[tuple[str, str]]:
+    """Yield names and values, as they are written, of valid JSON that is an object or a list."""
+    opening = written[:1]
+    if opening not in ("{", "["):
+        return
+    at, index = _after_blanks(written, 1), 0
+    while written[at] not in "}]":
+        key = str(index)
+        if opening == "{":
+            _, end = _DECODER.raw_decode(written, at)
+            key = _text(written[at:end])
+            at = _after_blanks(written, _after_blanks(written, end) + len(":"))
+        _, end = _DECODER.raw_decode(written, at)
+        yield key, written[at:end]
+        at, index = _after_blanks(written, end), index + 1
+        if written[at] == ",":
+            at = _after_blanks(written, at + 1)
+
+
+def _inside(written: str, names: Sequence[str]) -> Iterator[str]:
+    """Yield what stands under these names, as it is written: more than once, where a key is repeated."""
+    if not names:
+        yield written
+        return
+    for key, raw in _fields(written):
+        if key == names[0]:
+            yield from _inside(raw, names[1:])
+
+
+def _after_blanks(written: str, at: int) -> int:
+    found = _BLANKS.match(written, at)
+    return found.end() if found else at
 
 
 def _text(quoted: str) -> str:
-    written = quoted.encode("latin-1").decode(errors="surrogateescape")
-    return _SURROGATE.sub("\ufffd", json.loads(written))
+    return _SURROGATE.sub("\ufffd", json.loads(quoted))
 
 
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+def _plain(written: str) -> str:
+    return "" if written == "null" else written
 
 
-def _fields(raw: str) -> Sequence[tuple[str, str]] | None:
-    """Return the fields of an object or list as they are written, none of another value; None for no JSON."""
-    fields: list[tuple[str, str]] = []
-    marks: list[str] = []
-    expected, key, begin = _Next.VALUE, "", 0
-    for part, start, end in _tokens(raw):
-        inside = marks[-1] if marks else ""
-        if expected in _VALUES and part not in (",", ":", "]", "}", _NONE):
-            begin = start if len(marks) == 1 else begin
-            if part in ("{", "["):
-                marks.append(part)
-                expected = _Next.FIRST_KEY if part == "{" else _Next.FIRST_VALUE
-                if len(marks) > _DEEPEST:
-                    return None
-                continue
-            expected = _Next.MARK
-        elif expected in _KEYS and part[:1] == '"':
-            key = part if len(marks) == 1 else key
-            expected = _Next.COLON
-            continue
-        elif expected is _Next.COLON and part == ":":
-            expected = _Next.VALUE
-            continue
-        elif expected is _Next.MARK and part == "," and inside:
-            expected = _Next.KEY if inside == "{" else _Next.VALUE
-            continue
-        elif inside + part in ("{}", "[]") and expected in _ENDS:
-            marks.pop()
-            expected = _Next.MARK
-            if not marks:
-                continue
-        else:
-            return None
-        if len(marks) == 1:
-            fields.append((key if marks[0] == "{" else str(len(fields)), raw[begin:end]))
-    return None if marks or expected is not _Next.MARK else fields
-
-
-class _Next(Enum):
-    """What a document goes on with."""
-
-    VALUE = auto()
-    FIRST_VALUE = auto()
-    KEY = auto()
-    FIRST_KEY = auto()
-    COLON = auto()
-    MARK = auto()
-
-
-_VALUES: Final = (_Next.VALUE, _Next.FIRST_VALUE)
-_KEYS: Final = (_Next.KEY, _Next.FIRST_KEY)
-_ENDS: Final = (_Next.MARK, _Next.FIRST_KEY, _Next.FIRST_VALUE)
-
-
-def _tokens(raw: str) -> Iterator[tuple[str, int, int]]:
-    """Yield each token with its place; where there is none that JSON has, what is no token."""
-    at, last = 0, len(raw.rstrip(_BLANKS))
-    while at < last:
-        found = _TOKEN.match(raw, at)
-        if found is None:
-            yield _NONE, at, last
-            return
-        at = found.end()
-        yield found[1], found.start(1), at
+def _number(written: str) -> str:
+    """Write a number as gjson does: a whole one as it is, another as a 64-bit float without exponent."""
+    if _WHOLE_NUMBER.fullmatch(written):
+        return written
+    number = float(written)
+    if isinf(number):
+        return "+Inf" if number > 0 else "-Inf"
+    text = f"{Decimal(repr(number)):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -12,8 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from components.errors import Problem, StoreError
-from components.secret_stores.gjson import field_of
-from components.secret_stores.json_fields import object_fields
+from components.secret_stores.json_fields import field_of, object_fields
 
 if TYPE_CHECKING:
     from components.connection import ClusterTarget

@@ -32,7 +32,7 @@ from components.secret_stores.clients.client import (
     gathered,
     matches,
 )
-from components.secret_stores.gjson import field_of
+from components.secret_stores.json_fields import field_of
 from components.secret_stores.kubernetes_server import is_foreign, strange_certificates
 from components.secret_stores.spec_faults import is_certificates
 
