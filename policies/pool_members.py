@@ -56,7 +56,6 @@ _PROTOCOL: Final = (
     keys.SHARED_CLAIMS,
     keys.TENANT_ID,
     keys.STATE_BEFORE,
-    keys.MEASURED,
 )
 
 

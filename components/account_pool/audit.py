@@ -11,17 +11,14 @@ kill.
 
 from __future__ import annotations
 
-import json
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from queue import SimpleQueue
 from threading import Condition, Thread
 from typing import Final
 
 from components.account_pool.calls import Kind, PoolApi, Refusal, Refused
-from components.account_pool.keys import MEASURED
 from components.account_pool.model import JsonObject
 
 COMPONENT: Final = "credfleet-claims"
@@ -31,8 +28,7 @@ COMPONENT: Final = "credfleet-claims"
 class Happening:
     """What is worth remembering: about which object, in one word, in one line, and whether it is a warning.
 
-    uid: of the object; empty when it is not known. measured: what of it is counted, of which type of account,
-    how it ended, and how long it took; metadata of its Event, so that who counts reads no more.
+    uid: of the object; empty when it is not known.
     """
 
     kind: str
@@ -41,7 +37,6 @@ class Happening:
     reason: str
     message: str
     warning: bool = False
-    measured: Mapping[str, str | int] = field(default_factory=dict[str, str | int])
 
     def event(self, namespace: str, now: datetime) -> JsonObject:
         """Render the Event of this happening."""
@@ -52,7 +47,6 @@ class Happening:
             "metadata": {
                 "name": f"{self.name}.{uuid.uuid4().hex[:16]}",
                 "namespace": namespace,
-                "annotations": {MEASURED: json.dumps({"reason": self.reason, **self.measured})},
             },
             "involvedObject": {
                 "apiVersion": "v1",

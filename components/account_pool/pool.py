@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from itertools import count
@@ -58,7 +58,6 @@ from components.account_pool.sweeping import (
     pending_records,
     sweep,
 )
-from components.account_pool.tally import Tally, tallied
 from components.account_pool.turns import Turns
 from components.connection import ClusterTarget, NoReply, connect
 from components.errors import (
@@ -341,8 +340,7 @@ class Pool:
         settle = cleaning.succeed(member, token) if reason is None else cleaning.fail(member, token, reason)
         outcome = self._run(settle)
         message = f"{outcome} by {token.partition('/')[0]}" + (f": {reason}" if reason else "")
-        told = Happening("Secret", member.name, member.uid, "Cleaned", message, warning=reason is not None)
-        self._journal.note(replace(told, measured={"type": member.type, "outcome": str(outcome)}))
+        self._note_member(member.name, member.uid, "Cleaned", message, warning=reason is not None)
         return Cleaned(member.name, outcome, reason)
 
     def quarantine(self, name: str, reason: str) -> Member:
@@ -479,31 +477,23 @@ class Pool:
         return self._driver.run(steps, seconds)
 
     def _claimed(self, wanted: Wanted, take: Take, seconds: float = SECONDS) -> Claimed:
-        """Run a claim in its turn, and note how it ended, what it met and how long it took."""
-        tally, began = Tally(), self._clock()
-
-        def measured(outcome: str) -> dict[str, str | int]:
-            took = round(1000 * (self._clock() - began))
-            met = {"conflicts": tally.conflicts, "retries": tally.retries, "milliseconds": took}
-            return {"type": wanted.partition.type, "outcome": outcome, **met}
-
+        """Run a claim in its turn, and note how it ended."""
         try:
             with self._turns.taken() as choose:
-                claimed = self._run(tallied(take(wanted, self._begin, choose), tally), seconds)
+                claimed = self._run(take(wanted, self._begin, choose), seconds)
         except PoolError as refusal:
-            self._note_refusal(wanted, refusal, measured(refusal.code))
+            self._note_refusal(wanted, refusal)
             raise
-        verb, outcome = ("claimed again", "again") if claimed.reused else ("claimed", "served")
+        verb = "claimed again" if claimed.reused else "claimed"
         message = f"{verb} for tenant {claimed.tenant}, slot {claimed.slot}, by {claimed.holder}"
-        told = Happening("Secret", claimed.secret_name, claimed.member_uid, "Claimed", message)
-        self._journal.note(replace(told, measured=measured(outcome)))
+        self._note_member(claimed.secret_name, claimed.member_uid, "Claimed", message)
         return claimed
 
     def _placed(self, request: ClaimRequest) -> Wanted:
         limit = self.settings.limit_for(request.type)
         return request.placed(self.namespace, self.settings.partition_keys, self.settings.policy, limit)
 
-    def _note_refusal(self, wanted: Wanted, refusal: PoolError, measured: Mapping[str, str | int]) -> None:
+    def _note_refusal(self, wanted: Wanted, refusal: PoolError) -> None:
         asked = f"tenant {wanted.tenant}, slot {wanted.slot}, by {wanted.holder}"
         message = f"claim refused for {asked}: {refusal.code}: {refusal.cause}"
         if isinstance(refusal, LimitReached | LostMember) or (
@@ -514,9 +504,7 @@ class Pool:
             return
         else:
             kind, name = "ConfigMap", CONFIG_MAP
-        self._journal.note(
-            Happening(kind, name, "", "ClaimRefused", message, warning=True, measured=measured)
-        )
+        self._journal.note(Happening(kind, name, "", "ClaimRefused", message, warning=True))
 
     def _note_member(self, name: str, uid: str, reason: str, message: str, *, warning: bool = False) -> None:
         self._journal.note(Happening("Secret", name, uid, reason, message, warning))

@@ -208,11 +208,7 @@ def serve(
     ] = "15s",
     where: Meant,
 ) -> Answer:
-    """Serve the pool's metrics to Prometheus, and count what is done.
-
-    At /metrics; /healthz and /readyz are for probes. What was counted is kept in ConfigMap
-    credfleet-pool-metrics of the pool: a restart neither loses nor repeats a count.
-    """
+    """Serve the pool's metrics to Prometheus, at /metrics; /healthz and /readyz are for probes."""
     from operations.pool import serving
     from operations.pool.claims import seconds
 

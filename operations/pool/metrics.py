@@ -1,4 +1,4 @@
-"""`credfleet pool metrics`: a pool as Prometheus has it, gauges of what is and counters of what was done.
+"""`credfleet pool metrics`: a pool as Prometheus has it, gauges of what is there.
 
 Every type and partition has a sample for every state, zeros included: an alert on an empty pool needs a
 series that is there. An account is available only when any tenant may claim it.
@@ -11,38 +11,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import accumulate
 from typing import Any, Final
 
-import typer
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily, Metric
-from pulumi_sandbox.steering import visible
+from prometheus_client.metrics_core import Metric
 
 from components.account_pool.census import Census
-from components.account_pool.cleaning import Wiped
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.model import Phase
 from components.account_pool.pool import Pool
 from components.account_pool.status import Account, Standing, status_of
-from components.connection import ClusterTarget, connect
-from components.errors import ClusterError
+from components.connection import ClusterTarget
 from components.labels import SHARED
 from operations.cli.answer import Answer
 from operations.pool.access import Where
-from operations.pool.counters import Counters
 from operations.pool.status import values
-from operations.pool.totals import (
-    BUCKETS,
-    CLEANINGS,
-    CONFLICTS,
-    REFUSED,
-    RETRIES,
-    SECONDS,
-    SERVED,
-    SUM,
-    Totals,
-)
 from operations.pool.waiting import WAIT, seconds_since
 
 _NO_LABEL_CHARACTER: Final = re.compile(r"[^a-zA-Z0-9_]")
@@ -50,37 +33,12 @@ _NO_LABEL_CHARACTER: Final = re.compile(r"[^a-zA-Z0-9_]")
 Labels = Mapping[str, str]
 Samples = Iterable[tuple[Labels, float]]
 
-_ENDS: Final = {
-    SERVED: ("served", "again"),
-    REFUSED: (
-        "exhausted",
-        "limit-reached",
-        "lost-member",
-        "misconfigured",
-        "not-allowed",
-        "pool-restored",
-        "quota-reached",
-    ),
-    CLEANINGS: tuple(map(str, (Wiped.CLEANED, Wiped.QUARANTINED, Wiped.OVERTAKEN))),
-}
-"""How each can end, so that every series is there before its first count."""
-
 
 def metrics(where: Where) -> Answer:
-    """Return the metrics of a pool; raises as `Where.open_existing`.
-
-    Counters are told where somebody counts, and to who may read what they add up from.
-    """
+    """Return the metrics of a pool; raises as `Where.open_existing`."""
     where.open_existing()
-    target, now = where.target(), datetime.now(UTC)
-    settings, census = look(target, where.namespace)
-    families = [*gauges_of(where.namespace, census, settings, now)]
-    try:
-        read = Counters(connect(target), where.namespace).read(now)
-        if read.before:
-            families += counters_of(where.namespace, census, read.now)
-    except ClusterError as error:
-        typer.echo(visible(f"· without counters: {error}"), err=True)
+    settings, census = look(where.target(), where.namespace)
+    families = [*gauges_of(where.namespace, census, settings, datetime.now(UTC))]
     return Answer(as_document(families), exposition(families).splitlines())
 
 
@@ -186,48 +144,6 @@ def gauges_of(namespace: str, census: Census, settings: PoolConfigMap, now: date
         "Whether an operator holds the pool, so that it gives no new accounts.",
         [(here, bool(census.hold))],
     )
-
-
-def counters_of(namespace: str, census: Census, totals: Totals) -> Iterator[Metric]:
-    """Tell what was done, of every type that the pool or a count knows, zeros included."""
-    known = {member.type for member in census.members} | {r.partition.type for r in census.records}
-    types = sorted(known | {type_ for _, type_, _ in totals.counts})
-    created, counts = totals.since.timestamp(), totals.counts
-
-    def counter(name: str, help_: str, what: str, label: str) -> Metric:
-        family = CounterMetricFamily(
-            f"credfleet_pool_{name}", help_, labels=["namespace", "type", *filter(None, [label])]
-        )
-        for type_ in types:
-            told = {end for kind, of, end in counts if (kind, of) == (what, type_)}
-            for end in sorted(told | {*_ENDS.get(what, ("",))}):
-                named = [namespace, type_, *([end] if label else ())]
-                family.add_metric(named, counts.get((what, type_, end), 0), created)
-        return family
-
-    yield counter("claims_served", "Claims that got their account, or had it.", SERVED, "outcome")
-    yield counter("claims_refused", "Claims that got no account, by the error's code.", REFUSED, "reason")
-    yield counter("claim_conflicts", "Writes of claims that somebody else's came before.", CONFLICTS, "")
-    yield counter("claim_retries", "Pauses of claims before another try.", RETRIES, "")
-    yield counter("cleanings", "Cleanings that ended, by how.", CLEANINGS, "outcome")
-    seconds = HistogramMetricFamily(
-        "credfleet_pool_claim_seconds",
-        "How long claims took, refused ones too.",
-        labels=["namespace", "type"],
-    )
-    for type_ in types:
-        each = [counts.get((SECONDS, type_, str(bound)), 0) for bound in BUCKETS]
-        bounds = [str(bound).replace("inf", "+Inf") for bound in BUCKETS]
-        told = [*zip(bounds, accumulate(each), strict=True)]
-        seconds.add_metric([namespace, type_], told, counts.get((SECONDS, type_, SUM), 0))
-    yield seconds
-    gaps = CounterMetricFamily(
-        "credfleet_pool_count_gaps",
-        "How often Events may have gone uncounted, since nobody counted while they were kept.",
-        labels=["namespace"],
-    )
-    gaps.add_metric([namespace], totals.gaps, created)
-    yield gaps
 
 
 def _gauge(name: str, help_: str, samples: Samples) -> Metric:

@@ -18,12 +18,11 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from pulumi_sandbox.steering import visible
 
-from components.connection import ClusterTarget, connect
+from components.connection import ClusterTarget
 from components.errors import ExplainedError, Misused
 from operations.cli.answer import Answer
 from operations.pool.access import Where
-from operations.pool.counters import Counters
-from operations.pool.metrics import counters_of, gauges_of, is_up, look, registry
+from operations.pool.metrics import gauges_of, is_up, look, registry
 
 
 @dataclass(slots=True)
@@ -56,13 +55,9 @@ class Exporter:
 
 
 def measured(target: ClusterTarget, namespace: str) -> Sequence[Metric]:
-    """Measure a pool whole, and move the checkpoint of its counters; raises as `look` and `Counters`."""
-    now = datetime.now(UTC)
+    """Measure a pool whole; raises as `look`."""
     settings, census = look(target, namespace)
-    counters = Counters(connect(target), namespace)
-    read = counters.read(now)
-    counters.fold(read)
-    return [*gauges_of(namespace, census, settings, now), *counters_of(namespace, census, read.now)]
+    return [*gauges_of(namespace, census, settings, datetime.now(UTC))]
 
 
 def serve(where: Where, listen: str, seconds: float) -> Answer:

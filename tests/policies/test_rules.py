@@ -241,7 +241,6 @@ VIOLATIONS = [
             "shared-claims",
             "tenant-id",
             "state-before",
-            "measured",
         )
     ),
     (

@@ -19,8 +19,7 @@ import yaml
 from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
 from models.go_program import built
-from operations.pool.metrics import counters_of, exposition, gauges_of, is_up
-from operations.pool.totals import Totals
+from operations.pool.metrics import exposition, gauges_of, is_up
 from tests.operations.pool.test_metrics import NOW, claimed
 from tests.support.deployed import DEPLOY
 from tests.support.queries import dashboard, rule_groups
@@ -83,6 +82,5 @@ def test_the_queries_of_the_dashboard_are_promql(promtool: Promtool, tmp_path: P
 def test_what_the_exporter_prints_is_as_prometheus_wants_it(promtool: Promtool) -> None:
     mine, record = claimed("aws-1", "acme")
     census, settings = Census((mine,), (record,)), PoolConfigMap(partition_keys=("eu-access",))
-    counters = counters_of("p", census, Totals(1, NOW, NOW))
-    text = exposition([*gauges_of("p", census, settings, NOW), *counters, is_up("p", up=True)])
+    text = exposition([*gauges_of("p", census, settings, NOW), is_up("p", up=True)])
     promtool("check", "metrics", given=text)

@@ -19,8 +19,7 @@ from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.consumers import Consumer
 from components.account_pool.keys import SHARED_CAPACITY, SHARED_CLAIMS
 from components.labels import HYPERSCALER_TYPE, SHARED
-from operations.pool.metrics import counters_of, exposition, gauges_of, is_up
-from operations.pool.totals import Totals
+from operations.pool.metrics import exposition, gauges_of, is_up
 from tests.operations.pool.test_metrics import claimed, labelled
 from tests.support.queries import dashboard, grouped, rules, selectors
 
@@ -36,10 +35,9 @@ def told() -> Mapping[str, Mapping[str, set[str]]]:
     shared = replace(labelled("aws-shared", SHARED, "true"), annotations=notes)
     census = Census((mine, shared, labelled("gcp-1", HYPERSCALER_TYPE, "gcp")), (record,))
     web = Consumer("web", ("cli",), quotas={"aws": 3})
-    settings, totals = PoolConfigMap(("eu-access",), consumers=(web,)), Totals(1, NOW, NOW)
+    settings = PoolConfigMap(("eu-access",), consumers=(web,))
     families = [
         *gauges_of("p", census, settings, NOW),
-        *counters_of("p", census, totals),
         is_up("p", up=True),
     ]
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
@@ -66,6 +64,4 @@ def test_every_series_label_and_value_that_is_asked_for_is_told(
 
 def test_what_is_told_is_asked_for_somewhere(told: Mapping[str, Mapping[str, set[str]]]) -> None:
     asked = {metric for query in QUERIES.values() for metric, _ in selectors(query)}
-    unasked = {"credfleet_pool_tenant_shared_claims", "credfleet_pool_claim_seconds_count"}
-    counted = {name for name in told if not name.endswith(("_created", "_sum"))}
-    assert counted - asked == unasked
+    assert set(told) - asked == {"credfleet_pool_tenant_shared_claims"}

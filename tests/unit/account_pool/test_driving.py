@@ -1,6 +1,5 @@
 """What runs an operation: its calls, its pauses, its time; and the Events that tell of it afterwards."""
 
-import json
 import signal
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -16,10 +15,10 @@ from components.account_pool.audit import Happening, Journal
 from components.account_pool.calls import Found, Kind, Pause, Refusal, Refused, Result, Steps, Unknown
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.driver import Driver
-from components.account_pool.keys import MEASURED, POOL_STATE
+from components.account_pool.keys import POOL_STATE
 from components.account_pool.model import ClaimRequest, JsonObject
 from components.account_pool.pool import Pool
-from components.errors import Exhausted, Misconfigured, NotAllowed, Unreachable
+from components.errors import Misconfigured, NotAllowed, Unreachable
 from components.repeating import LONGEST_PAUSE_SECONDS, jitter
 from tests.support.memory_pool import Claims, MemoryServer
 
@@ -243,25 +242,6 @@ class Racing(Slow):
             return super().patch(kind, name, body)
         self.lost = True
         return Refused(Refusal.CONFLICT, "changed")
-
-
-def test_the_event_of_a_claim_says_what_it_met_and_how_long_it_took() -> None:
-    server, moments = Racing(), iter(range(100))
-    server.let.set()
-    server.add_member("m0")
-    pool = Pool(server, "pool", PoolConfigMap(), clock=lambda: next(moments) / 10)
-    pool.claim(ClaimRequest("a", "aws", holder="h"))
-    pool.claim(ClaimRequest("a", "aws", holder="h"))
-    with pytest.raises(Exhausted):
-        pool.claim(ClaimRequest("b", "aws"))
-    assert pool.flush(10)
-    told = [json.loads(body["metadata"]["annotations"][MEASURED]) for body in server.events]
-    assert [(each["reason"], each["type"], each["outcome"], each["conflicts"]) for each in told] == [
-        ("Claimed", "aws", "served", 1),
-        ("Claimed", "aws", "again", 0),
-        ("ClaimRefused", "aws", "exhausted", 0),
-    ]
-    assert all(each["milliseconds"] >= 100 for each in told)
 
 
 class SecondIsInterrupted(ThreadPoolExecutor):
