@@ -278,6 +278,7 @@ def stack(tmp_path: Path, control_plane: ControlPlane, admin: DynamicClient) -> 
         services.stop()
 
 
+@pytest.mark.life
 def test_credentials_live_through_rotation_release_and_other_identities(stack: Stack) -> None:
     stack.create_namespaces()
     stack.configure()

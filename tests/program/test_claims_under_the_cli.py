@@ -50,6 +50,7 @@ def accounts(stack: SlotStack) -> list[str]:
     return [f"{one['outputs']['tenant']} {one['outputs']['secretName']}" for one in claims]
 
 
+@pytest.mark.life
 def test_limited_updates_of_a_claim_without_an_account_say_why_and_claim_later(stack: SlotStack) -> None:
     stack.up().quiet()
     stack.declare(1, CLAIMS)
@@ -66,6 +67,7 @@ def test_limited_updates_of_a_claim_without_an_account_say_why_and_claim_later(s
     stack.preview("--expect-no-changes").quiet()
 
 
+@pytest.mark.life
 def test_renamed_stack_moves_nothing_until_it_is_held_as_before(
     stack: SlotStack, admin: DynamicClient
 ) -> None:

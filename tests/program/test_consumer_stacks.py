@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.users import ADMIN
 
@@ -49,6 +50,7 @@ def consumer(
     return made
 
 
+@pytest.mark.life
 def test_stacks_claim_from_the_pool_of_another_one_and_leave_it_to_that(
     project: FleetProject, admin: DynamicClient, tmp_path: Path
 ) -> None:
@@ -87,6 +89,7 @@ def test_stacks_claim_from_the_pool_of_another_one_and_leave_it_to_that(
     assert accounts(admin, project)[account]["labels"]["credfleet.io/pool-state"] == "dirty"
 
 
+@pytest.mark.life
 def test_a_pool_that_names_its_consumers_gives_each_what_it_may_have_and_no_more(
     project: FleetProject, admin: DynamicClient, tmp_path: Path
 ) -> None:
@@ -117,6 +120,7 @@ def test_a_pool_that_names_its_consumers_gives_each_what_it_may_have_and_no_more
     first.destroy().quiet()
 
 
+@pytest.mark.life
 def test_the_pool_of_a_stack_may_be_in_another_cluster_than_its_tenants(
     project: FleetProject, admin: DynamicClient, tmp_path: Path
 ) -> None:

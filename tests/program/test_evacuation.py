@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE
 from tests.program.accounts import accounts
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
@@ -20,6 +22,7 @@ def evacuate(project: FleetProject, account: str) -> str:
     return project.run("pool", "evacuate", account, "--reason", "closed", *where).quiet().out
 
 
+@pytest.mark.life
 def test_a_tenant_leaves_an_account_for_another_one_and_is_never_without(
     project: FleetProject, admin: DynamicClient
 ) -> None:

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from components.secret_manager import SecretManagerTarget, open_secret_manager, secret_name
 from tests.program.accounts import owned
 from tests.program.conftest import CREDENTIALS, pool_of, secret_manager_of
@@ -74,6 +76,7 @@ def with_pull_secrets(fleet: FleetProject, google: str, clusters: Mapping[str, s
     )
 
 
+@pytest.mark.life
 def test_a_fleet_that_is_split_over_two_stacks_changes_no_object_in_the_cluster_and_in_the_cloud(
     project: FleetProject, admin: DynamicClient, tmp_path: Path
 ) -> None:
@@ -114,6 +117,7 @@ def test_a_fleet_that_is_split_over_two_stacks_changes_no_object_in_the_cluster_
     assert states(fleet) == written
 
 
+@pytest.mark.life
 def test_a_split_fleet_is_split_otherwise_by_number_and_by_hand_and_no_tenant_is_made_twice(
     project: FleetProject, admin: DynamicClient, tmp_path: Path
 ) -> None:

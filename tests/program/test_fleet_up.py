@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.program.conftest import CREDENTIALS, pool_of
 from tests.program.test_consumer_stacks import consumer
 from tests.support import pulumi_shell
@@ -21,6 +23,7 @@ def told(fleet: FleetProject, code: int, *words: str) -> dict[str, Any]:
     return {each["stack"]: each for each in run.json["stacks"]}
 
 
+@pytest.mark.life
 def test_a_stack_that_fails_and_one_whose_claim_is_skipped_stop_no_other(
     project: FleetProject, tmp_path: Path
 ) -> None:

@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
 from tests.support.deployed import Accounts, objects
 from tests.support.fleet_project import FleetProject
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.services.control_plane import ControlPlane
 
 
+@pytest.mark.life
 def test_a_stack_has_all_it_needs_from_the_rights_that_its_operator_is_given(
     project: FleetProject, control_plane: ControlPlane, admin: DynamicClient, tmp_path: Path
 ) -> None:

@@ -52,6 +52,7 @@ CASES = {
 }
 
 
+@pytest.mark.life
 @pytest.mark.parametrize("case", CASES)
 def test_printed_import_in_a_preview_makes_the_object_the_stacks(
     case: str, project: FleetProject, admin: DynamicClient
@@ -74,6 +75,7 @@ def test_printed_import_in_a_preview_makes_the_object_the_stacks(
     assert uid(admin, kind, name, namespace) == before
 
 
+@pytest.mark.life
 def test_printed_import_in_an_update_finds_its_parent_in_a_lost_state(
     project: FleetProject, admin: DynamicClient
 ) -> None:

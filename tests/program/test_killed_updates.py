@@ -6,6 +6,8 @@ import signal
 from itertools import count
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.program.accounts import accounts, owned
 from tests.support.fleet_project import FleetProject
 from tests.support.proving import counted
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
 
 
+@pytest.mark.life
 def test_updates_killed_after_ever_more_writes_end_in_one_that_finds_everything_done_once(
     project: FleetProject, admin: DynamicClient
 ):

@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.program.accounts import accounts, owned
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
 from tests.support.fleet_project import CREDFLEET, STACK, FleetProject
@@ -27,6 +29,7 @@ def plain_texts_below(folder: Path) -> list[str]:
     ]
 
 
+@pytest.mark.life
 def test_a_stack_is_brought_up_kept_repaired_changed_and_taken_down(
     project: FleetProject, admin: DynamicClient
 ):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from components.secret_manager import (
     LATEST,
     SecretManagerTarget,
@@ -25,6 +27,7 @@ def content(n: int) -> str:
     return json.dumps({"accessKeyID": "AKIA", "secretAccessKey": f"sentinel-{n}"})
 
 
+@pytest.mark.life
 def test_a_claimed_account_goes_from_an_entry_to_secret_manager_and_its_copy_follows_each_version(
     project: FleetProject, admin: DynamicClient, google: str
 ) -> None:

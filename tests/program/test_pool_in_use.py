@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.program.accounts import accounts, owned
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
 from tests.support.fleet_project import FleetProject
@@ -42,6 +44,7 @@ def roles(admin: DynamicClient, project: FleetProject) -> list[str]:
     return [role.metadata.name for role in api.get(namespace=project.pool).items]
 
 
+@pytest.mark.life
 def test_a_pool_in_use_keeps_its_accounts_through_rotation_removal_and_destroy(
     project: FleetProject, admin: DynamicClient
 ):
@@ -112,6 +115,7 @@ def copies(admin: DynamicClient, project: FleetProject) -> set[str]:
     return {place.removeprefix(f"{project.pool}-") for place in places if place.startswith(project.pool)}
 
 
+@pytest.mark.life
 def test_a_tenant_that_cannot_be_served_is_skipped_and_taken_up_once_there_is_an_account(
     project: FleetProject, admin: DynamicClient
 ):

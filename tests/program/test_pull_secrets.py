@@ -232,6 +232,7 @@ def test_a_pull_secret_is_brought_rotated_in_place_repaired_and_taken_back(stack
     assert (stack.versions(EAST), stack.secrets(EAST)) == ({2: "DISABLED", 1: "DESTROYED"}, [])
 
 
+@pytest.mark.life
 def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one_as_is_what_others_break(
     stack: Stack, namespace: str
 ) -> None:
@@ -291,6 +292,7 @@ def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one_as_is_what
     assert stack.used() == documented()
 
 
+@pytest.mark.life
 def test_what_a_cluster_has_is_taken_down_before_hyperfleet_lets_it_go(stack: Stack, namespace: str) -> None:
     stack.share(namespace)
     east, file = cluster("east"), {"adaptersFrom": "observed.json"}
@@ -338,6 +340,7 @@ def test_an_entry_somebody_else_made_is_refused_until_it_is_imported(stack: Stac
     assert found.labels.items() >= secret_labels(EAST, "east").items()
 
 
+@pytest.mark.life
 def test_a_pull_secret_goes_from_an_entry_to_a_version_that_is_followed_and_kept_nowhere_else(
     stack: Stack,
 ) -> None:

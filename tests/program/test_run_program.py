@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
 from tests.support.fleet_project import FleetProject
 
@@ -11,6 +13,7 @@ PULL_SECRET = json.dumps({"auths": {"quay.io": {"auth": "dXNlcjpzZW50aW5lbA=="}}
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
 
+@pytest.mark.life
 def test_refresh_and_destroy_that_run_the_program_end_well(project: FleetProject, google: str) -> None:
     acme = tenant_of(project, "acme")
     acme["accounts"]["aws"]["deliverTo"] = "copy"

@@ -111,6 +111,7 @@ def stack(project: FleetProject, admin: DynamicClient, namespace: str) -> Stack:
     return Stack(project, admin, namespace)
 
 
+@pytest.mark.life
 def test_each_tenant_reads_its_own_account_through_one_store_and_pushes_where_it_may(stack: Stack) -> None:
     acme, globex = stack.namespace("acme"), stack.namespace("globex")
     stack.configure()

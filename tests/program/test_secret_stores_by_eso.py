@@ -79,6 +79,7 @@ def objects(client: DynamicClient, plural: str) -> list[Any]:
     return client.request("get", f"/apis/external-secrets.io/v1/{plural}").to_dict()["items"]
 
 
+@pytest.mark.life
 def test_esos_objects_are_declared_by_the_first_update_after_it_came_and_then_stay(
     own: ControlPlane, client: DynamicClient, tmp_path: Path
 ) -> None:

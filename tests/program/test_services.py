@@ -110,6 +110,7 @@ def test_credentials_in_secret_manager_become_secrets_that_follow_their_newest_v
     stack.project.preview("--expect-no-changes").quiet()
 
 
+@pytest.mark.life
 def test_a_migration_that_is_killed_is_finished_by_the_next_update_and_moves_once(stack: Stack) -> None:
     stack.here.put("it", LEGACY, "servicebinding.io/rabbitmq")
     legacy = {"legacy": True, "namespace": stack.here.namespace}
@@ -171,6 +172,7 @@ def test_what_is_wrong_with_secrets_in_the_cluster_is_told_at_preview_and_they_s
     assert here.data("moved-migrated") == {"a": "b"}
 
 
+@pytest.mark.life
 def test_credentials_that_are_in_the_cluster_are_moved_there_and_followed_by_a_plain_up(
     stack: Stack,
 ) -> None:
@@ -210,6 +212,7 @@ def test_credentials_that_are_in_the_cluster_are_moved_there_and_followed_by_a_p
     assert stack.here.names() == {"db"}
 
 
+@pytest.mark.life
 def test_a_service_goes_from_an_entry_to_a_reference_with_its_secrets_there_all_the_time(
     stack: Stack, admin: DynamicClient
 ) -> None:

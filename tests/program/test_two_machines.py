@@ -91,6 +91,7 @@ def test_a_state_that_moves_to_another_machine_has_nothing_to_change(
     assert not [word for word in (str(machines[0].folder), "of-one", "127.0.0.1") if word in said]
 
 
+@pytest.mark.life
 def test_a_path_that_an_earlier_version_left_is_taken_out_once_and_nothing_is_replaced(
     machines: tuple[Machine, Machine],
 ) -> None:

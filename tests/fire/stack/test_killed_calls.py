@@ -224,6 +224,7 @@ def judged(project: FleetProject, admin: DynamicClient, clouds: Clouds | None, c
     return declared(project, cluster_id)
 
 
+@pytest.mark.life
 def test_an_update_killed_at_a_call_ends_as_one_that_nobody_killed(
     admin: DynamicClient, control_plane: ControlPlane, clouds: Clouds | None, tmp_path: Path
 ) -> None:

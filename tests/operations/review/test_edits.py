@@ -1,7 +1,7 @@
 """Sixty edits of the stack files: what a review without keys finds is what the keyed preview found.
 
 The keyed previews were recorded on an API server (`recording.py`). Here the CLI runs the
-program. `make test` draws an edit of each operation, `make prove` and
+program. `make test` draws an edit of each stack, `make prove` and
 `make review-edits` take all. Not proved: what a cluster that changed meanwhile would say.
 """
 
@@ -68,12 +68,8 @@ def reviewed(folder: Path) -> list[Row]:
 
 
 def _drawn() -> list[Edit]:
-    """Draw one edit of each operation."""
-
-    def kind(edit: Edit) -> str:
-        return edit.operation
-
-    return [choice([*alike]) for _, alike in groupby(sorted(EDITS, key=kind), kind)]
+    """Draw one edit of each stack."""
+    return [choice([*alike]) for _, alike in groupby(EDITS, lambda edit: edit.stack)]
 
 
 def _of_stack(stack: str, edits: Sequence[Edit], folder: Path) -> Iterator[Row]:
