@@ -6,14 +6,54 @@ is not a plain success (429, 5xx, time-outs, resets) may or may not have been.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from functools import cached_property
-from typing import Final
+from threading import Lock
+from typing import Final, Generic, TypeVar
 from urllib.parse import quote, urlencode
 
 from components.account_pool.calls import Found, Get, Kind, ListPage, Page, Refusal, Refused, Result, Unknown
-from components.account_pool.joint_reading import JointReading
 from components.account_pool.model import JsonObject
 from components.connection import Connection, NoReply, Reply
+
+Query = TypeVar("Query")
+Answer = TypeVar("Answer")
+
+
+class JointReading(Generic[Query, Answer]):
+    """Joins equal questions; safe for any number of threads."""
+
+    def __init__(self, ask: Callable[[Query], Answer]) -> None:
+        self._ask = ask
+        self._lock = Lock()
+        self._under_way: dict[Query, Future[Answer]] = {}
+        self._next: dict[Query, Future[Answer]] = {}
+
+    def __call__(self, query: Query) -> Answer:
+        """Return an answer that was asked for after this call began."""
+        with self._lock:
+            joined, before = self._next.get(query), self._under_way.get(query)
+            own = Future[Answer]()
+            if joined is None:
+                self._next[query] = own
+        if joined is not None:
+            return joined.result()
+        if before is not None:
+            wait([before])
+        with self._lock:
+            self._under_way[query] = self._next.pop(query)
+        try:
+            own.set_result(self._ask(query))
+        except BaseException as error:
+            own.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                if self._under_way.get(query) is own:
+                    del self._under_way[query]
+        return own.result()
+
 
 _METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"

@@ -6,17 +6,82 @@ form. Held to the function itself by `tests/witness/test_azure.py`.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
-
-from components.aso_credentials.pem import pem_blocks
-from components.aso_credentials.pkcs12 import keys_in
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
     from cryptography.x509 import Certificate
+
+
+_SHA1: Final = bytes.fromhex("2b0e03021a")
+_ENCRYPTED_KEY: Final = bytes.fromhex("2a864886f70d010c0a0102")
+_OTHER_BAGS: Final = (bytes.fromhex("2a864886f70d010c0a0101"), bytes.fromhex("2a864886f70d010c0a0104"))
+"""A key that is not encrypted, and a certificate revocation list."""
+_PBES2: Final = bytes.fromhex("2a864886f70d01050d")
+_CIPHER: Final = re.compile(re.escape(bytes.fromhex("2a864886f70d010c01")) + b"(.)", re.DOTALL)
+_CIPHERS: Final = (b"\x03", b"\x06")
+"""Triple DES and 40-bit RC2. All of these are object ids, as they stand in a file of PKCS12."""
+
+
+def is_of_oldest_form(content: bytes) -> bool:
+    """Whether Go's `x/crypto/pkcs12` reads it: a MAC by SHA-1, the old ciphers, no bag but two kinds."""
+    is_old = all(cipher in _CIPHERS for cipher in _CIPHER.findall(content)) and _PBES2 not in content
+    return is_old and _SHA1 in content and not any(bag in content for bag in _OTHER_BAGS)
+
+
+_BEGIN: Final = b"-----BEGIN "
+_END: Final = b"\n-----END "
+_DASHES: Final = b"-----"
+
+
+def pem_blocks(text: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield type and content of each block."""
+    at = 0
+    while (end := text.find(_END, at)) >= 0:
+        after_end = end + len(_END)
+        begin = text.rfind(_BEGIN, at, end)
+        opens = begin == at or text[begin - 1 : begin] == b"\n"
+        found = _block(text, begin + len(_BEGIN), end) if begin >= 0 and opens else None
+        if found is None:
+            at = after_end
+        else:
+            kind, content, at = found
+            yield kind.decode(errors="replace"), content
+
+
+def _block(text: bytes, start: int, end: int) -> tuple[bytes, bytes, int] | None:
+    """Return type, content and where the next line begins, of what begins at `start` and may end at `end`."""
+    first, body = _line(text, start)
+    kind = first.removesuffix(_DASHES)
+    headers = False
+    while kind != first and body < len(text):
+        line, after = _line(text, body)
+        if b":" not in line:
+            break
+        headers, body = True, after
+    closing = end + len(_END) + len(kind) + len(_DASHES)
+    behind, following = _line(text, closing)
+    closes = text[end + len(_END) : closing] == kind + _DASHES and not behind
+    if kind == first or not closes or (headers and end < body):
+        return None
+    try:
+        content = base64.b64decode(text[body : max(body, end)].translate(None, b" \t\r\n"), validate=True)
+    except binascii.Error:
+        return None
+    return kind, content, following
+
+
+def _line(text: bytes, start: int) -> tuple[bytes, int]:
+    """Return the line from `start` on without blanks at its end, and where the next one begins."""
+    line, newline, _ = text[start:].partition(b"\n")
+    return line.removesuffix(b"\r" if newline else b"").rstrip(b" \t"), start + len(line) + len(newline)
+
 
 _ARMOUR: Final = b"-----BEGIN"
 _INTEGER: Final = 0x02
@@ -119,13 +184,14 @@ def _of_pkcs12(content: bytes, password: bytes | None) -> tuple[list[PrivateKeyT
     if password and not _is_two_byte_text(password):
         raise _Unfit(CertificateFault.UNREADABLE)
     try:
-        count = keys_in(content)
-        if count is None:
-            raise _Unfit(CertificateFault.NEWER_PKCS12)
-        key, certificate, others = load_key_and_certificates(content, password or None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of what is no DER
+            key, certificate, others = load_key_and_certificates(content, password or None)
+    except (ValueError, TypeError, UnsupportedAlgorithm, UserWarning):
         raise _Unfit(CertificateFault.UNREADABLE) from None
-    if count > 1:
+    if not is_of_oldest_form(content):
+        raise _Unfit(CertificateFault.NEWER_PKCS12)
+    if content.count(_ENCRYPTED_KEY) > 1:
         raise _Unfit(CertificateFault.SEVERAL_KEYS)
     if key is not None and not isinstance(key, RSAPrivateKey):
         raise _Unfit(CertificateFault.NOT_RSA)

@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 
-from components.account_pool.joint_reading import JointReading
+from components.account_pool.kubernetes_api import JointReading
 
 ASKERS = 8
 
