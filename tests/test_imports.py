@@ -33,7 +33,7 @@ DRIVES_THE_CLI = {
     "operations.fleet.backend",
     *(f"operations.sandbox.{name}" for name in ("deployment", "display", "updates")),
 }
-HOSTS = {f"operations.review.{name}" for name in ("dynamic_host", "gate", "language_host", "rules_gate")}
+HOSTS = {f"operations.review.{name}" for name in ("dynamic_host", "gate", "language_host")}
 """What a review starts as processes of their own."""
 DECLARES = re.compile(
     r"components\.(fleet|holding|import_command|kubernetes_plugin|providers|dynamic|refusing|waiting|wiring(\..+)?"

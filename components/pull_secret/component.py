@@ -22,12 +22,12 @@ from pulumi_kubernetes.core.v1 import Namespace, Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.credentials import Credentials
+from components.errors import PullSecretError
 from components.import_command import Importer, keep
 from components.labels import PREFIX
 from components.projection.model import HANDED_OVER
 from components.projection.provider import MarkedArgs
 from components.projection.sources import Source
-from components.pull_secret.existing import Existing
 from components.pull_secret.model import Cluster
 from components.pull_secret.preconditions import Decision, decide
 from components.pull_secret.provider import (
@@ -49,6 +49,27 @@ from components.pull_secret.verification import KEY, STORED_AS, TYPE, digest_of
 from components.secret_manager import secret_name
 from components.skipped_lines import skipped_lines
 from components.waiting import once_made
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """A secret that was found, by its id; labels: what says whose it is."""
+
+    project: str
+    secret_id: str
+    labels: Mapping[str, str]
+
+    def refusal(self, resource: Importer) -> PullSecretError:
+        """Say that it is not overwritten, whose it is, and how to make it the stack's resource."""
+        name = secret_name(self.project, self.secret_id)
+        owner = ", ".join(f"{key}={value}" for key, value in sorted(self.labels.items())) or "none"
+        return PullSecretError(
+            code="secret-taken",
+            place=name,
+            cause=f"it exists and this stack has not made it, so it is not overwritten; its labels: {owner}",
+            mend=f"delete it if nobody reads it, or make it this stack's: {resource.command(name)}",
+        )
+
 
 _GENERATION: Final = "hyperfleet.io/generation"
 _VERIFIED_AT: Final = f"{PREFIX}verified-at"

@@ -1,15 +1,106 @@
 """`credfleet aso explain`: which credential each ASO resource will use, and what keeps it from working."""
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from urllib.parse import quote
 
-from components.aso_credentials.nouns import Operator, Resolution
+from components.aso_credentials import keys
+from components.aso_credentials.manifests import Found, objects_in
+from components.aso_credentials.nouns import Operator, Resolution, Resource, SecretName, Secrets
 from components.aso_credentials.resolver import resolve
-from operations.aso.manifests import read_manifests
+from components.connection import Connection, NoReply
+from components.errors import CredfleetError
 from operations.cli.answer import Answer, Part
+from operations.cli.inputs import STANDARD_INPUT, place_of
 from operations.cli.tables import Column, Table
 from operations.pool.access import Where
+
+_ABSENT: Final = 404
+
+
+def live_secrets(connection: Connection, resources: Iterable[Resource], operator_namespace: str) -> Secrets:
+    """Read what is there of the Secrets that resources and operator look for.
+
+    Raises CredfleetError: `not-allowed`, or `cluster-unreachable` when no answer comes.
+    """
+    wanted = {SecretName(operator_namespace, keys.GLOBAL_SETTINGS)}
+    for resource in resources:
+        wanted.add(SecretName(resource.namespace, keys.NAMESPACE_SECRET))
+        name = resource.annotations.get(keys.CREDENTIAL_FROM, "")
+        if name and "/" not in name:
+            wanted.add(SecretName(resource.namespace, name))
+    found = {name: _read(connection, name) for name in sorted(wanted)}
+    return {name: data for name, data in found.items() if data is not None}
+
+
+def _read(connection: Connection, secret: SecretName) -> Mapping[str, bytes] | None:
+    namespace, name = quote(secret.namespace, safe=""), quote(secret.name, safe="")
+    try:
+        reply = connection.call("GET", f"/api/v1/namespaces/{namespace}/secrets/{name}")
+    except NoReply as silence:
+        raise _failed("cluster-unreachable", secret, f"the API server does not answer ({silence})") from None
+    if reply.status == _ABSENT:
+        return None
+    if reply.status != 200:
+        raise _failed("not-allowed", secret, f"the API server does not show it: {reply.text}")
+    body: Mapping[str, Any] = reply.body
+    return Found(f"Secret {secret}", body).secret_data()
+
+
+def _failed(code: str, secret: SecretName, cause: str) -> CredfleetError:
+    return CredfleetError(
+        code=code,
+        place=f"Secret {secret}",
+        cause=cause,
+        mend="choose a cluster and a user that may read it, or give the Secrets as files without --live",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """What files hold, resources in their order; other objects are passed over."""
+
+    resources: tuple[Resource, ...]
+    secrets: Secrets
+
+
+def read_manifests(files: Iterable[Path]) -> Manifests:
+    """Read files, `-` for standard input, and the YAML files of folders.
+
+    Raises CredfleetError, code `yaml-invalid`, with file and line or object.
+    """
+    resources: list[Resource] = []
+    secrets: dict[SecretName, Mapping[str, bytes]] = {}
+    for path in _each_file(files):
+        for found in objects_in(_content(path), place_of(str(path))):
+            if found.is_secret:
+                secrets[found.secret_name()] = found.secret_data()
+            elif found.is_resource:
+                resources.append(found.resource())
+    return Manifests(tuple(resources), secrets)
+
+
+def _each_file(files: Iterable[Path]) -> Iterator[Path]:
+    for path in files:
+        if path.is_dir():
+            yield from sorted(each for each in path.iterdir() if each.suffix in (".yaml", ".yml"))
+        else:
+            yield path
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if str(path) == STANDARD_INPUT else path.read_bytes()
+    except OSError as error:
+        raise CredfleetError(
+            code="yaml-invalid",
+            place=place_of(str(path)),
+            cause=f"it cannot be read ({error.strerror})",
+            mend="name files of Kubernetes YAML, a folder of them, or - for standard input",
+        ) from None
 
 
 def explained(files: Sequence[Path], operator: Operator, live: Where | None) -> Answer:
@@ -22,7 +113,6 @@ def explained(files: Sequence[Path], operator: Operator, live: Where | None) -> 
     secrets = manifests.secrets
     if live is not None:
         from components.connection import connect
-        from operations.aso.live_secrets import live_secrets
 
         secrets = live_secrets(connect(live.target()), manifests.resources, operator.namespace)
     resolutions = resolve(manifests.resources, secrets, operator)

@@ -4,7 +4,7 @@ import shlex
 from typing import Final
 
 from components.import_command import Importer
-from components.pull_secret.existing import Existing
+from components.pull_secret.component import Existing
 from components.pull_secret.grants import grants, service_account, workload
 
 ENTRY: Final = Importer(
