@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from pulumi_sandbox.engine import StackAtRest
 from pulumi_sandbox.services.progress import silent
 
 from benchmarks.comparison import Row, lives, table
@@ -24,6 +23,7 @@ from operations.config.settings import judged
 from operations.folders import Folders
 from operations.sandbox import cloud_services, existing
 from operations.sandbox.control_plane import CONTEXT
+from operations.stack.at_rest import StackAtRest
 
 DEV: Final = "Pulumi.dev.yaml"
 DEV_TENANTS: Final = 5

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from pulumi_sandbox import pulumi_cli, running
+from pulumi_sandbox import pulumi_cli
 from pulumi_sandbox.services import ControlPlane, User, binaries, cache_folder
 from pulumi_sandbox.services.progress import silent
 from pulumi_sandbox.services.users import ADMIN
@@ -23,7 +23,7 @@ from benchmarks.processes import Usage, measured
 from operations.folders import Folders
 from operations.sandbox.cloud_services import stand_ins
 from operations.sandbox.control_plane import CONTEXT, OWNER, USERS
-from operations.sandbox.processes import exports
+from operations.sandbox.processes import exports, stop_all
 
 PROJECT: Final = Path(__file__).resolve().parent.parent
 _FLOOR: Final = Path(__file__).with_name("programs") / "floor"
@@ -48,7 +48,7 @@ def serving(folder: Path) -> Generator[Path]:
             folders.control_plane, binaries=programs, users=users, context=CONTEXT, die_with_parent=True
         ).kubeconfig(ADMIN.name)
     finally:
-        running.stop(folders, stand_ins(folders))
+        stop_all(folders, stand_ins(folders))
 
 
 @dataclass(frozen=True, slots=True)

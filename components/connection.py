@@ -21,8 +21,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from pulumi_sandbox.documents import read_json
-
+from components.documents import read_json
 from components.errors import ClusterError, NotSignedIn
 from components.http_answers import Answer, answer_of
 from components.importing import ALONE

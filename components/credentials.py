@@ -14,8 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, cast
 
-from pulumi_sandbox.documents import read_json
-
+from components.documents import read_json
 from components.errors import Problem
 from components.naming import config_path
 from components.seals import UNSEEN

@@ -37,8 +37,8 @@ from pulumi.dynamic import (
 from pulumi.output import Unknown
 from pulumi.runtime.proto.engine_pb2 import LogRequest, LogSeverity
 from pulumi.runtime.proto.engine_pb2_grpc import EngineStub
-from pulumi_sandbox.documents import read_json
 
+from components.documents import read_json
 from components.errors import CredfleetError, ExplainedError
 from components.naming import HELD_AS, config_path, former_stack, is_namespace, is_object_name
 

@@ -15,8 +15,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
-from pulumi_sandbox.documents import DEEPEST_JSON, TooDeep, read_json
-
+from components.documents import DEEPEST_JSON, TooDeep, read_json
 from components.errors import CredfleetError, Problem
 
 Path: TypeAlias = tuple[str | int, ...]

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 from urllib.parse import urlsplit
 
-from pulumi_sandbox.documents import Unreadable, read_file
-
+from components.documents import Unreadable, read_file
 from components.errors import ClusterError
 
 MEND: Final = "name another by --kubeconfig, KUBECONFIG, or kubeconfig in credfleet:cluster; or mend the file"

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pulumi
 from pulumi.runtime.config import CONFIG, get_config_env, is_config_secret
-from pulumi_sandbox.documents import read_json
 
+from components.documents import read_json
 from components.kubernetes_plugin import refuse_older_plugin
 from components.open_ports import VARIABLES, leaves_port_open
 from components.settings.nouns import Cluster

@@ -1,16 +1,61 @@
 """Where this project keeps what belongs to its sandbox, its policies and its stacks."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pulumi_sandbox import engine, folders
-from pulumi_sandbox.errors import SandboxError
+from components.errors import CredfleetError
+from operations.stack.passphrase import find_passphrase
 
 
 @dataclass(frozen=True, slots=True)
-class Folders(folders.Folders):
-    """The folders of the sandbox, and what this project has beside them."""
+class Folders:
+    """The folder of a Pulumi project (absolute), and the places below it: its sandbox is in `.sandbox`."""
+
+    project: Path
+
+    @classmethod
+    def find(cls, start: Path) -> Folders:
+        """Return the folders of the project that `start` lies in, as the Pulumi CLI finds it.
+
+        Raises CredfleetError `no-project` when there is none.
+        """
+        here = start.resolve()
+        for folder in (here, *here.parents):
+            if (folder / "Pulumi.yaml").is_file():
+                return cls(folder)
+        raise CredfleetError(
+            code="no-project",
+            place=str(here),
+            cause="neither this folder nor one above it has a Pulumi.yaml",
+            mend="change to the checkout of the project",
+        )
+
+    @property
+    def sandbox(self) -> Path:
+        """The folder of the sandbox; removing it forgets everything."""
+        return self.project / ".sandbox"
+
+    @property
+    def control_plane(self) -> Path:
+        """State and logs of the API server."""
+        return self.sandbox / "control-plane"
+
+    @property
+    def clouds(self) -> Path:
+        """What the cloud services' stand-ins keep, their certificate and their logs."""
+        return self.sandbox / "clouds"
+
+    @property
+    def backend(self) -> Path:
+        """States of the stacks, in the layout of the Pulumi CLI's file backend."""
+        return self.sandbox / "backend"
+
+    def clusters(self, stack: str) -> Path:
+        """Return the file that remembers which cluster the resources of a stack are on."""
+        return self.sandbox / f"{stack}.cluster.json"
 
     @property
     def logs(self) -> Path:
@@ -50,8 +95,8 @@ class Folders(folders.Folders):
     def is_public_given(self, environment: Mapping[str, str]) -> bool:
         """Whether the passphrase that the environment gives is that of stack `dev`, wherever it is from."""
         try:
-            given = engine.find_passphrase("dev", environment=environment)
-        except SandboxError:
+            given = find_passphrase("dev", environment=environment)
+        except CredfleetError:
             return False
         public = self.dev_passphrase
         return public.is_file() and given == public.read_text(encoding="utf-8").strip()

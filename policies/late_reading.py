@@ -1,9 +1,9 @@
 """Lets the host read what is judged once, when a policy looks into it; it would for every policy anew.
 
 A pack of 50 policies has the properties of a resource, and the whole configuration of its provider, turned
-into dicts 50 times, most of them for policies of other types. Both the CLI's host and the embedded engine's
-are this one, so both are spared it. A remedy may change what it is given, so it is given its own. The host
-tells checks nothing of marks, which are in the same message; who looks for them finds them there.
+into dicts 50 times, most of them for policies of other types. A remedy may change what it is given, so it is
+given its own. The host tells checks nothing of marks, which are in the same message; who looks for them finds
+them there.
 """
 
 from __future__ import annotations

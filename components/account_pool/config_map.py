@@ -12,11 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from pulumi_sandbox.documents import read_json
-
 from components.account_pool.consumers import Consumer
 from components.account_pool.dialect import DIRTY, NAMED, Dialect
 from components.account_pool.model import JsonObject, Policy
+from components.documents import read_json
 from components.errors import Misconfigured, Restored
 
 CONFIG_MAP: Final = "credfleet-pool"

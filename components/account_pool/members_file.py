@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from pulumi_sandbox.documents import shown
 from pydantic import ValidationError
 
 from components.account_pool.declared import DeclaredMember
 from components.account_pool.model import Member
 from components.account_pool.settings import Partition
+from components.documents import shown
 from components.errors import Problem
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE
 from components.naming import config_path

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, TypeAlias, cast
 
-from pulumi_sandbox.documents import read_json
-
 from components import naming
 from components.account_pool.keys import (
     CLAIM_ORIGIN,
@@ -29,6 +27,7 @@ from components.account_pool.keys import (
     SHARED_CLAIMS,
     STATE_BEFORE,
 )
+from components.documents import read_json
 from components.errors import Misconfigured
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 

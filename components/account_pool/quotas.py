@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
 
-from pulumi_sandbox.documents import read_json
-
 from components.account_pool.calls import Kind, Pause, Replace, Steps
 from components.account_pool.census import Census
 from components.account_pool.consumers import Consumer
@@ -24,6 +22,7 @@ from components.account_pool.keys import POOL_QUOTA
 from components.account_pool.model import JsonObject, Partition, Phase, Record, Wanted
 from components.account_pool.selection import records_of_type
 from components.account_pool.steps import list_all, read, write
+from components.documents import read_json
 from components.errors import Misconfigured, QuotaReached
 from components.labels import HYPERSCALER_TYPE
 

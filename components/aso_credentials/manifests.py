@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from pulumi_sandbox.documents import Document, Step, Unreadable, read_all
-
 from components.aso_credentials import keys
 from components.aso_credentials.nouns import Owner, Resource, SecretName
+from components.documents import Document, Step, Unreadable, read_all
 from components.errors import CredfleetError
 from components.naming import is_namespace, is_object_name
 
@@ -171,7 +170,7 @@ def objects_in(content: bytes | str, name: str, file: str | None = None) -> Iter
     except Unreadable as error:
         raise CredfleetError(
             code="yaml-invalid",
-            place=f"{name}:{error.at.line}",
+            place=f"{name}:{error.mark.line}",
             cause=error.cause,
             mend=error.mend,
             at=error.at,

@@ -10,11 +10,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from pulumi_sandbox.documents import read_json
-
 from components.aso_credentials import keys
 from components.aso_credentials.certificate import certificate_fault
 from components.credentials import is_text
+from components.documents import read_json
 from components.naming import is_guid, is_object_name
 from components.projection.keys import AsoMethod
 

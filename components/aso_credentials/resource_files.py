@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from pulumi_sandbox.documents import shown
 from pydantic import Field
 
 from components.aso_credentials import keys
 from components.aso_credentials.manifests import Found, Manifest, objects_in
 from components.aso_credentials.nouns import Resource
+from components.documents import shown
 from components.errors import CredfleetError, Problem
 from components.naming import config_path
 from components.settings.noun import Noun

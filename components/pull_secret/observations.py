@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from pulumi_sandbox.documents import read_json
-
+from components.documents import read_json
 from components.pull_secret.hyperfleet import Observed
 from components.pull_secret.model import Availability, Phase
 

@@ -16,8 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, TypeAlias
 
-from pulumi_sandbox.documents import TooDeep, read_json
-
+from components.documents import TooDeep, read_json
 from components.errors import Problem
 
 LIMIT: Final = 64 * 1024

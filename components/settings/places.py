@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from pulumi_sandbox.documents import Step, Unreadable, read_file
-
+from components.documents import Step, Unreadable, read_file
 from components.errors import Problem
 from components.naming import config_path
 

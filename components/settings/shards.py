@@ -11,9 +11,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from pulumi_sandbox.documents import Document, Unreadable, read_file
 from pydantic import Field, ValidationError
 
+from components.documents import Document, Unreadable, read_file
 from components.errors import ConfigurationError, Problem
 from components.settings.document import below, problems_of
 from components.settings.noun import Noun

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pulumi_sandbox.documents import Unreadable, read_file
-
+from components.documents import Unreadable, read_file
 from components.errors import Problem
 from components.settings.places import located
 from components.settings.stack import NAMESPACE, Settings

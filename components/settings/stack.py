@@ -13,7 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Final, Self
 
-from pulumi_sandbox.documents import read_json
 from pydantic import BeforeValidator, Field, InstanceOf, PrivateAttr, WithJsonSchema
 
 from components.account_pool.members_file import ExistingMember, read_members
@@ -22,6 +21,7 @@ from components.account_pool.settings import AccountPool, Slot
 from components.account_pool.settings_review import Stated, review_accounts, review_pool
 from components.aso_credentials.settings import AsoCredentials
 from components.credentials import KEY, Credentials, read_credentials
+from components.documents import read_json
 from components.errors import ConfigurationError, Problem
 from components.naming import config_path
 from components.open_ports import is_in_environment

@@ -17,8 +17,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from pulumi_sandbox.documents import Document, Mark, Step, Unreadable, read_file, shown
-
+from components.documents import Document, Mark, Step, Unreadable, read_file, shown
 from components.errors import Problem
 from components.naming import config_path
 from components.settings.document import in_print, misspelt, nearest

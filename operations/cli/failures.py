@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import typer
 from pulumi_sandbox import files
-from pulumi_sandbox.documents import Unreadable
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.steering import visible
 
+from components.documents import Unreadable
 from components.errors import ConfigurationError, CredfleetError, ExplainedError
 from operations.cli.answer import Answer, follow, write, write_json
 from operations.cli.command import Group
@@ -134,7 +134,11 @@ def as_lines(error: Foreseen) -> list[str]:
         problems = [line for p in error.problems for line in _two_lines(p.where, p.cause, p.mend)]
         return [*problems, f"{error.cause}; {error.mend}", *_more(error)]
     at = error.at if isinstance(error, ExplainedError) else None
-    place = error.place if at is None else f"{':'.join(map(str, at))} {error.place}"
+    place = (
+        error.place
+        if at is None or isinstance(error, Unreadable)
+        else f"{':'.join(map(str, at))} {error.place}"
+    )
     return [*_two_lines(place, error.cause, error.mend), *_more(error)]
 
 
@@ -170,7 +174,7 @@ def _escaped(text: str, more: str = "") -> str:
 
 
 def _at(error: Foreseen) -> tuple[str, int, int] | None:
-    return error.at if isinstance(error, ExplainedError | Unreadable) else None
+    return error.at if isinstance(error, ExplainedError) else None
 
 
 def _place(at: tuple[str, int, int] | None) -> dict[str, Any]:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
-
-from pulumi_sandbox.engine import PassphraseCrypter, Project, StackAtRest
-from pulumi_sandbox.errors import SandboxError
 
 from components.account_pool.rules import Fault, Request, Ruleset
 from components.account_pool.settings import AccountPool
@@ -26,6 +23,8 @@ from components.settings.stack import NAMESPACE, Settings
 from operations.cli.answer import Answer, as_json
 from operations.folders import Folders
 from operations.sandbox.stack_state import stack_here
+from operations.stack.at_rest import StackAtRest
+from operations.stack.project_file import Project
 
 _SOURCES: Final = ("*.py", "*.ts", "*.go")
 _FLEET: Final = re.compile(r"\b(New)?Fleet\b")
@@ -49,19 +48,19 @@ def check(stack: str) -> Answer:
     folders = Folders.find(Path.cwd())
     at_rest = stack_here(stack)
     sealed, why = at_rest.read()[0].sealed, ""
-    crypter, of_the_salt = None, list[Problem]()
+    decrypt, of_the_salt = None, list[Problem]()
     if sealed:
         try:
-            crypter = at_rest.unlock(public=folders.public_passphrase(stack))
-        except SandboxError as error:
+            decrypt = at_rest.unlock(public=folders.public_passphrase(stack)).decrypt
+        except CredfleetError as error:
             if error.code not in ("stack-unsupported", "passphrase-missing", "salt-unreadable"):
                 raise
             why = error.code
             if why == "salt-unreadable":
                 of_the_salt.append(Problem(error.place, error.cause, error.mend, at_rest.stack_file.salt_at))
-    refuse_what_cannot_run(at_rest, judged(at_rest, crypter, of_the_salt))
+    refuse_what_cannot_run(at_rest, judged(at_rest, decrypt, of_the_salt))
     unchecked = _unchecked(
-        at_rest, sealed if crypter is None else (), no_passphrase=why == "passphrase-missing"
+        at_rest, sealed if decrypt is None else (), no_passphrase=why == "passphrase-missing"
     )
     return Answer(
         {"stack": stack, "problems": [], "unchecked": [asdict(each) for each in unchecked]},
@@ -105,16 +104,18 @@ def _place(path: Sequence[str | int]) -> str:
 
 
 def judged(
-    at_rest: StackAtRest, crypter: PassphraseCrypter | None = None, found: Sequence[Problem] = ()
+    at_rest: StackAtRest,
+    decrypt: Callable[[str], str] | None = None,
+    found: Sequence[Problem] = (),
 ) -> Settings:
     """Read the configuration of a stack that has nothing wrong with it, in its file either.
 
-    Without a crypter nothing is said of what is encrypted. found: what is wrong with it, as is known already.
+    Without `decrypt` nothing is said of what is encrypted. found: what is wrong with it, as is known already.
 
     Raises:
         ConfigurationError: With everything that is wrong, each with its place in a file.
     """
-    config, faults = at_rest.read(crypter)
+    config, faults = at_rest.read(decrypt)
     problems = [*(_of_the_file(at_rest) or found), *plain_credentials(at_rest.stack_file.config)]
     settings = None
     # What is not of its type at all is no section, and nothing that refers into it is told as well.
@@ -183,7 +184,7 @@ def pool_of_plan(stack: str, request: Request) -> Served:
     """Let the rules of a stack choose the pool of a plan.
 
     Raises:
-        Misconfigured: When no rule serves the plan. ConfigurationError, SandboxError: as `settings_of`.
+        Misconfigured: When no rule serves the plan. ConfigurationError, CredfleetError: as `settings_of`.
     """
     section = settings_of(stack).account_pool
     rules, texts = (section.ruleset, section.rules) if section else (Ruleset(()), ())

@@ -14,7 +14,6 @@ from typing import Any, Final, TypeAlias
 
 from pulumi.automation import CommandError, LocalWorkspace, PulumiCommand, Stack
 from pulumi_sandbox import pulumi_cli
-from pulumi_sandbox.engine import Project
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.pulumi_cli import PulumiCli
 
@@ -23,6 +22,7 @@ from operations.folders import Folders
 from operations.sandbox.control_plane import OWNER
 from operations.sandbox.deployment import free_dead_lock, last_words, select_stack
 from operations.sandbox.processes import exports, furnish
+from operations.stack.project_file import Project
 
 Exported: TypeAlias = Mapping[str, Any]
 """What `pulumi stack export` writes: `version`, `features` and `deployment`."""

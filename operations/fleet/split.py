@@ -6,7 +6,6 @@ What is moved keeps its objects in the cluster, and the name under which the sta
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,8 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from pulumi_sandbox import engine, files
-from pulumi_sandbox.engine import Resource, Snapshot, StackAtRest
+from pulumi_sandbox import files
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import Properties, Secret, Value
 
@@ -30,10 +28,14 @@ from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged
 from operations.fleet.backend import Backend, Exported, deployment_of
+from operations.fleet.moving import regrouped
 from operations.fleet.tenants import had
 from operations.folders import Folders
 from operations.sandbox.deployment import interruptible
 from operations.sandbox.results import FLEET
+from operations.stack.at_rest import StackAtRest
+from operations.stack.state import Resource, Snapshot, decode, encode
+from operations.stack.yaml_file import load_yaml, merged
 
 MOST: Final = 100
 """Tenants of a stack that are proposed. The CLI writes the whole state of a stack at every step where a
@@ -44,8 +46,6 @@ _STORES: Final = "credfleet:index:SecretStores"
 _ROSTER: Final = "pulumi-python:dynamic/credfleet:PoolRoster"
 _START: Final = "pulumi-python:dynamic/credfleet:PullSecretStart"
 _DYNAMIC: Final = "pulumi:providers:pulumi-python"
-_SIGNATURE: Final = "4dabf18193072939515e22adb298388d"
-_SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - how a state marks a secret
 _KEYS: Final = ("secretsprovider", "encryptedkey", "encryptionsalt")
 """What a stack's file says of who encrypts it."""
 _OWN: Final[Mapping[str, tuple[str, ...]]] = {
@@ -178,8 +178,9 @@ def split(stack: str, most: int | None, *, write: bool, yes: bool) -> Answer:
     """Propose who has whom, or have it so. most: tenants of a stack; None: as stacks.yaml says it, or MOST.
 
     Raises:
-        CredfleetError: as `planned`, `ask`, `_files`, `Split.changed` and `Backend.import_`; `state-changed`.
-        SandboxError: as `Folders.find`, `Backend.find` and `regrouped`.
+        CredfleetError: as `Folders.find`, `planned`, `regrouped`, `ask`, `_files`, `Split.changed` and
+            `Backend.import_`; `state-changed`.
+        SandboxError: as `Backend.find`.
     """
     backend = Backend.find(Folders.find(Path.cwd()))
     first = _at_rest(backend, stack)
@@ -249,7 +250,7 @@ def _at_rest(backend: Backend, stack: str) -> StackAtRest:
 def _pool_stack(at_rest: StackAtRest, settings: Settings) -> str | None:
     """Return which stack of the project declares the pool that a stack claims from."""
     for path in sorted(at_rest.project.stack_files.glob("Pulumi.*.yaml")):
-        config = engine.load_yaml(path).get("config") or {}
+        config = load_yaml(path).get("config") or {}
         pool = config.get(f"{NAMESPACE}accountPool")
         own = isinstance(pool, dict) and "from" not in pool and pool.get("namespace", "account-pool")
         if settings.account_pool and own == settings.account_pool.namespace:
@@ -286,19 +287,19 @@ def _files(found: Split, first: StackAtRest) -> dict[Path, str]:
     """
     root, folder = first.project.directory, first.project.stack_files
     paths = {stack: folder / f"Pulumi.{stack}.yaml" for stack in found.after.stacks}
-    documents = {stack: engine.load_yaml(path) for stack, path in paths.items() if path.exists()}
+    documents = {stack: load_yaml(path) for stack, path in paths.items() if path.exists()}
     _refuse_held_otherwise(found, first, paths, documents)
     texts: dict[Path, str] = {}
     for stack in found.changed:
         document = _completed(found, stack, documents.get(stack) or _stack_file(first), documents, paths)
         if document != documents.get(stack):
             former = paths[stack].read_text(encoding="utf-8") if stack in documents else ""
-            texts[paths[stack]] = engine.merged(former, document)
+            texts[paths[stack]] = merged(former, document)
     path = root / STACKS
     former = path.read_text(encoding="utf-8") if path.exists() else ""
-    document = engine.load_yaml(path) if former else {"fleets": {}}
+    document = load_yaml(path) if former else {"fleets": {}}
     fleets = {**document["fleets"], found.name: found.document}
-    return {**texts, path: engine.merged(former, {**document, "fleets": fleets})}
+    return {**texts, path: merged(former, {**document, "fleets": fleets})}
 
 
 _Documents: TypeAlias = Mapping[str, dict[str, Any]]
@@ -368,7 +369,7 @@ def _stack_file(first: StackAtRest) -> dict[str, Any]:
             of_tenants = (*parts, "globalSettings")
             config[f"{NAMESPACE}{section}"] = {k: each for k, each in given.items() if k not in of_tenants}
     config.setdefault(f"{NAMESPACE}{HELD_AS}", first.stack)
-    key = _key(engine.load_yaml(first.stack_file.path))
+    key = _key(load_yaml(first.stack_file.path))
     if not key and (sealed := [name for name, value in config.items() if _is_sealed(value)]):
         raise CredfleetError(
             code="credential-missing",
@@ -403,10 +404,10 @@ class _Move:
     def of(cls, backend: Backend, found: Split, first: StackAtRest, before: _States) -> _Move:
         """Read the states; raises as `regrouped` where they do not come apart."""
         were = {
-            stack: _read(backend.exported(stack, in_plain=True)) if stack in before else Snapshot()
+            stack: decode(deployment_of(backend.exported(stack, in_plain=True) if stack in before else {}))
             for stack in found.changed
         }
-        are = engine.regrouped(were, found.home_of, lambda resource: resource.type == _ROSTER)
+        are = regrouped(were, found.home_of, lambda resource: resource.type == _ROSTER)
         return cls(backend, found, before, were, are, before[first.stack])
 
     def states(self) -> dict[str, Exported]:
@@ -436,31 +437,14 @@ class _Move:
         own = self.before.get(stack, self.like)
         exports = [self.like, *self.before.values()]
         features = {feature for each in exports for feature in each.get("features") or ()}
-        deployment = {**_in_plain(engine.written(snapshot))}
         provider = (
             deployment_of(own).get("secrets_providers") or deployment_of(self.like)["secrets_providers"]
         )
         return {
             "version": max(each["version"] for each in exports),
             **({"features": sorted(features)} if features else {}),
-            "deployment": {**deployment, "secrets_providers": provider},
+            "deployment": {**encode(snapshot), "secrets_providers": provider},
         }
-
-
-def _read(exported: Exported) -> Snapshot:
-    deployment = deployment_of(exported)
-    return engine.recorded(deployment) if "resources" in deployment else Snapshot()
-
-
-def _in_plain(value: Any) -> Any:
-    """Return JSON in which each secret, which `written` has in place of a ciphertext, is said to be plain."""
-    if isinstance(value, list):
-        return [_in_plain(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if value.get(_SIGNATURE) == _SECRET:
-        return {_SIGNATURE: _SECRET, "plaintext": json.dumps(_in_plain(json.loads(value["ciphertext"])))}
-    return {key: _in_plain(each) for key, each in value.items()}
 
 
 @dataclass(frozen=True, slots=True)

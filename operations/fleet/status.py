@@ -10,19 +10,21 @@ from pathlib import Path
 from threading import Event
 from typing import Final
 
-from pulumi_sandbox.engine import Project, Snapshot, StackAtRest
 from pulumi_sandbox.errors import SandboxError
 
-from components.errors import CredfleetError, how_many
+from components.errors import CredfleetError, ExplainedError, how_many
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged
 from operations.fleet.backend import Backend, deployment_of
-from operations.fleet.tenants import sealed, tenants_in
+from operations.fleet.tenants import tenants_in
 from operations.folders import Folders
 from operations.review.record import undeployed
 from operations.sandbox.deployment import deploy, interruptible
 from operations.sandbox.results import claimed, held_back
+from operations.stack.at_rest import StackAtRest
+from operations.stack.project_file import Project
+from operations.stack.state import Snapshot, decode
 
 _CHANGED: Final = "changed since"
 
@@ -51,8 +53,8 @@ def fleet_status(*, drift: bool = False, at_once: int = 1, kubeconfig: Path | No
     drift: whether to look for it, in so many stacks at the same time.
 
     Raises:
-        SandboxError: as `Folders.find` and `Backend.find`.
-        CredfleetError: as `Backend.names`.
+        SandboxError: as `Backend.find`.
+        CredfleetError: as `Folders.find` and `Backend.names`.
     """
     folders = Folders.find(Path.cwd())
     project, backend = Project.load(folders.project), Backend.find(folders, kubeconfig)
@@ -100,9 +102,9 @@ def _standing(
         return Standing(stack)
     try:
         deployment = deployment_of(backend.exported(stack))
-        snapshot = sealed(deployment)
+        snapshot = decode(deployment)
         files, problem = _files(backend.folders, stack, snapshot)
-    except (CredfleetError, SandboxError) as error:
+    except (ExplainedError, SandboxError) as error:
         return Standing(stack, files="unknown", failures=(f"{error.place}: {error.cause}",))
     found = Standing(
         stack,

@@ -6,15 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pulumi_sandbox.engine import Snapshot, StackAtRest, recorded
-
 from components.account_pool.consumers import stack_of
 from components.errors import CredfleetError
 from components.settings.shards import STACKS, Shard, Shards, Stacks
 from components.settings.stack import Settings
-from operations.review.record import deployment_in
-from operations.review.sealed import unread
 from operations.sandbox.results import FLEET
+from operations.stack.at_rest import StackAtRest
+from operations.stack.state_file import deployment_in
 
 States: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Stack → its deployment, secrets encrypted."""
@@ -23,12 +21,7 @@ States: TypeAlias = Mapping[str, Mapping[str, Any]]
 def states_in(folder: Path) -> States:
     """Read the states that a backend of files has of a project; raises CredfleetError as `deployment_in`."""
     files = (path for ending in ("*.json", "*.json.gz") for path in folder.glob(ending))
-    return {path.name.split(".json")[0]: deployment_in(path.read_bytes(), str(path)) or {} for path in files}
-
-
-def sealed(deployment: Mapping[str, Any]) -> Snapshot:
-    """Return a state that nobody here decrypts."""
-    return recorded(deployment, unread) if "resources" in deployment else Snapshot()
+    return {path.name.split(".json")[0]: deployment_in(path.read_bytes(), str(path)) for path in files}
 
 
 def tenants_in(deployment: Mapping[str, Any]) -> Sequence[str]:

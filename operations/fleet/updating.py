@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from pulumi_sandbox.engine import StackAtRest
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.services import Step
@@ -23,12 +22,14 @@ from operations.cli.failures import CANCELLED, CLAIMS_SKIPPED, GENERIC
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged, refuse_what_cannot_run
 from operations.fleet.backend import Backend, deployment_of
-from operations.fleet.tenants import States, refuse_strays, sealed
+from operations.fleet.tenants import States, refuse_strays
 from operations.folders import Folders
 from operations.sandbox.deployment import Deployed, deploy, free_dead_lock, interruptible
 from operations.sandbox.public_passphrase import refuse_new
 from operations.sandbox.results import held_back, skips_claims
 from operations.sandbox.updates import policies_of, reach_cluster
+from operations.stack.at_rest import StackAtRest
+from operations.stack.state import decode
 
 _FINE: Final = (0, CLAIMS_SKIPPED)
 _SHOWN: Final = 3
@@ -178,7 +179,7 @@ class _Updates:
         """Return what is left for later, as a preview foresees or the state tells it."""
         if self.only_preview or done.exit_code:
             return skipped_in(line for message in done.messages for line in message.splitlines())
-        resources = sealed(deployment_of(self.backend.exported(stack))).resources
+        resources = decode(deployment_of(self.backend.exported(stack))).resources
         return {each.what: each.reason for each in held_back(resources)} if skips_claims(resources) else {}
 
     def _run(self, run: Callable[..., Any], **options: Any) -> Deployed:

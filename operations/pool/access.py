@@ -241,11 +241,9 @@ def _fill(where: Meant) -> None:
 
 
 def _folders() -> Folders | None:
-    from pulumi_sandbox.errors import SandboxError
-
     try:
         return Folders.find(Path.cwd())
-    except SandboxError:
+    except CredfleetError:
         return None
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, Protocol
 
-from pulumi_sandbox.engine import load_yaml
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.services import Step
 
@@ -24,6 +23,7 @@ from operations.cli.answer import Answer
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
 from operations.pool.access import DEFAULT_STACK, Asked, AskedIfAny, Named
+from operations.stack.yaml_file import load_yaml
 
 CLI_HOLDER: Final = "cli"
 """Who holds what is claimed by hand."""

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pulumi_sandbox.documents import read_json
-
 from components.account_pool.declared import DeclaredMember
 from components.account_pool.members_file import ExistingMember, differences, read_members_file
 from components.account_pool.model import account_key
@@ -21,6 +19,7 @@ from components.account_pool.settings_review import credential_fault, review_ide
 from components.connection import Answer as Meaning
 from components.connection import Connection, NoReply, Reply, connect
 from components.credentials import Credentials
+from components.documents import read_json
 from components.errors import ConfigurationError, Misconfigured, Problem, Unreachable
 from operations.cli.answer import Answer
 from operations.cli.inputs import STANDARD_INPUT, place_of, read_bytes

@@ -7,10 +7,10 @@ policies had to say.
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Final, TypeVar
 
-from pulumi_sandbox.documents import TooDeep, read_json
 from pulumi_sandbox.protocol import urns
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from components.documents import TooDeep, read_json
 from components.errors import CredfleetError
 
 _MEND: Final = "give it what `pulumi preview --json` writes"

@@ -14,15 +14,15 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final
 
-from pulumi_sandbox.documents import read_json
-from pulumi_sandbox.engine import short_type
 from pulumi_sandbox.protocol import urns
 
 from components.account_pool.forecast import Claim, Forecast, heard
+from components.documents import read_json
 from components.labels import TENANT
 from components.settings.words import named_in
 from components.skipped_lines import skipped_in
 from operations.preview_report.digest import Diagnostic, Digest, State, Step
+from operations.stack.state import short_type
 
 POOL: Final = "account pool"
 STACK: Final = "stack"

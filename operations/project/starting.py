@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from pulumi_sandbox.engine import PassphraseCrypter, load_yaml
 
 from components.errors import CredfleetError
 from components.settings.cloud_sdks import review_sdk
@@ -26,6 +25,8 @@ from operations.cli.answer import Answer, Part, as_json
 from operations.cli.tables import Commands
 from operations.project.words import PASSPHRASE, ROOMS, Cloud
 from operations.sandbox.summary import typed_command
+from operations.stack.passphrase import PassphraseCrypter
+from operations.stack.yaml_file import load_yaml
 
 PUBLIC_PASSPHRASE: Final = "the stack dev of credfleet is public"  # noqa: S105 - public on purpose
 
@@ -104,7 +105,7 @@ def start(folder: Path, wanted: Wanted, *, here: bool) -> Answer:
     """Write a project, or, here, what a project lacks.
 
     Raises CredfleetError, before anything is written: `folder-not-empty`, `no-project`, `not-python`,
-    `no-secrets-provider`, `no-cluster`; SandboxError for a Pulumi.yaml that cannot be read.
+    `no-secrets-provider`, `no-cluster`; Unreadable for a Pulumi.yaml that cannot be read.
     """
     signs_in_at = _cloud_of_the_key(wanted)
     ground = _existing(folder) if here else _new(folder)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from pulumi_sandbox import files
-from pulumi_sandbox.engine import load_yaml
 
 from components.errors import CredfleetError
 from components.naming import config_path
@@ -21,6 +20,7 @@ from components.pull_secret.preconditions import ADAPTERS
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
 from operations.folders import Folders
+from operations.stack.yaml_file import load_yaml
 
 _KEY: Final = "pullSecrets"
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pulumi_sandbox import engine
 
 from operations.cli.answer import Answer
 from operations.cli.command import command, epilog
@@ -50,15 +49,18 @@ def export(
     Run it right after an update, with the rights to see the pool.
     """
     from operations.config.settings import judged
-    from operations.review.record import deployment_in, made
+    from operations.review.record import made
     from operations.review.sealed import unread
-    from operations.sandbox.stack_state import open_workspace, stack_here
+    from operations.sandbox.stack_state import stack_here
+    from operations.stack.state import decode
+    from operations.stack.state_file import deployment_in
 
     folders, at_rest = Folders.find(Path.cwd()), stack_here(stack)
     if state is None:
-        snapshot = open_workspace(folders, stack).store.load()
+        crypter = at_rest.unlock(public=folders.public_passphrase(stack))
+        snapshot = decode(at_rest.deployment(), crypter.decrypt)
     else:
-        snapshot = engine.recorded(deployment_in(read_bytes(state, "a state"), place_of(state)), unread)
+        snapshot = decode(deployment_in(read_bytes(state, "a state"), place_of(state)), unread)
     record = made(at_rest, snapshot, judged(at_rest), asks=not without_cluster)
     typer.echo(json.dumps(record.document(), separators=(",", ":")))
 

@@ -26,15 +26,6 @@ import pulumi_sandbox
 import yaml
 from google.protobuf.struct_pb2 import Struct
 from pulumi_sandbox import pulumi_cli
-from pulumi_sandbox.engine import (
-    PassphraseCrypter,
-    ProgramConfig,
-    Snapshot,
-    StackAtRest,
-    StandIns,
-    program_config,
-    state_text,
-)
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.protocol import wire
 from pulumi_sandbox.protocol.values import Properties, reveal
@@ -50,6 +41,10 @@ from operations.review import confined
 from operations.review.confinement import Confinement
 from operations.review.task import CONFIGURED, DYNAMIC_HOST, LANGUAGE_HOST, PROJECT, TASK, Task
 from operations.sandbox.control_plane import OWNER
+from operations.stack.at_rest import StackAtRest
+from operations.stack.passphrase import PassphraseCrypter
+from operations.stack.program_config import ProgramConfig
+from operations.stack.state import Snapshot, state_text
 
 _SECONDS: Final = 300
 _PASSPHRASE: Final = "PULUMI_CONFIG_PASSPHRASE"  # noqa: S105 - the name of a variable
@@ -199,7 +194,7 @@ def _laid_out(
     passphrase = secrets.token_hex(16)
     crypter = PassphraseCrypter.new(passphrase)
     _write(layout.project / "Pulumi.yaml", yaml.safe_dump({"name": name, "runtime": "python"}))
-    given = program_config(at_rest.project, at_rest.stack_file, StandIns(stand_in))
+    given = at_rest.config(stand_in)
     document = {"encryptionsalt": crypter.salt, "config": _config(given, crypter)}
     _write(layout.project / "stack.yaml", yaml.safe_dump(document, sort_keys=False))
     _write(layout.backend / ".pulumi" / "meta.yaml", "version: 1\n")

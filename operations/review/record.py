@@ -6,11 +6,9 @@ state is what this very program made of what stands in for its credentials.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
 import secrets
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,14 +16,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, cast
 
-from pulumi_sandbox import engine
-from pulumi_sandbox.documents import read_json
-from pulumi_sandbox.engine import Resource, Snapshot, StackAtRest
 from pulumi_sandbox.protocol.values import Properties, Secret, Value, reveal, text
 
 from components.account_pool.pool import Pool
 from components.connection import ClusterTarget, record
 from components.credentials import KEY
+from components.documents import read_json
 from components.errors import CredfleetError
 from components.settings import tenant_files
 from components.settings.stack import NAMESPACE, Settings
@@ -44,10 +40,10 @@ from operations.review.sealed import (
     unread_outputs,
     without_port,
 )
+from operations.stack.at_rest import StackAtRest
+from operations.stack.state import Resource, Snapshot, decode, encode
 
 VERSION: Final = 1
-_PACKED: Final = b"\x1f\x8b"
-"""What gzip's files begin with."""
 _DYNAMIC: Final = "pulumi:providers:pulumi-python"
 _FORESEEN: Final = "foreseen"
 """The input of copies that only previews know: what the last one foresaw is what the last update wrote."""
@@ -99,7 +95,7 @@ class Record:
                 datetime.fromisoformat(given["at"]),
                 given["code"],
                 Seals(**given["seals"]),
-                engine.recorded(given["deployment"]),
+                decode(given["deployment"], str),
                 given["cluster"],
                 given["environment"],
             )
@@ -114,7 +110,7 @@ class Record:
             "at": self.at.isoformat(timespec="seconds"),
             "code": self.code,
             "seals": {"key": self.seals.key, "digests": self.seals.digests, "shapes": self.seals.shapes},
-            "deployment": engine.written(self.snapshot),
+            "deployment": encode(self.snapshot, str),
             "cluster": self.cluster,
             "environment": self.environment,
         }
@@ -123,26 +119,6 @@ class Record:
     def recorded(self) -> Recorded:
         """What a preview is made against."""
         return Recorded(self.snapshot, self.cluster, self.environment)
-
-
-def deployment_in(content: bytes, place: str) -> dict[str, Any]:
-    """Read a state as `pulumi stack export` writes it, or as backends keep it: a checkpoint, maybe packed.
-
-    Raises CredfleetError, code `state-unreadable`.
-    """
-    try:
-        document = read_json(gzip.decompress(content) if content[:2] == _PACKED else content)
-        if "deployment" in document:
-            return document["deployment"]
-        checkpoint = document["checkpoint"]  # a stack without resources has its name alone
-        return {} if "stack" in checkpoint and "latest" not in checkpoint else checkpoint["latest"]
-    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError):
-        raise CredfleetError(
-            code="state-unreadable",
-            place=place,
-            cause="it is no state",
-            mend="give it what `pulumi stack export --show-secrets` writes, or the file of a backend",
-        ) from None
 
 
 def code_of(project: Path, config: Mapping[str, Any] | None = None) -> str:

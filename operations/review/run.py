@@ -10,12 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from pulumi_sandbox.documents import read_json
-from pulumi_sandbox.engine import StackAtRest
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import Properties, contains_secret
 
 import operations
+from components.documents import read_json
 from components.errors import Problem
 from components.seals import COULD_NOT
 from operations.folders import Folders
@@ -25,6 +24,7 @@ from operations.review.confinement import Confinement
 from operations.review.preview import import_path, own_code, preview
 from operations.review.record import Record, code_of, texts
 from operations.review.sealed import Standing, ciphertexts, is_credential
+from operations.stack.at_rest import StackAtRest
 
 _HIDDEN: Final = (".git", ".sandbox", ".venv")
 
@@ -67,7 +67,7 @@ def reviewed(folders: Folders, checkout: Path, record: Record) -> Found:
     """Preview a checkout of the program, which is shut in, against a record.
 
     folders: of the base, whose rules and providers are used.
-    Raises CredfleetError: `not-shut-in`, when the kernel does not allow it; SandboxError, for project files.
+    Raises CredfleetError: `not-shut-in`, when the kernel does not allow it; and for project files.
     """
     nowhere = checkout / ".sandbox" / "none"
     at_rest = StackAtRest.find(checkout, record.stack, backend_dir=nowhere, shut_in=True)

@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.services import LOOPBACK, OWN, Clouds, CloudService, Progress, named
 from pulumi_sandbox.services import addresses as open_addresses
 
+from components.documents import read_json
 from components.open_ports import VARIABLES
 from operations.folders import Folders
 from operations.sandbox import hyperfleet

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import typer
-from pulumi_sandbox import pulumi_cli, running
-from pulumi_sandbox.engine import StackAtRest, find_backend
-from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox import pulumi_cli
 from pulumi_sandbox.files import make_folder
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.pulumi_cli import PulumiCli
-from pulumi_sandbox.services import ControlPlane
+from pulumi_sandbox.services import Clouds, ControlPlane, Part
 from pulumi_sandbox.stack_cluster import StackCluster
 
+from components.errors import CredfleetError
 from components.open_ports import VARIABLES
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
@@ -24,6 +23,8 @@ from operations.folders import Folders
 from operations.sandbox import cloud_services, control_plane
 from operations.sandbox.control_plane import OWNER
 from operations.sandbox.public_passphrase import is_strange
+from operations.sandbox.stack_state import stack_of
+from operations.stack.at_rest import StackAtRest, find_backend
 
 _PASSPHRASE: Final = "PULUMI_CONFIG_PASSPHRASE"  # noqa: S105 - the name of a variable
 _TAKEN_BACK: Final = frozenset({"PULUMI_CONFIG_PASSPHRASE_FILE", *VARIABLES.values()})
@@ -44,15 +45,51 @@ def build() -> None:
 def stop() -> None:
     """Stop the API server of the project's sandbox and the stand-ins of cloud services, if they run."""
     folders = Folders.find(Path.cwd())
-    if not running.stop(folders, cloud_services.stand_ins(folders)):
+    if not stop_all(folders, cloud_services.stand_ins(folders)):
         typer.echo("Nothing runs.")
         return
     typer.echo("✓ stopped. Data and state are kept; `credfleet sandbox up` goes on from there.")
 
 
+def stop_all(folders: Folders, clouds: Clouds) -> bool:
+    """Stop the API server and the stand-ins of cloud services; return whether any ran."""
+    plane_ran = ControlPlane.end(folders.control_plane)
+    return clouds.stop() or plane_ran
+
+
 def status(folders: Folders) -> dict[str, Any]:
-    """Return what runs of this project's sandbox, HyperFleet's stand-in among it."""
-    return running.status(folders, cloud_services.stand_ins(folders))
+    """Return what runs of this project's sandbox: kubeconfig, server (null when stopped), users, services."""
+    services = {
+        each.service.name: {
+            "running": each.pid is not None,
+            "pid": each.pid,
+            "address": each.address,
+            "log": str(each.log),
+        }
+        for each in cloud_services.stand_ins(folders).started()
+    }
+    state = find_backend(folders.backend).as_uri()
+    plane = ControlPlane.find(folders.control_plane)
+    if plane is None:
+        return {"kubeconfig": None, "server": None, "users": {}, "services": services, "state": state}
+    pids = {part: plane.pid(part) for part in Part}
+    parts = {
+        str(part): {
+            "running": pid is not None,
+            "pid": pid,
+            "address": plane.address(part),
+            "log": str(plane.log(part)),
+        }
+        for part, pid in pids.items()
+    }
+    runs = all(pids.values())
+    return {
+        "kubeconfig": str(plane.kubeconfig("admin")) if runs else None,
+        "server": plane.server if runs else None,
+        "users": {user: str(plane.kubeconfig(user)) for user in plane.users},
+        "services": parts | services,
+        "state": state,
+    }
 
 
 def shown_status() -> Answer:
@@ -120,10 +157,8 @@ def _first_on_path(folders: Sequence[Path], environment: Mapping[str, str]) -> s
 
 def _at_rest(folders: Folders, stack: str, environment: Mapping[str, str]) -> StackAtRest | None:
     try:
-        return StackAtRest.find(
-            folders.project, stack, backend_dir=find_backend(folders.backend, environment)
-        )
-    except SandboxError as error:
+        return stack_of(folders, stack, environment)
+    except CredfleetError as error:
         if error.code == "stack-unknown":
             return None
         raise

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from os import environ
 from typing import Final
 
-from pulumi_sandbox.engine import PassphraseCrypter, StackAtRest
-from pulumi_sandbox.errors import SandboxError
-
 from components.errors import CredfleetError
 from operations.folders import Folders
 from operations.sandbox.control_plane import CONTEXT
+from operations.stack.at_rest import StackAtRest
+from operations.stack.passphrase import PassphraseCrypter
 
 _CLUSTER: Final = "credfleet:cluster"
 
@@ -44,6 +43,6 @@ def _is_encrypted(folders: Folders, at_rest: StackAtRest) -> bool:
     public = folders.dev_passphrase.read_text(encoding="utf-8").strip()
     try:
         PassphraseCrypter.open(at_rest.stack_file.salt, public)
-    except SandboxError:
+    except CredfleetError:
         return False
     return True

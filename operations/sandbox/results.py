@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from pulumi_sandbox.engine import Resource, short_type
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import masked
 
@@ -13,6 +12,7 @@ from components.account_pool.skipping import SKIPPED
 from components.errors import how_many
 from operations.sandbox.deployment import Outcome, Step
 from operations.sandbox.report import Claimed, Declared, Skipped
+from operations.stack.state import Resource, short_type
 
 _DONE: Final[Mapping[str, str]] = {
     "create": "created",

@@ -1,39 +1,32 @@
-"""A stack's state and configuration at rest: shown, carried out and in, changed; no engine runs."""
+"""A stack of the project here, at rest, and what it exports."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
-from pulumi_sandbox.engine import Snapshot, StackAtRest, Workspace, find_backend
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import Json, Properties, masked
 
 from operations.folders import Folders
+from operations.stack.at_rest import StackAtRest, find_backend
+from operations.stack.state import Snapshot
 
 
-def open_workspace(folders: Folders, stack: str) -> Workspace:
-    """Open a stack of the project, as the Pulumi CLI's own variables say or else the sandbox's defaults.
+def stack_of(folders: Folders, stack: str, environment: Mapping[str, str] = os.environ) -> StackAtRest:
+    """Read what the files say of a stack of the project; its state is that of PULUMI_BACKEND_URL, if named.
 
-    Raises:
-        SandboxError: as `find_backend` and `Workspace.open`.
+    Raises CredfleetError as `find_backend` and `StackAtRest.find`.
     """
-    return Workspace.open(
-        folders.project,
-        stack,
-        backend_dir=find_backend(folders.backend),
-        public_passphrase=folders.public_passphrase(stack),
-    )
+    backend = find_backend(folders.backend, environment)
+    return StackAtRest.find(folders.project, stack, backend_dir=backend)
 
 
 def stack_here(stack: str) -> StackAtRest:
-    """Read what the files say of a stack of the project around here; no key is needed.
-
-    Raises:
-        SandboxError: as `Folders.find`, `find_backend` and `StackAtRest.find`.
-    """
-    folders = Folders.find(Path.cwd())
-    return StackAtRest.find(folders.project, stack, backend_dir=find_backend(folders.backend))
+    """Read what the files say of a stack of the project here; raises as `Folders.find` and `stack_of`."""
+    return stack_of(Folders.find(Path.cwd()), stack)
 
 
 def outputs(snapshot: Snapshot) -> Properties:

@@ -10,14 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pulumi_sandbox.engine import Workspace
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.stack_cluster import StackCluster
 
 from components.errors import CredfleetError
 from operations.cli.answer import Part, Verdict
 from operations.cli.tables import Column, Commands, Table
-from operations.config.settings import judged
 from operations.folders import Folders
 from operations.pool.access import DEFAULT_NAMESPACE, DEFAULT_STACK, Where
 from operations.pool.status import place
@@ -26,6 +24,8 @@ from operations.sandbox.deployment import Deployed
 from operations.sandbox.processes import status as services_status
 from operations.sandbox.report import Report, Share, Skipped, Violation
 from operations.sandbox.stack_state import as_text, shown_outputs
+from operations.stack.at_rest import StackAtRest
+from operations.stack.state import Snapshot
 
 if TYPE_CHECKING:
     from components.account_pool.model import Member
@@ -36,31 +36,33 @@ if TYPE_CHECKING:
 def report_of(
     folders: Folders,
     cluster: StackCluster,
-    workspace: Workspace,
+    at_rest: StackAtRest,
     foreseen: Deployed,
     update: Deployed | None,
     *,
+    settings: Settings,
+    state: Snapshot,
     typed: str,
 ) -> Report:
     """Gather what an update did and what it left.
 
-    foreseen: what its preview came to. update: None where there was none. typed: how this command is typed.
+    foreseen: what its preview came to. update: None where there was none. state: what there is now. typed:
+    how this command is typed.
     """
-    snapshot, result, steps = workspace.store.load(), update or foreseen, update.steps if update else ()
-    declared = results.declared(snapshot.resources, steps)
-    settings = judged(workspace, workspace.crypter)
+    result, steps = update or foreseen, update.steps if update else ()
+    declared = results.declared(state.resources, steps)
     shares, members, since = _pool(settings, cluster)
-    claimed = results.claimed(snapshot.resources, steps, since)
+    claimed = results.claimed(state.resources, steps, since)
     pending = results.pending(foreseen.steps, steps)
-    outputs = shown_outputs(snapshot)
+    outputs = shown_outputs(state)
     skipped = (
-        *results.held_back(snapshot.resources),
-        *_skipped(workspace.project.directory, settings.account_pool, members),
+        *results.held_back(state.resources),
+        *_skipped(at_rest.project.directory, settings.account_pool, members),
     )
     ok = result.exit_code == 0
     return Report(
-        project=workspace.project.name,
-        stack=workspace.stack,
+        project=at_rest.project.name,
+        stack=at_rest.stack,
         ok=ok,
         headline=results.headline(
             declared,
@@ -91,7 +93,7 @@ def report_of(
         pending=pending,
         next=tuple(
             (command.replace("credfleet", typed, 1), purpose)
-            for command, purpose in _next(settings, workspace.stack, cluster, shares)
+            for command, purpose in _next(settings, at_rest.stack, cluster, shares)
         ),
     )
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 from pulumi_sandbox import pulumi_cli
-from pulumi_sandbox.engine import Snapshot, StackAtRest, Workspace
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.stack_cluster import StackCluster, choose
@@ -34,8 +33,11 @@ from operations.sandbox.processes import exports, furnish
 from operations.sandbox.public_passphrase import refuse_new
 from operations.sandbox.report import write
 from operations.sandbox.runs import UpRun
-from operations.sandbox.stack_state import open_workspace
+from operations.sandbox.stack_state import stack_of
 from operations.sandbox.summary import as_document, as_parts, report_of, typed_command
+from operations.stack.at_rest import StackAtRest
+from operations.stack.state import Snapshot, decode
+from operations.stack.state_file import take_up_steps
 
 if TYPE_CHECKING:
     from pulumi.automation import Stack
@@ -56,10 +58,15 @@ class _Prepared:
 
     folders: Folders
     cluster: StackCluster
-    workspace: Workspace
+    at_rest: StackAtRest
+    settings: Settings
     stack: Stack
     packs: Mapping[str, Any]
     typed: str
+
+    def state(self) -> Snapshot:
+        """Return what the stack has now, its secrets unread."""
+        return decode(self.at_rest.deployment())
 
 
 def up(wanted: UpRun) -> Answer:
@@ -75,7 +82,7 @@ def up(wanted: UpRun) -> Answer:
         why = "You stopped the preview" if foreseen.outcome == "cancelled" else _NOT_GOING_ON
         typer.echo(f"{why}; nothing was changed.", err=True)
         return Answer(_document(wanted, foreseen), (), foreseen.exit_code)
-    if _is_all_there(ready.workspace.store.load(), foreseen):
+    if _is_all_there(ready.state(), foreseen):
         return _told(ready, foreseen, None)
     if wanted.expect_no_changes:
         typer.echo("Something would change, and no change was expected; nothing was changed.", err=True)
@@ -87,7 +94,7 @@ def up(wanted: UpRun) -> Answer:
 def _update(ready: _Prepared, wanted: UpRun) -> Deployed:
     """Update; then forget creates that a killed update had begun, which the CLI keeps through a good one."""
     done = _run(ready.stack.up, "Updating", ready, wanted)
-    if done.exit_code == 0 and ready.workspace.store.load().pending:
+    if done.exit_code == 0 and ready.state().pending:
         typer.echo("· an earlier update was killed: looking what is left of it", err=True)
         _run(ready.stack.refresh, "Refreshing", ready, wanted, clear_pending_creates=True)
     return done
@@ -97,17 +104,18 @@ def _prepare(wanted: UpRun) -> _Prepared:
     """Find project, services, cluster and CLI; let a state that speaks of a cluster that is gone catch up.
 
     Raises:
-        CredfleetError: as `judged`, `choose`, `existing.bring_kinds` and `existing.bring`;
-            `refresh-failed` or `cancelled` while catching up.
-        SandboxError: as these, as `cloud_services.start` and as `pulumi_cli.find`.
+        CredfleetError: as `stack_of`, `StackAtRest.unlock`, `judged`, `existing.bring_kinds` and
+            `existing.bring`; `refresh-failed` or `cancelled` while catching up.
+        SandboxError: as these, `choose`, `cloud_services.start` and `pulumi_cli.find`.
     """
     folders, typed = Folders.find(Path.cwd()), typed_command()
-    workspace = open_workspace(folders, wanted.stack)
-    refuse_new(folders, workspace)
-    settings = judged(workspace, workspace.crypter)
-    refuse_what_cannot_run(workspace, settings)
-    refuse_strays(workspace, settings, lambda: states_in(workspace.store.path.parent))
-    cluster, is_stale = reach_cluster(folders, workspace, settings, wanted.kubeconfig, yes=wanted.yes)
+    at_rest = stack_of(folders, wanted.stack)
+    decrypt = at_rest.unlock(public=folders.public_passphrase(wanted.stack)).decrypt
+    refuse_new(folders, at_rest)
+    settings = judged(at_rest, decrypt)
+    refuse_what_cannot_run(at_rest, settings)
+    refuse_strays(at_rest, settings, lambda: states_in(at_rest.state_file.parent))
+    cluster, is_stale = reach_cluster(folders, at_rest, settings, wanted.kubeconfig, yes=wanted.yes)
     with ProgressLine() as progress:
         cli = pulumi_cli.find(control_plane.OWNER, progress)
     os.environ.update(exports(folders, wanted.stack, os.environ, cli))
@@ -115,9 +123,10 @@ def _prepare(wanted: UpRun) -> _Prepared:
     for package, source in furnish(folders).items():
         if source != pulumi_cli.LOCAL:
             typer.echo(f"· provider {package}: {source}", err=True)
-    _take_up(folders, workspace)
+    _take_up(folders, at_rest)
     stack = select_stack(folders.project, wanted.stack)
-    ready = _Prepared(folders, cluster, workspace, stack, policies_of(folders, wanted.stack), typed)
+    packs = policies_of(folders, wanted.stack)
+    ready = _Prepared(folders, cluster, at_rest, settings, stack, packs, typed)
     if is_stale:
         typer.echo("· the API server is a new one: looking what is left of the stack", err=True)
         _catch_up(ready, wanted)
@@ -137,7 +146,7 @@ def reach_cluster(
         control_plane.build(progress, cluster=kubeconfig is None)
         cloud_services.start(folders, at_rest.read()[0].values, settings.pull_secrets, progress)
         cluster, is_stale = choose(
-            folders,
+            folders.clusters(stack),
             stack,
             kubeconfig,
             start=lambda: control_plane.start(folders, progress),
@@ -159,12 +168,11 @@ def policies_of(folders: Folders, stack: str) -> dict[str, Any]:
     return {"policy_packs": packs, **configs} if packs else {}
 
 
-def _take_up(folders: Folders, workspace: Workspace) -> None:
+def _take_up(folders: Folders, at_rest: StackAtRest) -> None:
     """Take up what former runs left: steps beside the state, and locks of processes that are gone."""
-    if workspace.store.has_steps:
-        with workspace.store.locked():
-            workspace.store.fold()
-    for pid in free_dead_lock(folders.backend, workspace.project.name, workspace.stack):
+    project, stack = at_rest.project.name, at_rest.stack
+    take_up_steps(at_rest.state_file, folders.backend / ".pulumi" / "locks" / "sandbox" / project / stack)
+    for pid in free_dead_lock(folders.backend, project, stack):
         typer.echo(f"· an update was killed (process {pid}): its lock is removed", err=True)
 
 
@@ -185,9 +193,7 @@ def _run(run: Callable[..., Any], verb: str, ready: _Prepared, wanted: UpRun, **
     """Have the CLI do something with the stack, and show what it does."""
     is_shown = wanted.output in (Form.TABLE, Form.WIDE)
     stream = sys.stdout if is_shown else sys.stderr
-    display = Display(
-        f"{verb} {ready.workspace.project.name}/{wanted.stack}", hidden=(SKIPPED,), stream=stream
-    )
+    display = Display(f"{verb} {ready.at_rest.project.name}/{wanted.stack}", hidden=(SKIPPED,), stream=stream)
     packs = {} if run == ready.stack.refresh else ready.packs
     try:
         return deploy(run, display.show, parallel=wanted.parallel, **packs, **options)
@@ -227,9 +233,19 @@ def _is_all_there(snapshot: Snapshot, foreseen: Deployed) -> bool:
 def _told(ready: _Prepared, foreseen: Deployed, update: Deployed | None) -> Answer:
     """Write the page and tell the rest; update: None where the preview found nothing to do."""
     result = update or foreseen
-    report = report_of(ready.folders, ready.cluster, ready.workspace, foreseen, update, typed=ready.typed)
+    state = ready.state()
+    report = report_of(
+        ready.folders,
+        ready.cluster,
+        ready.at_rest,
+        foreseen,
+        update,
+        settings=ready.settings,
+        state=state,
+        typed=ready.typed,
+    )
     page = write(report, ready.folders.report)
-    skips = results.skips_claims(ready.workspace.store.load().resources)
+    skips = results.skips_claims(state.resources)
     code = result.exit_code or (CLAIMS_SKIPPED if skips else 0)
     return Answer(as_document(report, result, page), as_parts(report, page), code)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from pulumi_sandbox.documents import Unreadable, file_bytes, read_all
 from pydantic import BaseModel, ValidationError
 
 from components.connection import Connection, NoReply
+from components.documents import Unreadable, file_bytes, read_all
 from components.errors import ConfigurationError, CredfleetError, Problem
 from components.http_answers import Answer
 from components.naming import is_namespace, is_object_name

@@ -7,7 +7,6 @@ import stat
 import tempfile
 from itertools import takewhile
 from pathlib import Path
-from typing import BinaryIO
 
 from pulumi_sandbox.errors import SandboxError
 
@@ -15,8 +14,8 @@ PRIVATE = 0o600
 """The mode of files that hold tokens, keys, or what a program said."""
 
 
-def replace(path: Path, text: str, *, mode: int | None = None, staging: Path | None = None) -> None:
-    """Write a file atomically and durably; `staging` is where it is written first.
+def replace(path: Path, text: str, *, mode: int | None = None) -> None:
+    """Write a file atomically and durably.
 
     mode: None keeps that of the file that is replaced; a new one is its owner's alone.
 
@@ -27,9 +26,7 @@ def replace(path: Path, text: str, *, mode: int | None = None, staging: Path | N
     temporary = ""
     try:
         make_folder(path.parent)
-        descriptor, temporary = tempfile.mkstemp(
-            dir=staging or path.parent, prefix=f".{path.name}.", suffix=".tmp"
-        )
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
@@ -44,57 +41,19 @@ def replace(path: Path, text: str, *, mode: int | None = None, staging: Path | N
         raise
 
 
-def append(path: Path, text: str) -> None:
-    """Write at the end of a file, durably; what is not written whole is cut off again.
-
-    Raises SandboxError `disk-full`.
-    """
-    try:
-        is_new = not path.exists()
-        with opened_to_append(path) as file:
-            _write_whole(file.fileno(), text.encode())
-        if is_new:
-            _sync(path.parent)
-    except BaseException as error:
-        _tell_full(path, error)
-        raise
-
-
-def _write_whole(descriptor: int, content: bytes) -> None:
-    """Write past the file's own buffer: what that has left, it would write when it is closed."""
-    size = os.fstat(descriptor).st_size
-    try:
-        while content:
-            content = content[os.write(descriptor, content) :]
-        os.fsync(descriptor)
-    except BaseException:
-        os.ftruncate(descriptor, size)
-        raise
-
-
 def names_full_disk(words: str) -> bool:
     """Whether what a program said is that the disk is full."""
     return re.search("no space left on device|disk quota exceeded", words, re.IGNORECASE) is not None
 
 
-def is_full_disk(error: BaseException) -> bool:
-    """Whether the system has no space left to write to."""
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-
-
 def _tell_full(path: Path, error: BaseException) -> None:
-    if is_full_disk(error):
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         raise SandboxError(
             code="disk-full",
             place=str(path),
             cause="there is no space left to write it; what was there before is unharmed",
             mend="free some space and run the command again",
         ) from None
-
-
-def opened_to_append(path: Path) -> BinaryIO:
-    """Open a file to write at its end; one that is made is its owner's alone."""
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, PRIVATE), "ab")
 
 
 def make_folder(path: Path) -> Path:

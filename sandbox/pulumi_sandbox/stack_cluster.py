@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 
 from pulumi_sandbox import files
 from pulumi_sandbox.contact import contact
-from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.folders import Folders
 
 if TYPE_CHECKING:
     from pulumi_sandbox.services import ControlPlane
@@ -34,11 +32,11 @@ class StackCluster:
         Raises SandboxError `state-unreadable`.
         """
         try:
-            kept = read_json(path.read_bytes())
+            kept = json.loads(path.read_bytes())
             return cls(Path(kept["kubeconfig"]), kept["server"], kept["uid"], kept["own"])
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise SandboxError(
                 code="state-unreadable",
                 place=str(path),
@@ -59,7 +57,7 @@ class StackCluster:
 
 
 def choose(
-    folders: Folders,
+    remembered: Path,
     stack: str,
     kubeconfig: Path | None,
     *,
@@ -76,7 +74,7 @@ def choose(
     stack's resources are elsewhere.
 
     Args:
-        folders: Of the project.
+        remembered: The file that names its cluster, once it has one.
         stack: Its name.
         kubeconfig: The file of the user's cluster, if one is named.
         start: Starts the sandbox's own API server, or finds it running.
@@ -84,7 +82,7 @@ def choose(
         context: The context that is meant in any kubeconfig; None: the current one.
         context_from: What named the context, for the error.
     """
-    former = StackCluster.recall(folders.clusters(stack))
+    former = StackCluster.recall(remembered)
     named = kubeconfig or (former.kubeconfig if former and not former.own else None)
     if named is None:
         plane = start()

@@ -7,7 +7,6 @@ import pytest
 from pulumi_sandbox import stack_cluster
 from pulumi_sandbox.contact import Contact
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.folders import Folders
 from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.stack_cluster import StackCluster, choose
 
@@ -24,8 +23,8 @@ class OwnPlane:
 
 
 @pytest.fixture
-def folders(tmp_path: Path) -> Folders:
-    return Folders(tmp_path)
+def remembered(tmp_path: Path) -> Path:
+    return tmp_path / "dev.cluster.json"
 
 
 @pytest.fixture
@@ -41,7 +40,7 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> dict[str, str | None]:
 
 
 def chosen(
-    folders: Folders, kubeconfig: Path | None = None, *, yes: bool = False
+    remembered: Path, kubeconfig: Path | None = None, *, yes: bool = False
 ) -> tuple[StackCluster, bool]:
     def confirm(question: str) -> None:
         if not yes:
@@ -50,69 +49,69 @@ def chosen(
     def start() -> ControlPlane:
         return cast("ControlPlane", OwnPlane())
 
-    return choose(folders, "dev", kubeconfig, start=start, confirm=confirm, context="ctx")
+    return choose(remembered, "dev", kubeconfig, start=start, confirm=confirm, context="ctx")
 
 
 def test_without_a_cluster_of_the_users_the_sandboxs_own_is_started(
-    folders: Folders, clusters: dict[str, str | None]
+    remembered: Path, clusters: dict[str, str | None]
 ):
-    found, stale = chosen(folders)
+    found, stale = chosen(remembered)
     assert (found.own, found.uid, stale) == (True, "uid-own", False)
 
 
 def test_a_cluster_of_the_users_is_written_to_only_when_it_is_confirmed(
-    folders: Folders, clusters: dict[str, str | None]
+    remembered: Path, clusters: dict[str, str | None]
 ):
     with pytest.raises(SandboxError) as told:
-        chosen(folders, MINE)
+        chosen(remembered, MINE)
     assert told.value.code == "not-confirmed"
     assert "context ctx" in told.value.cause
-    found, _ = chosen(folders, MINE, yes=True)
+    found, _ = chosen(remembered, MINE, yes=True)
     assert (found.own, found.kubeconfig) == (False, MINE)
 
 
 def test_a_cluster_that_was_confirmed_is_used_again_without_being_named(
-    folders: Folders, clusters: dict[str, str | None]
+    remembered: Path, clusters: dict[str, str | None]
 ):
-    chosen(folders, MINE, yes=True)[0].remember(folders.clusters("dev"))
-    found, stale = chosen(folders)
+    chosen(remembered, MINE, yes=True)[0].remember(remembered)
+    found, stale = chosen(remembered)
     assert (found.own, found.kubeconfig, stale) == (False, MINE, False)
 
 
 def test_a_stack_that_is_on_one_cluster_is_not_written_to_another(
-    folders: Folders, clusters: dict[str, str | None]
+    remembered: Path, clusters: dict[str, str | None]
 ):
-    chosen(folders)[0].remember(folders.clusters("dev"))
+    chosen(remembered)[0].remember(remembered)
     with pytest.raises(SandboxError) as told:
-        chosen(folders, MINE, yes=True)
+        chosen(remembered, MINE, yes=True)
     assert told.value.code == "other-cluster"
 
 
 def test_a_users_cluster_that_was_made_anew_is_another_cluster(
-    folders: Folders, clusters: dict[str, str | None]
+    remembered: Path, clusters: dict[str, str | None]
 ):
-    chosen(folders, MINE, yes=True)[0].remember(folders.clusters("dev"))
+    chosen(remembered, MINE, yes=True)[0].remember(remembered)
     clusters[str(MINE)] = "uid-after"
     with pytest.raises(SandboxError) as told:
-        chosen(folders)
+        chosen(remembered)
     assert told.value.code == "other-cluster"
 
 
 def test_the_state_of_an_own_cluster_that_was_made_anew_is_stale(
-    folders: Folders, clusters: dict[str, str | None]
+    remembered: Path, clusters: dict[str, str | None]
 ):
-    chosen(folders)[0].remember(folders.clusters("dev"))
-    assert chosen(folders)[1] is False
+    chosen(remembered)[0].remember(remembered)
+    assert chosen(remembered)[1] is False
     clusters["own"] = "uid-after"
-    assert chosen(folders)[1] is True
+    assert chosen(remembered)[1] is True
 
 
 def test_naming_the_file_of_the_cluster_a_stack_is_on_already_asks_nothing(
-    folders: Folders, clusters: dict[str, str | None]
+    remembered: Path, clusters: dict[str, str | None]
 ):
-    chosen(folders)[0].remember(folders.clusters("dev"))
+    chosen(remembered)[0].remember(remembered)
     clusters[str(MINE)] = "uid-own"
-    found, stale = chosen(folders, MINE)
+    found, stale = chosen(remembered, MINE)
     assert (found.own, stale) == (True, False)
 
 

@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from pulumi_sandbox.engine import Workspace
-from pulumi_sandbox.errors import SandboxError
 
+from components.errors import CredfleetError
 from components.labels import TENANT
 from operations.config.settings import plain_credentials
 from operations.folders import Folders
+from operations.stack.at_rest import StackAtRest
 from tests.support.policies import objections
 from tests.support.recorder import Recorder, record
 from tests.support.stacks import ROOT, SECRET_KEYS, as_passed
@@ -221,9 +221,9 @@ def test_editors_find_the_schema_of_a_stack_file_on_its_first_line(stack: str) -
     assert schema["title"] == "Stack file of credfleet"
 
 
-def test_the_embedded_engine_refuses_an_environment_and_names_the_cli(stack: str, tmp_path: Path) -> None:
-    with pytest.raises(SandboxError) as refused:
-        Workspace.open(ROOT, stack, backend_dir=tmp_path)
+def test_the_sandbox_refuses_an_environment_and_names_the_cli(stack: str, tmp_path: Path) -> None:
+    with pytest.raises(CredfleetError) as refused:
+        StackAtRest.find(ROOT, stack, backend_dir=tmp_path).unlock("any")
 
     assert refused.value.code == "stack-unsupported"
     assert "Pulumi CLI" in refused.value.mend

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from pulumi_sandbox.engine import Workspace
 from pulumi_sandbox.services import settled
 from secret_values import declared_secrets
 
 from operations.sandbox.cloud_services import SERVICES
+from operations.stack.at_rest import StackAtRest
 from tests.support.policies import objections
 from tests.support.recorder import Recorder, Unknown, record
 from tests.support.stacks import ROOT
@@ -76,10 +76,8 @@ def dev(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
     import runpy
 
     passphrase = (ROOT / "stacks" / "dev" / "passphrase").read_text(encoding="utf-8").strip()
-    workspace = Workspace.open(
-        ROOT, "dev", backend_dir=tmp_path_factory.mktemp("backend"), passphrase=passphrase
-    )
-    config = workspace.config()
+    at_rest = StackAtRest.find(ROOT, "dev", backend_dir=tmp_path_factory.mktemp("backend"))
+    config = at_rest.config(at_rest.unlock(passphrase).decrypt)
     ports = {service: service.usual for service in SERVICES}
 
     def program() -> None:

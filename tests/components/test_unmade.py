@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pulumi_sandbox.engine import Workspace
 
 from components.fleet import Fleet
+from operations.stack.at_rest import StackAtRest
 from tests.support.recorder import Recorder, record
 from tests.support.stacks import ROOT, SECRET_KEYS, settings, stack
 
@@ -103,7 +103,8 @@ MADE: Mapping[str, Mapping[str, Any]] = {
 
 def dev(folder: Path, outputs: Mapping[str, Mapping[str, Any]]) -> Recorder:
     passphrase = (ROOT / "stacks" / "dev" / "passphrase").read_text(encoding="utf-8").strip()
-    config = Workspace.open(ROOT, "dev", backend_dir=folder, passphrase=passphrase).config()
+    at_rest = StackAtRest.find(ROOT, "dev", backend_dir=folder)
+    config = at_rest.config(at_rest.unlock(passphrase).decrypt)
 
     def program() -> None:
         runpy.run_path(str(ROOT / "__main__.py"))

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 import pytest
-from pulumi_sandbox.engine.project import passphrase
+
+from operations.stack import passphrase
 
 PASSPHRASE = "a passphrase for tests"
 PROJECT = """\

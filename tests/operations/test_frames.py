@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 from pulumi.automation.events import EngineEvent
-from pulumi_sandbox.engine.model.resource import Resource
 from pulumi_sandbox.protocol import urns
 
 from components.account_pool.status import Account, PoolStatus, Standing
@@ -26,6 +25,7 @@ from operations.sandbox.deployment import Step
 from operations.sandbox.display import Display
 from operations.sandbox.report import Claimed, Report, Skipped
 from operations.sandbox.summary import as_parts, skipped_table
+from operations.stack.state import Resource
 
 FRAMES = Path(__file__).with_name("frames")
 ESO = "install External Secrets Operator, then update again"

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 import pulumi_sandbox.providers
 import pytest
 from pulumi_sandbox import pulumi_cli
-from pulumi_sandbox.engine import PassphraseCrypter
 from pulumi_sandbox.providers import MODULES
 from pulumi_sandbox.pulumi_cli import LOCAL, PulumiCli
 from pulumi_sandbox.services.parts import Layout
@@ -19,6 +18,7 @@ from typer.testing import CliRunner, Result
 
 from operations.folders import Folders
 from operations.main import app
+from operations.stack.passphrase import PassphraseCrypter
 
 CLI = PulumiCli(Path("/opt/pulumi/bin/pulumi"), "v3.274.1")
 

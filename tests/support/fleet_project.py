@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pulumi_sandbox.engine.project.passphrase import PassphraseCrypter
-from pulumi_sandbox.engine.project.stack_file import StackFile
-
+from operations.stack.passphrase import PassphraseCrypter
+from operations.stack.stack_file import StackFile
 from tests.support import pulumi_shell
 
 ROOT = Path(__file__).parents[2]

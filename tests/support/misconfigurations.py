@@ -12,11 +12,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from pulumi_sandbox.documents import Unreadable, read_file
-from pulumi_sandbox.engine import PassphraseCrypter, StackAtRest
-
+from components.documents import Unreadable, read_file
 from components.errors import ConfigurationError, Problem
 from operations.config.settings import judged
+from operations.stack.at_rest import StackAtRest
+from operations.stack.passphrase import PassphraseCrypter
 
 ROOT: Final = Path(__file__).parents[2]
 ROWS: Final[dict[str, list[dict[str, Any]]]] = read_file(
@@ -60,7 +60,7 @@ def told() -> tuple[Problem, ...]:
     """Return what is said of the stack here; its key is at hand."""
     try:
         stack = StackAtRest.find(Path.cwd(), "dev", backend_dir=Path.cwd())
-        judged(stack, _crypter())
+        judged(stack, _crypter().decrypt)
     except ConfigurationError as error:
         return error.problems
     except Unreadable as error:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from pulumi_sandbox.engine import load_yaml
 
 from operations.review.record import Record
+from operations.stack.yaml_file import load_yaml
 
 ROOT: Final = Path(__file__).parents[2]
 RECORDED: Final = ROOT / "tests/operations/review/recorded"

@@ -6,8 +6,8 @@ import math
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pulumi_sandbox.documents import DEEPEST_JSON
 
+from components.documents import DEEPEST_JSON
 from components.errors import CredfleetError
 from components.go_json import (
     Numbers,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.services import Service
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -16,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from components.documents import read_json
 from operations.sandbox.hyperfleet.clusters import shown, shown_report
 from operations.sandbox.hyperfleet.reports import counts, problems
 from operations.sandbox.hyperfleet.store import Store, now

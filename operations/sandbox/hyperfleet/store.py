@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from pulumi_sandbox import files
-from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.errors import SandboxError
 
+from components.documents import read_json
 from operations.sandbox.hyperfleet.clusters import is_gone
 from operations.sandbox.hyperfleet.reports import Report
 

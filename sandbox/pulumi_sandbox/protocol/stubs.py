@@ -1,6 +1,6 @@
 """Pulumi's gRPC stubs, taken from the installed SDK without importing the SDK.
 
-`import pulumi` costs the engine 0.4 s of CPU that nothing here needs. The stubs import each other
+`import pulumi` costs a provider 0.4 s of CPU that nothing here needs. The stubs import each other
 relatively, so they load just as well from a package of another name. They share one descriptor pool with
 the SDK's own copies, hence one set of message classes: a process may use both. `google.rpc.Status` is taken
 from Google's package: the SDK's copy would keep Google's clients from being imported in this process.

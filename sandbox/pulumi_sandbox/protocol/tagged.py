@@ -19,21 +19,20 @@ from pulumi_sandbox.protocol.values import (
     Value,
 )
 
-SecretWriter: TypeAlias = Callable[[Secret, str], Json]
-"""Takes a secret and its place (the keys above it, joined by `/`), returns its JSON."""
+SecretWriter: TypeAlias = Callable[[Secret], Json]
 SecretReader: TypeAlias = Callable[[Mapping[str, Json], str], Value]
-"""Takes the tagged object of a secret and its place, returns the value."""
+"""Takes the tagged object of a secret and its place (the keys above it, joined by `/`), returns the value."""
 
 
-def tag(value: Value, write_secret: SecretWriter, place: str = "") -> Json:
+def tag(value: Value, write_secret: SecretWriter) -> Json:
     """Write a value as JSON; an unknown is the string that stands for one."""
     match value:
         case list():
-            return [tag(item, write_secret, f"{place}/{index}") for index, item in enumerate(value)]
+            return [tag(item, write_secret) for item in value]
         case dict():
-            return {key: tag(item, write_secret, f"{place}/{key}") for key, item in value.items()}
+            return {key: tag(item, write_secret) for key, item in value.items()}
         case Secret():
-            return write_secret(value, place)
+            return write_secret(value)
         case Unknown():
             return signatures.UNKNOWN
         case Asset() | Archive() | ResourceReference():
@@ -43,7 +42,7 @@ def tag(value: Value, write_secret: SecretWriter, place: str = "") -> Json:
 
 
 def untag(json: Json, read_secret: SecretReader, place: str = "") -> Value:
-    """Read a value back; whole numbers become integers, as the genuine engine writes them.
+    """Read a value back; whole numbers become integers, as the CLI writes them.
 
     Raises SandboxError `value-unreadable`, for an object with a signature nobody knows.
     """
@@ -99,8 +98,8 @@ def _untag_object(json: Mapping[str, Json], read_secret: SecretReader, place: st
             raise SandboxError(
                 code="value-unreadable",
                 place=place or "a property",
-                cause=f"its signature {unknown} is none this engine knows",
-                mend="use the Pulumi CLI for this stack, or an SDK this engine was built for",
+                cause=f"its signature {unknown} is none that is known here",
+                mend="use an SDK of the release that this was built for",
             )
 
 

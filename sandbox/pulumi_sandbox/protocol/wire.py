@@ -43,11 +43,6 @@ def decode(struct: struct_pb2.Struct) -> Properties:
     return {key: _read(fields[key], key) for key in sorted(fields)}
 
 
-def decode_value(value: struct_pb2.Value) -> Value:
-    """Read one property."""
-    return _read(value, "")
-
-
 def encode(
     properties: Properties, *, secrets: bool = True, resources: bool = True, unknowns: bool = True
 ) -> struct_pb2.Struct:
@@ -168,5 +163,5 @@ def _read_secret(json: Mapping[str, Json], place: str) -> Value:
     return Secret(untag(json.get("value"), _read_secret, place))
 
 
-def _no_secret(secret: Secret, place: str) -> Json:
-    raise AssertionError(place, secret)
+def _no_secret(secret: Secret) -> Json:
+    raise AssertionError(secret)

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Final
 
 from pulumi_sandbox import files
-from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.locks import exclusive
 from pulumi_sandbox.services.progress import Progress, Step, silent
@@ -206,7 +205,7 @@ def _is_as_built(kept: Path) -> bool:
 @cache
 def _are_the_same(kept: Path) -> bool:
     try:
-        return read_json(_digests_of(kept).read_bytes()) == _digests(kept)
+        return json.loads(_digests_of(kept).read_bytes()) == _digests(kept)
     except ValueError:
         return False
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pulumi_sandbox import files
-from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.locks import exclusive
 from pulumi_sandbox.services import processes
@@ -118,10 +117,10 @@ class Clouds:
     def _recorded(self, service: CloudService) -> int | None:
         """Return the port it had last, None when it was never started; raises as `started`."""
         try:
-            return port_of(read_json(self._record(service).read_bytes())["port"])
+            return port_of(json.loads(self._record(service).read_bytes())["port"])
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise SandboxError(
                 code="state-unreadable",
                 place=str(self._record(service)),

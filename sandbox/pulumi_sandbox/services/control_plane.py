@@ -15,7 +15,6 @@ from pathlib import Path
 from time import sleep
 
 from pulumi_sandbox import files
-from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.locks import exclusive
 from pulumi_sandbox.services import processes
@@ -128,7 +127,7 @@ class ControlPlane:
         """
         layout = Layout(folder.resolve())
         try:
-            record = read_json(layout.record.read_bytes())
+            record = json.loads(layout.record.read_bytes())
             return cls(
                 folder=layout.folder,
                 binaries=Path(record["binaries"]),
@@ -137,7 +136,7 @@ class ControlPlane:
             )
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError) as error:
             raise SandboxError(
                 code="state-unreadable",
                 place=str(layout.record),

@@ -20,7 +20,6 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from pulumi_sandbox.engine.project import passphrase
 from pulumi_sandbox.errors import SandboxError
 from typer.testing import CliRunner
 
@@ -28,6 +27,7 @@ from components.connection import ClusterTarget, _opened  # pyright: ignore[repo
 from components.errors import CredfleetError
 from operations.main import app
 from operations.sandbox.hyperfleet.store import Store
+from operations.stack import passphrase
 from tests.support.proving import counted, tried
 from tests.support.stacks import ROOT
 

@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-from pulumi_sandbox.engine import PassphraseCrypter
 from typer.testing import CliRunner, Result
 
 from components.account_pool.rules import Request
@@ -15,6 +14,8 @@ from operations.config.settings import pool_of_plan, settings_of
 from operations.main import app
 from operations.pool.cleaning import configured
 from operations.sandbox.stack_state import stack_here
+from operations.stack.passphrase import PassphraseCrypter
+from operations.stack.program_config import compact
 from tests.operations.conftest import PASSPHRASE
 from tests.support.stacks import ROOT
 
@@ -63,7 +64,7 @@ def test_every_problem_is_told_at_once_with_its_path(project: Path) -> None:
 def encrypted(*names: str) -> str:
     """Return a stack's file with credentials that the passphrase of these tests encrypts."""
     crypter = PassphraseCrypter.new(PASSPHRASE)
-    entries = [f"    {name}:\n      secure: {crypter.encrypt(CREDENTIAL, place=name)}\n" for name in names]
+    entries = [f"    {name}:\n      secure: {crypter.encrypt(CREDENTIAL)}\n" for name in names]
     head = f"encryptionsalt: {crypter.salt}\nconfig:\n  credfleet:tenants: {{}}\n"
     return f"{head}  credfleet:credentials:\n{''.join(entries)}"
 
@@ -274,5 +275,5 @@ def test_the_configuration_of_three_thousand_tenants_is_far_shorter_than_an_envi
         "  credfleet:accountPool: {membersFrom: members.csv}\n",
     )
     assert len(settings_of("dev").tenants) == 3000
-    passed = stack_here("dev").read()[0].environment["PULUMI_CONFIG"]
+    passed = compact(stack_here("dev").read()[0].values)
     assert len(f"PULUMI_CONFIG={passed}".encode()) < 1024

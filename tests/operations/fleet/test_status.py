@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from pulumi_sandbox.engine import load_yaml
 
 from operations.fleet.status import fleet_status
+from operations.stack.yaml_file import load_yaml
 from sandbox.tests.support import cli_folder
 from tests.support.recorded_stacks import RECORDED, ROOT, exported_of
 

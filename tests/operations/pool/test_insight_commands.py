@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pulumi_sandbox.engine import PassphraseCrypter
 from typer.testing import CliRunner, Result
 
 from components.account_pool.census import Census
@@ -18,6 +17,7 @@ from components.connection import ClusterTarget
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from operations.main import app
 from operations.pool.access import Where
+from operations.stack.passphrase import PassphraseCrypter
 from tests.operations.conftest import PASSPHRASE
 from tests.support.memory_pool import POOL, MemoryServer
 

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from pulumi_sandbox.engine import Workspace
 from typer.testing import CliRunner, Result
 
 from operations.main import app
 from operations.project import commands
 from operations.project.words import ROOMS
+from operations.stack.at_rest import StackAtRest
 from tests.support.recorder import record
 from tests.support.stacks import ROOT
 
@@ -120,8 +120,8 @@ def test_a_new_project_claims_an_account(monkeypatch: pytest.MonkeyPatch, tmp_pa
     run("init", "mine")
     monkeypatch.chdir("mine")
     passphrase = Path("stacks/dev/passphrase").read_text().strip()
-    workspace = Workspace.open(Path.cwd(), "dev", backend_dir=tmp_path / "backend", passphrase=passphrase)
-    config = workspace.config()
+    at_rest = StackAtRest.find(Path.cwd(), "dev", backend_dir=tmp_path / "backend")
+    config = at_rest.config(at_rest.unlock(passphrase).decrypt)
 
     def program() -> None:
         runpy.run_path(str(Path("__main__.py").absolute()))

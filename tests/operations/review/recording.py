@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from pulumi_sandbox.engine import PassphraseCrypter, load_yaml
 
+from operations.stack.passphrase import PassphraseCrypter
+from operations.stack.yaml_file import load_yaml
 from tests.operations.review.edits import EDITS
 from tests.support.recorded_stacks import RECORDED, ROOT
 

@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import pytest
 import yaml
-from pulumi_sandbox.engine import StackAtRest
 from pulumi_sandbox.protocol import urns
 
 from operations.folders import Folders
@@ -25,6 +24,7 @@ from operations.preview_report.digest import digest_of
 from operations.review.preview import preview
 from operations.review.record import Record, texts
 from operations.review.sealed import Standing, ciphertexts
+from operations.stack.at_rest import StackAtRest
 from tests.operations.review.edits import EDITS, Edit
 from tests.support.proving import PROVES, tried
 from tests.support.recorded_stacks import RECORDED, ROOT, document_of, laid_out

@@ -3,19 +3,19 @@
 Not proved: that a state is what a stack file made (the record is exported right after an update).
 """
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from pulumi_sandbox.engine import Resource, Snapshot, StackAtRest
 
 from components.connection import Connection, RecordedCluster, Recording, Reply
 from components.errors import ClusterError, CredfleetError
 from components.settings.stack import Settings
 from operations.config.settings import judged
-from operations.review.record import Record, code_of, deployment_in, made
+from operations.review.record import Record, code_of, made
+from operations.stack.at_rest import StackAtRest
+from operations.stack.state import Resource, Snapshot
 
 LIST: Final = "/api/v1/namespaces/pool/secrets?labelSelector=x"
 RECORDS: Final = "/api/v1/namespaces/pool/configmaps?labelSelector=y"
@@ -181,32 +181,6 @@ def _program(folder: Path) -> Path:
 def _write(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
-
-
-DEPLOYMENT: Final = {"resources": []}
-
-
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize(
-    "document",
-    [
-        {"version": 3, "deployment": DEPLOYMENT},
-        {"version": 3, "checkpoint": {"stack": "organization/credfleet/prod", "latest": DEPLOYMENT}},
-    ],
-    ids=["exported", "of a backend"],
-)
-def test_a_state_is_read_as_it_is_exported_and_as_it_lies_in_a_backend(document: Any, packed: bool) -> None:
-    content = json.dumps(document).encode()
-
-    assert deployment_in(gzip.compress(content) if packed else content, "here") == DEPLOYMENT
-
-
-@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"\x1f\x8bno", b"\xff", b'{"checkpoint": {}}'])
-def test_what_is_no_state_is_refused(content: bytes) -> None:
-    with pytest.raises(CredfleetError) as refused:
-        deployment_in(content, "here")
-
-    assert refused.value.code == "state-unreadable"
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"version": 1, "stack": "prod"}', "[]"])

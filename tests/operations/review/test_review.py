@@ -19,9 +19,9 @@ from typing import Final
 
 import pytest
 import yaml
-from pulumi_sandbox.engine import PassphraseCrypter
 
 from operations.review.sealed import ciphertexts
+from operations.stack.passphrase import PassphraseCrypter
 from tests.operations.review.edits import EDITS
 from tests.operations.review.recording import PASSPHRASE
 from tests.support.recorded_stacks import ROOT, document_of, exported_of

@@ -7,13 +7,13 @@ from typing import Final
 
 import pytest
 import yaml
-from pulumi_sandbox.engine import StackAtRest
 from pulumi_sandbox.protocol import urns
 
 from operations.folders import Folders
 from operations.preview_report.digest import digest_of
 from operations.review.preview import preview
 from operations.review.record import Record, texts
+from operations.stack.at_rest import StackAtRest
 from tests.support.proving import counted, tried
 from tests.support.recorded_stacks import ROOT, document_of, laid_out
 

@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-from pulumi_sandbox.engine import Resource
 from pulumi_sandbox.protocol.values import Secret
 
 from operations.sandbox import results
 from operations.sandbox.deployment import Outcome, Step
 from operations.sandbox.report import Claimed, Declared
+from operations.stack.state import Resource
 
 STACK = "urn:pulumi:dev::credfleet::pulumi:pulumi:Stack::credfleet-dev"
 

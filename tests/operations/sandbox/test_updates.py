@@ -5,6 +5,7 @@ What the Pulumi CLI tells was recorded from it; the cluster is a stand-in. Whole
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import socket
@@ -15,9 +16,7 @@ from typing import Any
 
 import pytest
 from pulumi.automation.events import EngineEvent
-from pulumi_sandbox import pulumi_cli
-from pulumi_sandbox.engine import Resource, Snapshot
-from pulumi_sandbox.engine.state.store import Store
+from pulumi_sandbox import files, pulumi_cli
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.protocol.values import Properties, Secret
 from pulumi_sandbox.pulumi_cli import PulumiCli
@@ -30,7 +29,8 @@ from operations.folders import Folders
 from operations.main import app
 from operations.pool.access import Where
 from operations.sandbox import control_plane, existing, summary, updates
-from operations.sandbox.stack_state import open_workspace
+from operations.sandbox.stack_state import stack_of
+from operations.stack.state import Resource, Snapshot, state_text
 from tests.operations.sandbox.told import LOCKED, raw, refusal
 
 ROOT = "urn:pulumi:dev::credfleet::pulumi:pulumi:Stack::credfleet-dev"
@@ -91,9 +91,10 @@ class Cli:
             folders = Folders.find(Path.cwd())
             for each in ("dev", "mine"):
                 if (folders.project / f"Pulumi.{each}.yaml").is_file():
-                    open_workspace(folders, each).store.save(
-                        Snapshot((stack(self.outputs), claim(self.phase)))
-                    )
+                    at_rest = stack_of(folders, each)
+                    crypter = at_rest.unlock(public=folders.public_passphrase(each))
+                    state = Snapshot((stack(self.outputs), claim(self.phase)))
+                    files.replace(at_rest.state_file, state_text("credfleet", each, state, crypter))
 
     def preview(self, *, on_event: Callable[[EngineEvent], None], **options: Any) -> None:
         self._does("preview", on_event, options)
@@ -389,18 +390,19 @@ def test_up_for_machines_prints_one_document(cli: Cli) -> None:
     assert "Previewing" in result.stderr
 
 
-def test_up_takes_up_what_an_earlier_version_left_beside_the_state(
-    cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Store, "large", 0)  # whatever is saved again is left beside it
-    store = open_workspace(Folders(project), "dev").store
-    store.save(Snapshot((stack({}),)))
-    store.save(Snapshot((stack({}), claim())))
-    assert store.has_steps
+def test_up_takes_up_what_an_earlier_version_left_beside_the_state(cli: Cli, project: Path) -> None:
+    at_rest = stack_of(Folders(project), "dev")
+    state, beside = at_rest.state_file, at_rest.state_file.with_name("dev.json.steps")
+    former, added = ({"urn": urn, "type": "t", "custom": False} for urn in ("a", "b"))
+    latest = {"manifest": {}, "resources": [former]}
+    files.replace(state, json.dumps({"checkpoint": {"stack": "dev", "latest": latest}}))
+    digest = hashlib.sha256(state.read_bytes()).hexdigest()
+    saved = {"new": {"1": added}, "order": [[0, 2]], "pending": []}
+    beside.write_text(f"{json.dumps({'follows': digest})}\n{json.dumps(saved)}\n")
     cli.ends["preview"] = FAILED
     run("up")
-    assert not store.has_steps
-    assert store.load() == Snapshot((stack({}), claim()))
+    assert not beside.exists()
+    assert at_rest.deployment()["resources"] == [former, added]
 
 
 def test_up_removes_the_lock_of_a_killed_update_and_says_so(cli: Cli, project: Path) -> None:

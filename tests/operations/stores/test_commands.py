@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pulumi_sandbox.documents import read_all
 from typer.testing import CliRunner, Result
 
 import components.connection
 import components.secret_stores.stack_cluster
 from components.connection import ClusterTarget, Reply
+from components.documents import read_all
 from operations.main import app
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples" / "stores"

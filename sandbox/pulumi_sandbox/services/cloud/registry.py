@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from pulumi_sandbox.documents import read_json
 from pulumi_sandbox.protocol import paths
 from pulumi_sandbox.services.ports import LOOPBACK
 
@@ -74,7 +73,7 @@ def settled(values: Mapping[str, str], ports: Mapping[CloudService, int]) -> dic
     texts: dict[str, str] = {}
     for (key, *inside), address in addresses(values, ports).items():
         name = str(key)
-        document = read_json(texts.get(name, values[name])) if inside else None
+        document = json.loads(texts.get(name, values[name])) if inside else None
         holder: Any = paths.get(document, tuple(inside[:-1]))[1]
         if inside:
             holder[inside[-1]] = address
@@ -88,8 +87,8 @@ def _address(service: CloudService, values: Mapping[str, str]) -> str:
     text: Any = values.get(str(key), "")
     if inside:
         try:
-            text = paths.get(read_json(text or "null"), tuple(inside))[1]
-        except ValueError:
+            text = paths.get(json.loads(text or "null"), tuple(inside))[1]
+        except (ValueError, RecursionError):
             return ""
     return text if isinstance(text, str) else ""
 

@@ -1,0 +1,521 @@
+"""Documents of YAML and JSON that people write: read within bounds, each part with its place in the file.
+
+Plain scalars mean what the genuine CLI takes them for (its reader is a port of the same libyaml). What two
+readers could take for two things, or what costs more than its size, is refused with place, cause and mend;
+no refusal holds a line of the document.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
+
+from components.errors import ExplainedError
+
+MOST_BYTES: Final = 16 * 1024 * 1024
+DEEPEST: Final = 100
+DEEPEST_JSON: Final = 200
+MOST_REPEATED: Final = 10_000
+"""Nodes that aliases may repeat in one document: an editor's hand needs few, a bomb of aliases billions."""
+
+Step: TypeAlias = str | int
+
+
+class Mark(NamedTuple):
+    """A place in a file that one can click: lines and columns from 1 on."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class Unreadable(ExplainedError):  # noqa: N818 - what a document is
+    """A document that is refused, and where. code: `yaml-invalid`; `file-missing` or `file-unreadable`."""
+
+    def __init__(self, at: Mark, cause: str, mend: str, code: str = "yaml-invalid") -> None:
+        place = str(at) if code == "yaml-invalid" else at.file
+        super().__init__(code=code, place=place, cause=cause, mend=mend, at=at)
+        self.mark = at
+
+
+class TooDeep(ValueError):  # noqa: N818 - what a document is
+    """JSON that is nested more than `DEEPEST_JSON` levels deep."""
+
+
+def read_json(text: bytes | str, **hooks: Any) -> Any:
+    """Read JSON that anybody may have written; hooks: those of `json.loads`.
+
+    Raises ValueError for what is none: TooDeep for what is nested too deeply to go through.
+    """
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text))
+    if text.count("[") + text.count("{") > DEEPEST_JSON and _depth(text) > DEEPEST_JSON:
+        raise TooDeep(f"it is nested more than {DEEPEST_JSON} levels deep")
+    return json.loads(text, **hooks)
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for match in _BRACKET_OR_STRING.finditer(text):
+        if match[0] in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif match[0] in "]}":
+            depth -= 1
+    return deepest
+
+
+_BRACKET_OR_STRING: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document: its data, as JSON would have it but for dates, and where each part of it stands."""
+
+    data: Any
+    mark: Mark
+    _marks: Mapping[int, Mapping[Step, tuple[int, int]]] = field(
+        default_factory=dict[int, Mapping[Step, tuple[int, int]]]
+    )
+    """By the identity of a map or list in `data`: where each entry begins."""
+    respelt: Sequence[Sequence[Step]] = ()
+    """Where whole numbers stand that are not written in digits alone, such as 1_000 and 2.0."""
+
+    def at(self, path: Sequence[Step]) -> Mark:
+        """Return where the entry of a path begins, or the innermost one around it that is there."""
+        value, found = self.data, self.mark
+        for step in path:
+            marks = self._marks.get(id(value), {})
+            if step not in marks:
+                break
+            found = Mark(self.mark.file, *marks[step])
+            value = value[step]
+        return found
+
+
+def read_file(path: Path) -> Document:
+    """Read a file of one document; an empty one holds None. Raises Unreadable."""
+    return read_one(file_bytes(path), shown(path))
+
+
+def shown(path: Path) -> str:
+    """Return how a file is named to people: from here on, where it lies below."""
+    below = path.is_absolute() and path.is_relative_to(Path.cwd())
+    return str(path.relative_to(Path.cwd()) if below else path)
+
+
+def file_bytes(path: Path) -> bytes:
+    """Return what a file holds. Raises Unreadable."""
+    at = Mark(str(path), 1, 1)
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        mend = "correct its name, or run the command in the folder that it is named from"
+        raise Unreadable(at, "there is no such file", mend, "file-missing") from None
+    except OSError as error:
+        cause, mend = f"it cannot be read ({error.strerror})", "name a file that this user may read"
+        raise Unreadable(at, cause, mend, "file-unreadable") from None
+
+
+def read_one(content: bytes | str, file: str) -> Document:
+    """Read one document. Raises Unreadable for two as well."""
+    documents = read_all(content, file)
+    first = next(documents, None) or Document(None, Mark(file, 1, 1))
+    second = next(documents, None)
+    if second is not None:
+        raise Unreadable(
+            second.mark,
+            "a second document begins before here, and only the first one would be read",
+            "remove the line --- between them",
+        )
+    return first
+
+
+def read_all(content: bytes | str, file: str) -> Iterator[Document]:
+    """Yield the documents of a text. Raises Unreadable."""
+    import yaml
+
+    text = _text(content, file)
+    loader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    reading: _Reading | None = None
+    try:
+        for event in yaml.parse(text, Loader=loader):
+            if isinstance(event, yaml.DocumentStartEvent):
+                reading = _Reading(Mark(file, 1, 1))
+            elif isinstance(event, yaml.DocumentEndEvent) and reading is not None:
+                yield Document(reading.data, reading.mark, reading.marks, reading.respelt)
+            elif reading is not None:
+                reading.take(event)
+    except yaml.MarkedYAMLError as error:
+        raise _told(error, text, file) from None
+
+
+def _text(content: bytes | str, file: str) -> str:
+    if isinstance(content, str):
+        text = content
+    else:
+        _bounded(len(content), file)
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            before = error.object[: error.start].decode()
+            raise Unreadable(
+                _mark_behind(before, file), "it is no text in UTF-8 from here on", "save the file in UTF-8"
+            ) from None
+    unfit = _UNFIT.search(text)
+    if unfit:
+        raise Unreadable(
+            _mark_behind(text[: unfit.start()], file),
+            f"the character U+{ord(unfit[0]):04X} stands here, which nobody sees and YAML does not take",
+            'remove it, or write it as an escape in double quotes, such as "\\u0007"',
+        )
+    return text
+
+
+_UNFIT: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _bounded(size: int, file: str) -> None:
+    if size > MOST_BYTES:
+        raise Unreadable(
+            Mark(file, 1, 1),
+            f"it has {size:,} bytes, and no file of this kind has more than {MOST_BYTES:,}",
+            "name another file, or split it",
+        )
+
+
+def _mark_behind(text: str, file: str) -> Mark:
+    return Mark(file, text.count("\n") + 1, len(text) - text.rfind("\n"))
+
+
+@dataclass(slots=True)
+class _Container:
+    """A map or list that is being read.
+
+    key: of the entry that comes next, None while it is to come. is_merge: whether it is a bare `<<`.
+    """
+
+    value: dict[str, Any] | list[Any]
+    at: Mark
+    anchor: str | None
+    size: int = 1
+    key: str | None = None
+    is_merge: bool = False
+    merges: list[tuple[Mark, Any]] = field(default_factory=list[tuple[Mark, Any]])
+
+    @property
+    def place(self) -> Step:
+        """The step to the entry that comes next."""
+        return len(self.value) if isinstance(self.value, list) else self.key or ""
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One document as far as it is read. mark: where it begins."""
+
+    mark: Mark
+    data: Any = None
+    marks: dict[int, dict[Step, tuple[int, int]]] = field(
+        default_factory=dict[int, dict[Step, tuple[int, int]]]
+    )
+    respelt: list[tuple[Step, ...]] = field(default_factory=list[tuple[Step, ...]])
+    _open: list[_Container] = field(default_factory=list[_Container])
+    _anchors: dict[str, tuple[Any, int]] = field(default_factory=dict[str, tuple[Any, int]])
+    _repeated: int = 0
+
+    def take(self, event: Any) -> None:
+        """Take one event of the parser."""
+        import yaml
+
+        at = Mark(self.mark.file, event.start_mark.line + 1, event.start_mark.column + 1)
+        match event:
+            case yaml.ScalarEvent():
+                self._scalar(event, at)
+            case yaml.AliasEvent():
+                self._alias(event.anchor, at)
+            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
+                is_map = isinstance(event, yaml.MappingStartEvent)
+                self._start(event, at, {} if is_map else [], _MAP_TAG if is_map else _LIST_TAG)
+            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
+                self._end()
+            case _:
+                pass
+
+    def _start(self, event: Any, at: Mark, value: Any, tag: str) -> None:
+        if event.tag not in (None, "!", tag):
+            _refuse_tag(at, event.tag)
+        if len(self._open) == DEEPEST:
+            raise Unreadable(
+                at, f"it is nested more than {DEEPEST} levels deep here", "write it with fewer levels"
+            )
+        if self._awaits_key():
+            _refuse_name(at)
+        self._open.append(_Container(value, at, event.anchor))
+        self.marks[id(value)] = {}
+
+    def _end(self) -> None:
+        done = self._open.pop()
+        for at, given in done.merges:
+            self._merge(done, given, at)
+        if done.anchor:
+            self._anchors[done.anchor] = done.value, done.size
+        self._put(done.value, done.at, done.size)
+
+    def _scalar(self, event: Any, at: Mark) -> None:
+        if self._awaits_key():
+            self._name(event.value, at, is_merge=event.value == "<<" and event.implicit[0])
+            if event.anchor:
+                self._anchors[event.anchor] = event.value, 1
+            return
+        value = _value(event, at)
+        if type(value) in (int, float) and value == int(value) and str(int(value)) != event.value:
+            self.respelt.append(tuple(each.place for each in self._open))
+        if event.anchor:
+            self._anchors[event.anchor] = value, 1
+        self._put(value, at, 1)
+
+    def _alias(self, anchor: str, at: Mark) -> None:
+        if any(container.anchor == anchor for container in self._open):
+            raise Unreadable(at, "it refers to what holds it, without an end", "write out what is meant")
+        if anchor not in self._anchors:
+            raise Unreadable(
+                at,
+                "what begins with * refers to an anchor, and there is none of this name above",
+                "put the text in quotes, or name the anchor as &NAME before",
+            )
+        value, size = self._anchors[anchor]
+        self._repeated += size
+        if self._repeated > MOST_REPEATED:
+            raise Unreadable(
+                at,
+                f"aliases repeat more than {MOST_REPEATED:,} parts of the document",
+                "write out what is meant, or split the file",
+            )
+        if self._awaits_key():
+            if isinstance(value, dict | list):
+                _refuse_name(at)
+            self._name(value if isinstance(value, str) else str(value), at, is_merge=False)
+        else:
+            self._put(value, at, size)
+
+    def _awaits_key(self) -> bool:
+        return bool(self._open) and isinstance(self._open[-1].value, dict) and self._open[-1].key is None
+
+    def _name(self, key: str, at: Mark, *, is_merge: bool) -> None:
+        holder = self._open[-1]
+        marks = self.marks[id(holder.value)]
+        if key in marks:
+            raise Unreadable(
+                at,
+                f"the same key stands twice here, first in line {marks[key][0]}, and one of the two would be"
+                " ignored",
+                "keep one of the two",
+            )
+        marks[key] = at.line, at.column
+        holder.key, holder.is_merge = key, is_merge
+
+    def _put(self, value: Any, at: Mark, size: int) -> None:
+        if not self._open:
+            self.data, self.mark = value, at
+            return
+        holder = self._open[-1]
+        holder.size += size
+        if isinstance(holder.value, list):
+            self.marks[id(holder.value)][len(holder.value)] = at.line, at.column
+            holder.value.append(value)
+        elif holder.is_merge:
+            holder.merges += [(at, each) for each in (value if isinstance(value, list) else [value])]
+        elif holder.key is not None:
+            holder.value[holder.key] = value
+        holder.key = None
+
+    def _merge(self, holder: _Container, given: Any, at: Mark) -> None:
+        """Take from a map behind `<<` what the map itself does not say."""
+        if not isinstance(given, dict) or not isinstance(holder.value, dict):
+            raise Unreadable(at, "<< takes a map, and this is none", "name the anchor of a map behind it")
+        marks = self.marks[id(holder.value)]
+        for key, value in given.items():
+            if key not in holder.value:
+                holder.value[key] = value
+                marks[key] = at.line, at.column
+
+
+def _refuse_name(at: Mark) -> NoReturn:
+    raise Unreadable(
+        at,
+        "the name of an entry is a map or a list here, and a name is a text",
+        "write a text; what begins with { or [ and is one belongs in quotes",
+    )
+
+
+_TAG: Final = "tag:yaml.org,2002:"
+_MAP_TAG: Final = f"{_TAG}map"
+_LIST_TAG: Final = f"{_TAG}seq"
+
+_FIXED: Final[Mapping[str, bool | None]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_WHOLE: Final = re.compile(r"[-+]?(0|[1-9][0-9_]*|0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+)")
+_FRACTION: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_NO_NUMBER: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d:\d\d(\.\d+)?(Z|[-+]\d\d:\d\d)?)?")
+_WORDS: Final = {
+    f"{_TAG}int": (int, "a whole number"),
+    f"{_TAG}float": ((int, float), "a number"),
+    f"{_TAG}bool": (bool, "true or false"),
+    f"{_TAG}null": (type(None), "null"),
+    f"{_TAG}timestamp": ((date, datetime), "a date"),
+}
+"""Tag → the type of what stands behind it, and how that is called."""
+
+
+def _value(event: Any, at: Mark) -> Any:
+    """Return what a scalar means."""
+    if event.tag in (None, "!"):
+        return _plain(event.value, at) if event.implicit[0] and event.tag is None else event.value
+    if event.tag == f"{_TAG}str":
+        return event.value
+    if event.tag not in _WORDS:
+        _refuse_tag(at, event.tag)
+    kind, words = _WORDS[event.tag]
+    value = _plain(event.value, at)
+    if not isinstance(value, kind):
+        raise Unreadable(at, f"its tag says that it is {words}, and it is none", "correct it")
+    return value
+
+
+def _plain(text: str, at: Mark) -> Any:
+    if text in _FIXED:
+        return _FIXED[text]
+    if _DATE.fullmatch(text):
+        try:
+            return (datetime if len(text) > len("2001-12-14") else date).fromisoformat(text.upper())
+        except ValueError:
+            return text
+    if _NO_NUMBER.fullmatch(text):
+        raise _no_number(at, "it is no number that a document of JSON could carry")
+    if _WHOLE.fullmatch(text):
+        return _whole(text.replace("_", "").lower(), at)
+    if _FRACTION.fullmatch(text):
+        number = float(text)
+        if math.isinf(number) or ("." not in text and "e" not in text.lower() and len(text) > len("1" * 20)):
+            raise _no_number(at, "it is a number of more digits than readers keep")
+        return number
+    return text
+
+
+def _whole(text: str, at: Mark) -> int:
+    if len(text) <= len("-0b") + 64:
+        number = int(text, 8) if re.fullmatch(r"[-+]?0[0-7]+", text) else int(text, 0)
+        if -(2**63) <= number < 2**64:
+            return number
+    raise _no_number(at, "it is a whole number of more digits than readers keep")
+
+
+def _no_number(at: Mark, cause: str) -> Unreadable:
+    return Unreadable(at, cause, "write it in quotes if it is a text")
+
+
+def _refuse_tag(at: Mark, tag: str) -> NoReturn:
+    shown = tag.removeprefix(_TAG)
+    shown = f"!!{shown}" if shown != tag else shown
+    raise Unreadable(
+        at,
+        f"it bears the tag {shown[:40]!r}, which nobody reads here",
+        "remove the tag, or put all in quotes",
+    )
+
+
+_TOLD: Final = (
+    (
+        r"while scanning a quoted scalar.*(unexpected end|document indicator)",
+        "a quote that opens here is never closed",
+        "close it; a quote inside of single quotes is written twice",
+    ),
+    (
+        r"tab character",
+        "a tab indents this line, and YAML indents by blanks only",
+        "replace the tab by blanks",
+    ),
+    (
+        r"unknown escape|hexdecimal|Unicode character escape",
+        "a backslash in double quotes begins an escape, and this is none that is a character",
+        "write the text in single quotes, or the backslash twice",
+    ),
+    (
+        r"mapping values are not allowed",
+        "a second ': ' stands in one line, or the line is indented where nothing can be below the one above",
+        "put a text with ': ' in quotes, or correct the indentation",
+    ),
+    (
+        r"expected ',' or '\]'",
+        "the list that [ opens in line {line} is not closed before here",
+        "add the missing ] or comma",
+    ),
+    (
+        r"expected ',' or '\}'",
+        "the map that {{ opens in line {line} is not closed before here",
+        "add the missing } or comma",
+    ),
+    (r"could not find expected ':'", "a line is no `key: value`", "add what is missing, or put it in quotes"),
+    (
+        r"did not find expected key|block mapping",
+        "this line belongs to no key: it is indented otherwise than those beside it, or a quote ended early",
+        "indent it as the lines beside it",
+    ),
+    (
+        r"block sequence|expected '-'",
+        "an item of a list stands where none can be, or is indented otherwise than those beside it",
+        "begin each item with '- ', all indented alike",
+    ),
+    (
+        r"cannot start any token",
+        "a text without quotes cannot begin with this character",
+        "put the text in quotes",
+    ),
+    (r"tag|handle", "what begins with ! is a tag here, and this is none that YAML knows", "put it in quotes"),
+    (
+        r"expected alphabetic|anchor|alias",
+        "what begins with & or * names an anchor here, and this is none",
+        "put it in quotes",
+    ),
+    (
+        r"node content",
+        "a value is missing here, or a bracket or comma is one too many",
+        "correct this line, or put the text in quotes",
+    ),
+    (
+        r"block scalar",
+        "behind > or | there is more than the end of the line",
+        "begin the text on the next line, or put it in quotes",
+    ),
+    (r"document start|<stream|directive|%", "the document ended before here", "remove what follows, or ---"),
+)
+"""What the parser says → cause and mend."""
+
+
+def _told(error: Any, text: str, file: str) -> Unreadable:
+    """Return a refusal of the parser in words of ours."""
+    said = f"{error.context or ''} {error.problem or ''}"
+    opened = error.context_mark or error.problem_mark
+    is_open = "quoted scalar" in said and "escape" not in said and "hexdecimal" not in said
+    mark = opened if is_open or not error.problem_mark else error.problem_mark
+    line = "".join(text.splitlines()[mark.line : mark.line + 1])
+    if "\t" in line[: len(line) - len(line.lstrip())] or line[mark.column : mark.column + 1] == "\t":
+        said = "tab character"
+    at = Mark(file, mark.line + 1, mark.column + 1)
+    for pattern, cause, mend in _TOLD:
+        if re.search(pattern, said):
+            return Unreadable(at, cause.format(line=opened.line + 1), mend)
+    return Unreadable(at, "it is no YAML from here on", "correct this line")

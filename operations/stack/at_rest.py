@@ -1,0 +1,130 @@
+"""A stack whose program does not run: its files read together, and opened with its passphrase."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from components.errors import CredfleetError
+from operations.stack.passphrase import PassphraseCrypter, find_passphrase
+from operations.stack.program_config import Fault, ProgramConfig, program_config, read_config
+from operations.stack.project_file import NAME, Project
+from operations.stack.stack_file import StackFile
+from operations.stack.state_file import deployment_in
+
+
+@dataclass(frozen=True, slots=True)
+class StackAtRest:
+    """What the files say of a stack, whoever encrypts it; no key is needed.
+
+    state_file: of its state in a backend of files, whether it is there or not.
+    """
+
+    project: Project
+    stack: str
+    stack_file: StackFile
+    state_file: Path
+
+    @classmethod
+    def find(cls, project_dir: Path, stack: str, *, backend_dir: Path, shut_in: bool = False) -> StackAtRest:
+        """Read the files. shut_in: nobody trusts them, so that none may be a link to elsewhere, or lie there.
+
+        Raises CredfleetError `stack-name-invalid`; `stack-unknown`, when neither configuration nor state has
+        this name; `file-elsewhere`; and what `Project.load` and `StackFile.load` raise.
+        """
+        if not NAME.fullmatch(stack):
+            raise CredfleetError(
+                code="stack-name-invalid",
+                place=f"stack {stack!r}",
+                cause="a stack's name is 1 to 100 letters, digits, hyphens, underscores and periods",
+                mend="give its name alone, as in Pulumi.NAME.yaml",
+            )
+        within = project_dir if shut_in else None
+        project = Project.load(_own(project_dir / "Pulumi.yaml", within).parent)
+        stack_file = StackFile.load(_own(project.stack_files / f"Pulumi.{stack}.yaml", within), project.name)
+        state_file = backend_dir / ".pulumi" / "stacks" / project.name / f"{stack}.json"
+        if not stack_file.path.exists() and not any(map(Path.exists, _kept_as(state_file))):
+            raise CredfleetError(
+                code="stack-unknown",
+                place=str(stack_file.path),
+                cause=f"there is no stack {stack}: neither this file nor a state of that name",
+                mend="correct the name, or create the file (it may be empty)",
+            )
+        return cls(project, stack, stack_file, state_file)
+
+    def unlock(self, passphrase: str | None = None, public: Path | None = None) -> PassphraseCrypter:
+        """Return what encrypts and decrypts its values; takes about 0.3 s.
+
+        passphrase: absent means that of the environment. public: the file of a passphrase that anybody may
+        read, where the environment names none.
+        Raises CredfleetError `stack-unsupported`, `salt-unreadable` where values are encrypted and no salt is
+        there; and as `find_passphrase` and `PassphraseCrypter.open`.
+        """
+        self.stack_file.refuse_unsupported()
+        if passphrase is None:
+            passphrase = find_passphrase(self.stack, public)
+        salt = self.stack_file.salt
+        if not salt and (sealed := self.read()[0].sealed):
+            raise CredfleetError(
+                code="salt-unreadable",
+                place="encryptionsalt",
+                cause=f"it is missing, and {len(sealed)} values are encrypted under one",
+                mend="restore the line from version control; nothing encrypted can be read without it",
+            )
+        return PassphraseCrypter.open(salt, passphrase) if salt else PassphraseCrypter.new(passphrase)
+
+    def read(self, decrypt: Callable[[str], str] | None = None) -> tuple[ProgramConfig, tuple[Fault, ...]]:
+        """Return what a program would be given, and what is wrong with it; sealed without `decrypt`."""
+        return read_config(self.project, self.stack_file, decrypt)
+
+    def config(self, decrypt: Callable[[str], str]) -> ProgramConfig:
+        """Return what the program is given; raises what `program_config` does."""
+        return program_config(self.project, self.stack_file, decrypt)
+
+    def deployment(self) -> Mapping[str, Any]:
+        """Return what its state has, secrets encrypted; nothing where there is none.
+
+        Raises CredfleetError as `deployment_in`.
+        """
+        found = next(filter(Path.exists, _kept_as(self.state_file)), None)
+        mend = f"restore it from {self.state_file.name}.bak beside it"
+        return deployment_in(found.read_bytes(), str(found), mend) if found else {}
+
+
+def _kept_as(state_file: Path) -> tuple[Path, ...]:
+    """Return the files that the CLI keeps a state as: packed, where PULUMI_DIY_BACKEND_GZIP says so."""
+    return state_file, state_file.with_name(f"{state_file.name}.gz")
+
+
+def _own(file: Path, within: Path | None) -> Path:
+    if within and not file.resolve().is_relative_to(within.resolve()):
+        raise CredfleetError(
+            code="file-elsewhere",
+            place=str(file),
+            cause="it leads out of the project, and whoever wrote that is not to choose what is read",
+            mend="put the file itself there",
+        )
+    return file
+
+
+def find_backend(default: Path, environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the directory of the backend: that of PULUMI_BACKEND_URL (`file://…`), else the default.
+
+    Raises CredfleetError `backend-unsupported`, for a URL of any other kind.
+    """
+    url = environment.get("PULUMI_BACKEND_URL")
+    if not url:
+        return default
+    parts = urlsplit(url)
+    if parts.scheme != "file":
+        raise CredfleetError(
+            code="backend-unsupported",
+            place="PULUMI_BACKEND_URL",
+            cause=f"the sandbox keeps states in a folder, not in {parts.scheme or 'this'}",
+            mend="set it to file:///PATH, or use the Pulumi CLI",
+        )
+    return Path(f"{parts.netloc}{parts.path}").expanduser().absolute()

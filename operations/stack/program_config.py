@@ -1,0 +1,156 @@
+"""The configuration a program is given: a stack's values over the project's defaults, checked, as texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from pulumi_sandbox.protocol.paths import Path, render
+from pulumi_sandbox.protocol.values import Json
+
+from components.errors import CredfleetError
+from operations.stack.project_file import Declaration, Project, fits, type_name
+from operations.stack.stack_file import StackFile
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramConfig:
+    """What a program sees: texts by full keys (objects as compact JSON), and which keys hold a secret.
+
+    `sealed`: where texts stand that were not decrypted; `values` has null in their place.
+    """
+
+    values: Mapping[str, str] = field(repr=False)
+    secret_keys: tuple[str, ...]
+    sealed: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with one value: its key, and the path inside of it where it is known."""
+
+    code: str
+    path: Path
+    cause: str
+    mend: str = "give it a value of the type that Pulumi.yaml declares"
+
+
+def program_config(project: Project, stack: StackFile, decrypt: Callable[[str], str]) -> ProgramConfig:
+    """Decrypt a stack's configuration and lay it over the project's defaults.
+
+    Raises CredfleetError `config-invalid`, with all that is missing or of the wrong type;
+    `ciphertext-unreadable`, naming each value that is.
+    """
+    config, faults = read_config(project, stack, decrypt)
+    if faults:
+        first = faults[0]
+        alike = [fault for fault in faults if fault.code == first.code]
+        raise CredfleetError(
+            code=first.code,
+            place=str(stack.at(*first.path)) if len(alike) == 1 else str(stack.path),
+            cause="; ".join(f"{_key_of(fault.path)} {fault.cause}" for fault in alike),
+            mend=first.mend,
+        )
+    return config
+
+
+def read_config(
+    project: Project, stack: StackFile, decrypt: Callable[[str], str] | None
+) -> tuple[ProgramConfig, tuple[Fault, ...]]:
+    """Return a stack's configuration over the project's defaults, and what is wrong with it.
+
+    Without a way to decrypt all that is encrypted stays sealed, and so does what is damaged.
+    """
+    reading = _Reading(decrypt)
+    plain = {key: reading.value(value, (key,)) for key, value in stack.config.items()}
+    texts = {key: _text(value) for key, value in plain.items() if (key,) not in reading.sealed}
+    for declaration in project.declarations:
+        key = declaration.key
+        if key in texts:
+            causes = _problems(declaration, plain[key], texts[key], secret=key in reading.secret_keys)
+            reading.faults += (Fault("config-invalid", (key,), cause) for cause in causes)
+        elif declaration.has_default:
+            texts[key] = _text(_whole(declaration.default))
+            causes = _problems(declaration, declaration.default, texts[key], secret=False)
+            reading.faults += (Fault("config-invalid", (key,), cause) for cause in causes)
+        elif key not in plain:
+            reading.faults.append(Fault("config-invalid", (key,), "is missing"))
+    config = ProgramConfig(
+        dict(sorted(texts.items())),
+        tuple(sorted(reading.secret_keys)),
+        tuple(reading.sealed),
+    )
+    return config, tuple(reading.faults)
+
+
+def compact(value: Any) -> str:
+    """Return JSON as the Pulumi CLI puts it into texts: keys sorted, no spaces, `<`, `>` and `&` escaped."""
+    text = json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A configuration as far as it is decrypted."""
+
+    decrypt: Callable[[str], str] | None
+    secret_keys: set[str] = field(default_factory=set[str])
+    sealed: list[Path] = field(default_factory=list[Path])
+    faults: list[Fault] = field(default_factory=list[Fault])
+
+    def value(self, value: Any, path: Path) -> Json:
+        """Return a value as plain JSON: whole numbers as integers, a bare date as the Pulumi CLI has it."""
+        if isinstance(value, dict):
+            if len(value) == 1 and isinstance(value.get("secure"), str):
+                return self._secret(value["secure"], path)
+            return {str(key): self.value(item, (*path, str(key))) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.value(item, (*path, index)) for index, item in enumerate(value)]
+        if isinstance(value, float) and value.is_integer():
+            return int(value)
+        if isinstance(value, date):
+            return f"{value:%Y-%m-%d %H:%M:%S} +0000 UTC"
+        return value if isinstance(value, bool | int | float) or value is None else str(value)
+
+    def _secret(self, ciphertext: str, path: Path) -> Json:
+        self.secret_keys.add(str(path[0]))
+        try:
+            if self.decrypt is not None:
+                return self.decrypt(ciphertext)
+        except CredfleetError as error:
+            self.faults.append(Fault(error.code, path, error.cause, error.mend))
+        self.sealed.append(path)
+        return None
+
+
+def _key_of(path: Path) -> str:
+    """Return a key with the path inside of it, as the configuration's commands take it."""
+    key, *inside = path
+    return f"{key}{'.' if inside and isinstance(inside[0], str) else ''}{render(tuple(inside))}"
+
+
+def _whole(value: Json) -> Json:
+    """Return a default with whole numbers as integers."""
+    if isinstance(value, dict):
+        return {key: _whole(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_whole(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _text(value: Json) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else compact(value)
+
+
+def _problems(declaration: Declaration, value: Json, text: str, *, secret: bool) -> Iterator[str]:
+    """Yield what is wrong with a value; the Pulumi CLI checks a bare one by its text."""
+    if declaration.type and declaration.secret and not secret:
+        yield "must be encrypted, as Pulumi.yaml declares it secret"
+    checked = value if isinstance(value, dict | list) else text
+    if declaration.type and not fits(declaration.type, declaration.items, checked):
+        yield f"must be of type {type_name(declaration.type, declaration.items)}"

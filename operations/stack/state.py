@@ -1,0 +1,347 @@
+"""What a state holds, read from its JSON and written as such: deployment format, version 3.
+
+It is what `pulumi stack export` prints. Field names are those of the format, in snake case.
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any, Final, Literal, TypeAlias, cast, get_args, get_origin
+
+from pulumi_sandbox.protocol import signatures, urns
+from pulumi_sandbox.protocol.tagged import tag, untag
+from pulumi_sandbox.protocol.values import Json, Properties, Secret, Value
+
+from components.errors import CredfleetError
+from operations.stack.passphrase import PassphraseCrypter
+
+OperationType: TypeAlias = Literal["creating", "updating", "deleting", "reading", "importing"]
+
+
+@dataclass(frozen=True, slots=True)
+class CustomTimeouts:
+    """How long a provider may take, in seconds; 0 leaves it to the provider."""
+
+    create: float = 0
+    update: float = 0
+    delete: float = 0
+    read: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource as the state knows it.
+
+    `provider` is `urn::id`; `delete` marks the old half of a replacement about to be deleted; `external` one
+    that is only read; `created` and `modified` are RFC 3339 times; `source_position` is where in the program
+    it is declared; `other` carries what only the CLI writes.
+    """
+
+    urn: str
+    type: str
+    custom: bool
+    delete: bool = False
+    id: str = ""
+    inputs: Properties = field(default_factory=dict[str, Value])
+    outputs: Properties = field(default_factory=dict[str, Value])
+    parent: str = ""
+    protect: bool = False
+    taint: bool = False
+    external: bool = False
+    dependencies: tuple[str, ...] = ()
+    init_errors: tuple[str, ...] = ()
+    provider: str = ""
+    property_dependencies: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    pending_replacement: bool = False
+    additional_secret_outputs: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    custom_timeouts: CustomTimeouts = CustomTimeouts()
+    import_id: str = ""
+    retain_on_delete: bool = False
+    deleted_with: str = ""
+    replace_with: tuple[str, ...] = ()
+    created: str = ""
+    modified: str = ""
+    source_position: str = ""
+    ignore_changes: tuple[str, ...] = ()
+    replace_on_changes: tuple[str, ...] = ()
+    replacement_trigger: Value = None
+    hide_diff: tuple[str, ...] = ()
+    resource_hooks: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    other: dict[str, Json] = field(default_factory=dict[str, Json])
+
+    @property
+    def is_provider(self) -> bool:
+        """Whether this is itself a provider."""
+        return self.type.startswith(urns.PROVIDER_TYPE_PREFIX)
+
+    @property
+    def provider_urn(self) -> str:
+        """The URN of the provider that manages this resource, empty when there is none."""
+        return urns.of_provider(self.provider)
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """All that must stand earlier in the state, but for the provider: parent, dependencies, and so on."""
+        by_property = (urn for urns in self.property_dependencies.values() for urn in urns)
+        single = (urn for urn in (self.parent, self.deleted_with) if urn)
+        return tuple(dict.fromkeys((*single, *self.dependencies, *by_property, *self.replace_with)))
+
+
+@dataclass(frozen=True, slots=True)
+class PendingOperation:
+    """A call that was begun and whose end was never recorded."""
+
+    resource: Resource
+    type: OperationType
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All a stack has: resources, each after what it refers to, and the operations under way."""
+
+    resources: tuple[Resource, ...] = ()
+    pending: tuple[PendingOperation, ...] = ()
+
+
+def short_type(type_: str) -> str:
+    """Return a type token without what repeats itself (`gcp:secretmanager/secret:Secret`) or is plumbing."""
+    package, _, rest = type_.partition(":")
+    module, _, name = rest.rpartition(":")
+    if package == "pulumi-python":
+        return f"{module.removeprefix('dynamic/')}:{name}"
+    head, _, tail = module.rpartition("/")
+    return f"{package}:{head}:{name}" if head and tail.lower() == name.lower() else type_
+
+
+def _spelling(field: str) -> str:
+    """Return how the deployment format spells a field of a record."""
+    head, *tail = field.split("_")
+    return "importID" if field == "import_id" else head + "".join(map(str.capitalize, tail))
+
+
+_FEATURES: Final = {"resource_hooks": "hooks", "taint": "taint", "replace_with": "replaceWith"}
+_VALUES: Final = frozenset({"inputs", "outputs", "replacement_trigger"})
+_REQUIRED: Final = frozenset({"urn", "custom", "type"})
+_FIELDS: Final = {
+    _spelling(each.name): each.name for each in dataclasses.fields(Resource) if each.name != "other"
+}
+_KINDS: Final[Mapping[str, Any]] = {each.name: each.type for each in dataclasses.fields(Resource)}
+
+
+def encode(snapshot: Snapshot, encrypt: Callable[[str], str] | None = None) -> dict[str, Any]:
+    """Return the deployment, without who encrypts it; its secrets are in plain unless they are encrypted."""
+    release = f"v{version('pulumi')}"
+    records = [_encode(each, encrypt) for each in snapshot.resources]
+    pending = [{"resource": _encode(each.resource, encrypt), "type": each.type} for each in snapshot.pending]
+    return {
+        "manifest": {
+            "time": datetime.now(UTC).isoformat().replace("+00:00", "Z"),
+            "magic": hashlib.sha256(release.encode()).hexdigest(),
+            "version": release,
+        },
+        **({"resources": records} if records else {}),
+        **({"pending_operations": pending} if pending else {}),
+        "metadata": {},
+    }
+
+
+def state_text(project: str, stack: str, snapshot: Snapshot, crypter: PassphraseCrypter) -> str:
+    """Return the file of a state as the CLI's backend of files keeps it."""
+    features = sorted(
+        feature
+        for name, feature in _FEATURES.items()
+        if any(getattr(resource, name) for resource in snapshot.resources)
+    )
+    provider = {"type": "passphrase", "state": {"salt": crypter.salt}}
+    latest = {**encode(snapshot, crypter.encrypt), "secrets_providers": provider}
+    return _compact(
+        {
+            **({"version": 4, "features": features} if features else {"version": 3}),
+            "checkpoint": {"stack": f"organization/{project}/{stack}", "latest": latest},
+        }
+    )
+
+
+def decode(deployment: Mapping[str, Any], decrypt: Callable[[str], str] = json.dumps) -> Snapshot:
+    """Read a deployment; without `decrypt` a secret that is not in plain is its ciphertext.
+
+    Raises CredfleetError `state-unreadable`, for a record without its required fields, or with one of another
+    kind; and as `verify`.
+    """
+    snapshot = Snapshot(
+        resources=tuple(_decode(record, decrypt) for record in _list(deployment, "resources")),
+        pending=tuple(_pending(record, decrypt) for record in _list(deployment, "pending_operations")),
+    )
+    verify(snapshot)
+    return snapshot
+
+
+def _pending(record: object, decrypt: Callable[[str], str]) -> PendingOperation:
+    place = "a pending operation of the state"
+    operation = _mapping(record, place)
+    if operation.get("type") not in get_args(OperationType):
+        raise _unreadable(place, f"its type is none of {', '.join(get_args(OperationType))}")
+    return PendingOperation(resource=_decode(operation.get("resource"), decrypt), type=operation["type"])
+
+
+def _list(deployment: Mapping[str, Any], key: str) -> list[Any]:
+    found = deployment.get(key)
+    if found is not None and not isinstance(found, list):
+        raise _unreadable("the state", f"its {key} are no list")
+    return found or []
+
+
+def _mapping(value: Any, place: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _unreadable(place, "it is no object of JSON")
+    return cast("dict[str, Any]", value)
+
+
+def _compact(value: Any) -> str:
+    """Return JSON in one line without spaces; a number JSON cannot write is an error."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _encode(resource: Resource, encrypt: Callable[[str], str] | None) -> dict[str, Json]:
+    record: dict[str, Json] = {}
+    for spelled, name in _FIELDS.items():
+        value = getattr(resource, name)
+        if name in _VALUES and value not in (None, {}):
+            record[spelled] = tag(value, lambda secret: _write_secret(secret, encrypt))
+        elif isinstance(value, CustomTimeouts):
+            if value != CustomTimeouts():
+                record[spelled] = {key: item for key, item in dataclasses.asdict(value).items() if item}
+        elif name in _REQUIRED or value:
+            record[spelled] = value
+    return record | resource.other
+
+
+def _write_secret(secret: Secret, encrypt: Callable[[str], str] | None) -> Json:
+    """Write a secret; one inside of it is not encrypted twice, its JSON stands where the ciphertext would."""
+    inner = str if encrypt else None
+    plaintext = _compact(tag(secret.value, lambda nested: _write_secret(nested, inner)))
+    held = {"ciphertext": encrypt(plaintext)} if encrypt else {"plaintext": plaintext}
+    return {signatures.KEY: signatures.SECRET, **held}
+
+
+def _decode(said: Any, decrypt: Callable[[str], str]) -> Resource:
+    record = _mapping(said, "a resource in the state")
+    fields: dict[str, Any] = {"other": {}}
+
+    def read_secret(held: Mapping[str, Json], place: str) -> Value:
+        plaintext = held.get("plaintext")
+        if plaintext is None:
+            plaintext = decrypt(str(held.get("ciphertext")))
+        return _read_plain(plaintext, place)
+
+    for spelled, value in record.items():
+        name = _FIELDS.get(spelled)
+        if name is None:
+            fields["other"][spelled] = value
+        elif value is None:
+            continue
+        elif not _fits(value, _KINDS[name]):
+            raise _unreadable(
+                f"resource {record.get('urn')} in the state", f"its {spelled} is of another kind"
+            )
+        elif name in _VALUES:
+            fields[name] = untag(value, read_secret, f"{record.get('urn')}/{spelled}")
+        elif name == "custom_timeouts":
+            fields[name] = CustomTimeouts(**cast("dict[str, float]", value))
+        elif isinstance(value, dict):
+            fields[name] = {key: tuple(item or ()) for key, item in value.items()}
+        else:
+            fields[name] = tuple(value) if isinstance(value, list) else value
+    if missing := sorted(_REQUIRED - fields.keys()):
+        place = f"resource {record.get('urn', 'without a urn')} in the state"
+        raise _unreadable(place, f"it has no {' and no '.join(missing)}")
+    return Resource(**fields)
+
+
+def _fits(value: object, kind: Any) -> bool:
+    """Whether what the state says of a field is of the kind that the field has."""
+    if kind is CustomTimeouts:
+        known = {each.name for each in dataclasses.fields(CustomTimeouts)}
+        return isinstance(value, dict) and value.keys() <= known and all(map(_is_number, value.values()))
+    if kind in (str, bool):
+        return isinstance(value, kind)
+    if get_origin(kind) is tuple:
+        return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    if get_origin(kind) is dict:
+        inner = get_args(kind)[1]
+        is_plain = get_origin(inner) is not tuple
+        return isinstance(value, dict) and (
+            is_plain or all(each is None or _fits(each, inner) for each in value.values())
+        )
+    return True
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _unreadable(place: str, cause: str) -> CredfleetError:
+    return CredfleetError(
+        code="state-unreadable",
+        place=place,
+        cause=cause,
+        mend="restore the state from its backup (beside it, with .bak behind its name)",
+    )
+
+
+def _read_nested(held: Mapping[str, Json], place: str) -> Value:
+    return _read_plain(held.get("plaintext", held.get("ciphertext")), place)
+
+
+def _read_plain(plaintext: Json, place: str) -> Value:
+    try:
+        return Secret(untag(json.loads(str(plaintext)), _read_nested, place))
+    except (ValueError, RecursionError):
+        raise _unreadable(place, "it is marked as a secret, and holds none") from None
+
+
+def verify(snapshot: Snapshot) -> None:
+    """Check that all a resource refers to stands before it, and that nobody is there twice.
+
+    Raises CredfleetError `state-invalid`, naming the first resource that breaks a rule.
+    """
+    seen: set[str] = set()
+    providers: set[str] = set()
+    for resource in snapshot.resources:
+        _verify_record(resource)
+        for reference in resource.references:
+            if reference not in seen:
+                raise _invalid(resource.urn, f"it refers to {reference}, which does not stand before it")
+        if resource.provider and resource.provider not in providers and not resource.pending_replacement:
+            raise _invalid(resource.urn, f"its provider {resource.provider} does not stand before it")
+        if resource.is_provider:
+            providers.add(f"{resource.urn}::{resource.id}")
+        seen.add(resource.urn)
+    alive = Counter(resource.urn for resource in snapshot.resources if not resource.delete)
+    for urn, count in alive.items():
+        if count > 1:
+            raise _invalid(urn, "it is there twice, and not marked for deletion")
+
+
+def _verify_record(resource: Resource) -> None:
+    if not resource.urn or not resource.type:
+        raise _invalid(resource.urn or "a resource", "it has no urn or no type")
+    if not resource.custom and resource.id:
+        raise _invalid(resource.urn, "it is a component and must not have an id")
+    if resource.is_provider and not resource.id:
+        raise _invalid(resource.urn, "it is a provider and must have an id")
+
+
+def _invalid(urn: str, cause: str) -> CredfleetError:
+    return CredfleetError(
+        code="state-invalid",
+        place=f"state of {urn}",
+        cause=cause,
+        mend="restore the state from its backup (beside it, with .bak behind its name)",
+    )

@@ -1,0 +1,125 @@
+"""The file of a state: as a backend of files keeps it, as it is exported, and what earlier versions left.
+
+An earlier version wrote what a run did to a large state into `STACK.json.steps` beside it, a line for each
+save: the records that were new, by number, and in which order all stood. A record's number is its place in
+the state, behind those the places of its pending operations' records, then one after the other. The first
+line names the state that the others follow, by its digest; a line that was cut off says nothing.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import zlib
+from pathlib import Path
+from typing import Any, Final
+
+from pulumi_sandbox import files
+from pulumi_sandbox.locks import exclusive
+
+from components.documents import read_json
+from components.errors import CredfleetError
+
+_PACKED: Final = b"\x1f\x8b"
+"""What gzip's files begin with."""
+_GIVE: Final = "give it what `pulumi stack export --show-secrets` writes, or the file of a backend"
+
+
+def deployment_in(content: bytes, place: str, mend: str = _GIVE) -> dict[str, Any]:
+    """Read a state as `pulumi stack export` writes it, or as backends keep it: a checkpoint, maybe packed.
+
+    Raises CredfleetError, code `state-unreadable`.
+    """
+    try:
+        document = read_json(gzip.decompress(content) if content[:2] == _PACKED else content)
+        if "deployment" in document:
+            return document["deployment"] or {}
+        checkpoint = document["checkpoint"]  # a stack without resources has its name alone
+        return (checkpoint.get("latest") if "stack" in checkpoint else checkpoint["latest"]) or {}
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError):
+        raise CredfleetError(
+            code="state-unreadable", place=place, cause="it is no state", mend=mend
+        ) from None
+
+
+def take_up_steps(state: Path, lock: Path) -> None:
+    """Fold into a state what an earlier version left beside it, if anything; what was there stays as `.bak`.
+
+    lock: what a run of that version holds. A killed call is ended by the next.
+    Raises CredfleetError `state-unreadable`; `state-invalid`, where another tool has changed the state since.
+    """
+    beside = state.with_name(f"{state.name}.steps")
+    if not beside.exists():
+        return
+    with exclusive(lock):
+        text, steps = state.read_text(encoding="utf-8"), beside.read_text(encoding="utf-8")
+        try:
+            file = json.loads(text)
+            found = _followed(steps, text, file["checkpoint"]["latest"])
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise CredfleetError(
+                code="state-unreadable",
+                place=str(beside),
+                cause="a run that was killed left it, and it or its state is none",
+                mend=f"restore both; or delete this file and run refresh, with {state.name}.bak as the state",
+            ) from None
+        if found is None:
+            raise CredfleetError(
+                code="state-invalid",
+                place=str(beside),
+                cause="a run that was killed left it, and another tool has changed the state since",
+                mend=f"restore {state.name} as that run left it; or delete this file and run refresh:"
+                " what it alone records is no longer known then",
+            )
+        if found is not file["checkpoint"]["latest"]:
+            file["checkpoint"]["latest"] = found
+            folded = json.dumps(file, separators=(",", ":"), ensure_ascii=False)
+            files.replace(state.with_name(f"{state.name}.bak"), text)
+            files.replace(beside, f"{steps}\n{json.dumps({'in': _digest(folded)})}\n")
+            files.replace(state, folded)
+            state.with_name(f"{state.name}.attrs").unlink(missing_ok=True)
+        beside.unlink()
+
+
+def _followed(steps: str, state: str, deployment: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a deployment as the steps behind its state left it; None where they are those of another state.
+
+    Raises KeyError, TypeError or AttributeError for what is no file of steps, or lacks a line.
+    """
+    read = [line for line in map(_read, steps.split("\n")) if line is not None]
+    if not read:
+        return deployment
+    head, *steps_read = read
+    known = _digest(state)
+    if any(each.get("in") == known for each in steps_read):
+        return deployment
+    if head["follows"] != known:
+        return None
+    pending = deployment.get("pending_operations") or []
+    records = dict(enumerate([*(deployment.get("resources") or []), *(each["resource"] for each in pending)]))
+    saved = [each for each in steps_read if "in" not in each]
+    for step in saved:
+        records |= {int(number): record for number, record in step["new"].items()}
+    if not saved:
+        return deployment
+    last = saved[-1]
+    return {
+        **deployment,
+        "resources": [records[number] for first, end in last["order"] for number in range(first, end)],
+        "pending_operations": [
+            {"resource": records[number], "type": type_} for number, type_ in last["pending"]
+        ],
+    }
+
+
+def _read(line: str) -> dict[str, Any] | None:
+    try:
+        return json.loads(line)
+    except ValueError:  # cut off: what is in it was never told to be written
+        return None
+
+
+def _digest(text: str) -> str:
+    """Return by what a state is known."""
+    return hashlib.sha256(text.encode()).hexdigest()

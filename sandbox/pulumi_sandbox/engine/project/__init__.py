@@ -1,1 +1,0 @@
-"""What the files of a project and a stack say, and how their secrets are encrypted."""

@@ -1,0 +1,153 @@
+"""Property values on the wire (sandbox/docs/engine-facts.md, values on the wire)."""
+
+import pytest
+from google.protobuf import struct_pb2
+from google.protobuf.json_format import MessageToDict, ParseDict
+from hypothesis import given
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import (
+    UNKNOWN,
+    Archive,
+    Asset,
+    Json,
+    Properties,
+    ResourceReference,
+    Secret,
+    Value,
+    contains_secret,
+)
+from pulumi_sandbox.protocol.wire import decode, encode
+
+from sandbox.tests.protocol.values_strategies import properties
+
+_SIGNATURE = "4dabf18193072939515e22adb298388d"
+_URN = "urn:pulumi:dev::shop::a:b:C::x"
+
+
+def _struct(document: dict[str, Json]) -> struct_pb2.Struct:
+    return ParseDict(document, struct_pb2.Struct())
+
+
+_FORMS: list[tuple[str, Json, Value]] = [
+    ("secret", {_SIGNATURE: "1b47061264138c4ac30d75fd1eb44270", "value": {"a": [1]}}, Secret({"a": [1]})),
+    ("unknown", "04da6b54-80e4-46f7-96ec-b56ff0331ba9", UNKNOWN),
+    (
+        "reference to a component",
+        {_SIGNATURE: "5cf8f73096256a8f31e491e813e4eb8e", "urn": _URN, "packageVersion": "1.2.3"},
+        ResourceReference(_URN, None, "1.2.3"),
+    ),
+    (
+        "reference",
+        {_SIGNATURE: "5cf8f73096256a8f31e491e813e4eb8e", "urn": _URN, "id": "i-1"},
+        ResourceReference(_URN, "i-1"),
+    ),
+    (
+        "reference to what does not exist yet",
+        {_SIGNATURE: "5cf8f73096256a8f31e491e813e4eb8e", "urn": _URN, "id": ""},
+        ResourceReference(_URN, UNKNOWN),
+    ),
+    (
+        "asset",
+        {_SIGNATURE: "c44067f5952c0a294b673a41bacd8c17", "text": "hi", "hash": "ab"},
+        Asset(text="hi", hash="ab"),
+    ),
+    (
+        "archive",
+        {
+            _SIGNATURE: "0def7320c3a5731c473e5ecbe6d01bc7",
+            "assets": {"f": {_SIGNATURE: "c44067f5952c0a294b673a41bacd8c17", "path": "f.txt"}},
+        },
+        Archive(assets={"f": Asset(path="f.txt")}),
+    ),
+]
+
+
+@pytest.mark.parametrize(("form", "value"), [pytest.param(*each[1:], id=each[0]) for each in _FORMS])
+def test_each_special_value_has_its_form(form: Json, value: Value):
+    assert decode(_struct({"it": form, "in": [form]})) == {"it": value, "in": [value]}
+    sent = encode({"it": value})
+    assert MessageToDict(sent) == {"it": form}
+
+
+@pytest.mark.parametrize(
+    "sentinel",
+    [
+        "04da6b54-80e4-46f7-96ec-b56ff0331ba9",
+        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
+        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",
+        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",
+        "030794c1-ac77-496b-92df-f27374a8bd58",
+        "e48ece36-62e2-4504-bad9-02848725956a",
+        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
+    ],
+)
+def test_all_seven_unknowns_are_treated_alike(sentinel: str):
+    assert decode(_struct({"it": sentinel})) == {"it": UNKNOWN}
+
+
+@pytest.mark.parametrize(
+    ("fields", "value"),
+    [
+        pytest.param({"value": 1}, 1, id="known"),
+        pytest.param({"value": 1, "secret": True}, Secret(1), id="known and secret"),
+        pytest.param({}, UNKNOWN, id="unknown"),
+        pytest.param({"secret": True, "dependencies": [_URN]}, Secret(UNKNOWN), id="unknown and secret"),
+    ],
+)
+def test_output_values_become_secrets_and_unknowns(fields: dict[str, Json], value: Value):
+    output: Json = {_SIGNATURE: "d0e6a833031e9bbcd3f4e8bde6ca49a4", **fields}
+    assert decode(_struct({"it": output})) == {"it": value}
+
+
+def test_whole_doubles_become_integers_and_others_stay():
+    decoded = decode(_struct({"whole": 3.0, "part": 3.5, "huge": 1e15}))
+    assert {key: type(value) for key, value in decoded.items()} == {"whole": int, "part": float, "huge": int}
+
+
+def test_keys_come_in_one_order_whatever_the_message_does():
+    decoded = decode(_struct({"b": {"z": 1, "y": 2}, "a": 1, "c": 1}))
+    assert [*decoded] == ["a", "b", "c"]
+    assert str(decoded["b"]) == "{'y': 2, 'z': 1}"
+
+
+@given(properties)
+def test_whatever_is_sent_to_a_receiver_of_everything_arrives(sent: Properties):
+    assert decode(encode(sent)) == sent
+
+
+@given(properties)
+def test_a_receiver_that_takes_no_secrets_gets_bare_values(sent: Properties):
+    received = decode(encode(sent | {"s": Secret([1])}, secrets=False, resources=True, unknowns=True))
+    assert received["s"] == [1]
+    assert not any(contains_secret(value) for value in received.values())
+
+
+@pytest.mark.parametrize(
+    ("reference", "sent"),
+    [
+        pytest.param(ResourceReference(_URN, "i-1"), "i-1", id="id"),
+        pytest.param(ResourceReference(_URN), _URN, id="component"),
+        pytest.param(ResourceReference(_URN, UNKNOWN), None, id="not there yet"),
+    ],
+)
+def test_a_receiver_without_resources_gets_the_id_or_else_the_urn(
+    reference: ResourceReference, sent: str | None
+):
+    received = decode(encode({"ref": reference}, secrets=True, resources=False, unknowns=False))
+    assert received.get("ref") == sent
+
+
+def test_unknowns_a_receiver_does_not_take_are_missing_keys():
+    sent: Properties = {"a": UNKNOWN, "b": {"c": UNKNOWN, "d": 1}, "e": None}
+    assert decode(encode(sent, secrets=True, resources=True, unknowns=False)) == {"b": {"d": 1}, "e": None}
+
+
+def test_empty_objects_and_lists_are_sent_as_such():
+    sent: Properties = {"object": {}, "list": [], "null": None, "text": "", "zero": 0, "no": False}
+    assert decode(encode(sent)) == sent
+
+
+def test_a_signature_nobody_knows_is_refused_by_name():
+    with pytest.raises(SandboxError, match="feedface") as caught:
+        decode(_struct({"it": {_SIGNATURE: "feedface"}}))
+    assert caught.value.code == "value-unreadable"

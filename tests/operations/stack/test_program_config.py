@@ -1,0 +1,162 @@
+"""The configuration a program is given, from Pulumi.yaml and Pulumi.STACK.yaml."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from components.errors import CredfleetError
+from operations.stack.program_config import ProgramConfig, program_config
+from operations.stack.project_file import Project
+from operations.stack.stack_file import StackFile
+
+Given = Callable[[str, str], ProgramConfig]
+
+
+def _decrypted(ciphertext: str) -> str:
+    if ciphertext == "damaged":
+        raise CredfleetError(
+            code="ciphertext-unreadable", place="-", cause="it was damaged", mend="restore it"
+        )
+    return ciphertext.removeprefix("sealed-")
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Given:
+    """Return what a program gets, from the `config:` of the project and that of the stack (both YAML)."""
+
+    def make(project: str, stack: str) -> ProgramConfig:
+        (tmp_path / "Pulumi.yaml").write_text(f"name: shop\nruntime: python\nconfig:\n{project or '  {}'}\n")
+        (tmp_path / "Pulumi.dev.yaml").write_text(f"config:\n{stack or '  {}'}\n")
+        stack_file = StackFile.load(tmp_path / "Pulumi.dev.yaml", "shop")
+        return program_config(Project.load(tmp_path), stack_file, _decrypted)
+
+    return make
+
+
+# What the Pulumi CLI, v3.272.0, put into PULUMI_CONFIG for each of these.
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        pytest.param("blue", "blue", id="text"),
+        pytest.param("'0123'", "0123", id="quoted digits"),
+        pytest.param("2.0", "2", id="whole number"),
+        pytest.param("1.25", "1.25", id="fraction"),
+        pytest.param("12345678901234567890", "12345678901234567890", id="long number"),
+        pytest.param("true", "true", id="truth value"),
+        pytest.param("", "", id="null"),
+        pytest.param("2026-01-02", "2026-01-02 00:00:00 +0000 UTC", id="date without quotes"),
+        pytest.param(
+            '{b: [1.0, yes], a: "é<&>"}', '{"a":"é\\u003c\\u0026\\u003e","b":[1,"yes"]}', id="object"
+        ),
+        pytest.param("{}", "{}", id="empty object"),
+        pytest.param("[1, {c: true}]", '[1,{"c":true}]', id="list"),
+        pytest.param("{n: null}", '{"n":null}', id="null inside"),
+    ],
+)
+def test_all_values_are_texts_as_the_cli_writes_them(given: Given, written: str, text: str):
+    assert given("", f"  shop:key: {written}").values == {"shop:key": text}
+
+
+def test_a_default_that_is_whole_is_an_integer(given: Given):
+    one, some = "{type: integer, default: 5.0}", "{type: array, items: {type: integer}, default: [1, 2.0]}"
+    assert given(f"  one: {one}\n  some: {some}", "").values == {"shop:one": "5", "shop:some": "[1,2]"}
+
+
+def test_keys_without_namespace_get_the_projects(given: Given):
+    config = given("  own: 1\n  gcp:project: p", "  mine: 2\n  gcp:zone: z")
+    assert config.values == {"gcp:project": "p", "gcp:zone": "z", "shop:mine": "2", "shop:own": "1"}
+
+
+def test_a_stacks_value_wins_over_the_projects_default(given: Given):
+    declared = "  colour: {type: string, default: red}\n  size: {default: {w: 1}}\n  aws:region: {value: r}"
+    config = given(declared, "  shop:colour: blue\n  aws:region: s")
+    assert config.values == {"aws:region": "s", "shop:colour": "blue", "shop:size": '{"w":1}'}
+
+
+def test_secrets_arrive_decrypted_and_their_keys_are_listed_at_any_depth(given: Given):
+    stack = (
+        "  shop:token: {secure: sealed-t0ken}\n"
+        "  shop:deep: {list: [{secure: sealed-1}], open: o}\n"
+        "  shop:plain: p"
+    )
+    config = given("", stack)
+    assert config.secret_keys == ("shop:deep", "shop:token")
+    assert config.values["shop:token"] == "t0ken"
+    assert config.values["shop:deep"] == '{"list":["1"],"open":"o"}'
+    assert "t0ken" not in repr(config)
+
+
+def test_each_value_that_cannot_be_decrypted_is_named(given: Given):
+    with pytest.raises(CredfleetError) as caught:
+        given("", "  a: {secure: damaged}\n  b: {c: [{secure: damaged}]}\n  d: {secure: sealed-x}")
+    assert caught.value.code == "ciphertext-unreadable"
+    assert caught.value.cause == "shop:a it was damaged; shop:b.c[0] it was damaged"
+
+
+def test_what_is_declared_secret_is_so_in_the_stacks_file_where_it_has_a_type(given: Given):
+    assert given("  untyped: {secret: true}", "  untyped: text").secret_keys == ()
+    for declared, written in (
+        ("{type: string, secret: true, default: d}", ""),
+        ("{type: string, secret: true}", "d"),
+    ):
+        with pytest.raises(CredfleetError, match="shop:key must be encrypted"):
+            given(f"  key: {declared}", f"  key: {written}" if written else "")
+
+
+def test_a_key_of_the_old_form_is_the_one_without_its_middle(given: Given):
+    config = given("  aws:config:region: {value: r}", "  shop:config:legacy: v\n  gcp:config:zone: z")
+    assert config.values == {"aws:region": "r", "gcp:zone": "z", "shop:legacy": "v"}
+
+
+def test_all_problems_are_told_at_once(given: Given):
+    with pytest.raises(CredfleetError) as caught:
+        given(
+            "  a: {type: integer}\n  b: {type: object}\n  c: {type: string, secret: true}\n  d: {}",
+            "  b: text\n  c: x",
+        )
+    assert caught.value.code == "config-invalid"
+    assert caught.value.cause.split("; ") == [
+        "shop:a is missing",
+        "shop:b must be of type object",
+        "shop:c must be encrypted, as Pulumi.yaml declares it secret",
+        "shop:d is missing",
+    ]
+
+
+_ARRAY = "{type: array, items: {type: integer}}"
+
+
+@pytest.mark.parametrize(
+    ("declared", "written", "fits"),
+    [
+        ("{type: string}", "text", True),
+        ("{type: string}", "3", True),
+        ("{type: string}", "{a: 1}", False),
+        ("{type: integer}", "3", True),
+        ("{type: integer}", "'-3'", True),
+        ("{type: integer}", "'+3'", True),
+        ("{type: integer}", "'99999999999999999999'", False),
+        ("{type: integer}", "'١٢'", False),
+        ("{type: integer}", "3.5", False),
+        ("{type: integer}", "three", False),
+        ("{type: boolean}", "true", True),
+        ("{type: boolean}", "'false'", True),
+        ("{type: boolean}", "yes", False),
+        ("{type: object}", "{}", True),
+        ("{type: object}", "[]", False),
+        (_ARRAY, "[1, 2]", True),
+        (_ARRAY, "[1, x]", False),
+        (_ARRAY, "[true]", False),
+        ("{type: array, items: {type: array, items: {type: string}}}", "[[a], []]", True),
+        ("{type: array, items: {type: string}}", "[1]", False),
+    ],
+)
+def test_a_value_fits_its_declared_type_as_the_cli_sees_it(
+    given: Given, declared: str, written: str, fits: bool
+):
+    if fits:
+        given(f"  key: {declared}", f"  key: {written}")
+    else:
+        with pytest.raises(CredfleetError, match="shop:key must be of type"):
+            given(f"  key: {declared}", f"  key: {written}")

@@ -1,0 +1,82 @@
+"""What Pulumi.yaml says of a program."""
+
+from pathlib import Path
+
+import pytest
+
+from components.documents import Unreadable
+from components.errors import CredfleetError
+from operations.stack.project_file import Project
+
+
+def _load(directory: Path, text: str) -> Project:
+    (directory / "Pulumi.yaml").write_text(text)
+    return Project.load(directory)
+
+
+def test_a_project_knows_where_its_program_and_its_stacks_are(tmp_path: Path):
+    project = _load(tmp_path, "name: shop\nruntime: java\nmain: app\nstackConfigDir: stacks\n")
+    assert (project.program, project.stack_files) == (tmp_path / "app", tmp_path / "stacks")
+
+
+@pytest.mark.parametrize(
+    ("declaration", "wrong"),
+    [
+        ("key: 1.5", "is no text"),
+        ("key: ", "is no text"),
+        ("key: {defualt: 1}", "unknown keys: defualt"),
+        ("key: {default: 1, value: 2}", "both a default and a value"),
+        ("gcp:key: {default: 1}", "of another namespace"),
+        ("key: {type: array}", "without `items"),
+        ("key: {type: array, items: {items: text}}", "without `items"),
+        ("key: {type: array, items: 5}", "a type that is no text"),
+        ("key: {type: [string]}", "a type that is no text"),
+        ("key: {secret: 5}", "not true or false"),
+        ("key: {default: [2026-01-01]}", "a date"),
+        ("key: {type: integer, default: abc}", "not of its type, integer"),
+        ("key: {type: boolean, default: 3}", "not of its type, boolean"),
+        ("key: {type: string, default: 3}", "not of its type, string"),
+        ("key: {type: array, items: {type: string}, default: [1, 2]}", "not of its type, array<string>"),
+        ("key: {type: text, default: abc}", "a type that there is not"),
+        ("key: {type: array, items: {type: text}}", "a type that there is not"),
+        ("a:b:c: {value: 1}", "is no key"),
+    ],
+)
+def test_a_declaration_the_cli_would_refuse_is_refused(tmp_path: Path, declaration: str, wrong: str):
+    with pytest.raises(CredfleetError, match=wrong) as caught:
+        _load(tmp_path, f"name: shop\nruntime: python\nconfig:\n  {declaration}\n")
+    assert caught.value.code == "project-invalid"
+
+
+@pytest.mark.parametrize(
+    ("entry", "named"),
+    [
+        ("config: 5", "3:1 config is not a map"),
+        ("main: 5", "3:1 main is not a text"),
+        ("main: [a]", "3:1 main is not a text"),
+        ('main: "a\\0b"', "3:1 main names no folder"),
+        ("stackConfigDir: 5", "3:1 stackConfigDir is not a text"),
+        (f"stackConfigDir: {'a' * 5_000}", "3:1 stackConfigDir names no folder"),
+    ],
+)
+def test_an_entry_of_another_type_is_told_with_its_line(tmp_path: Path, entry: str, named: str):
+    with pytest.raises(Unreadable) as caught:
+        _load(tmp_path, f"name: shop\nruntime: python\n{entry}\n")
+    assert caught.value.code == "yaml-invalid"
+    at, _, named = named.partition(" ")
+    assert caught.value.place.endswith(f"Pulumi.yaml:{at}")
+    assert caught.value.cause.startswith(named)
+
+
+@pytest.mark.parametrize("name", ["", "name: ../../elsewhere", "name: '..'", "name: a/b"])
+def test_a_project_whose_name_is_no_name_of_a_folder_is_refused(tmp_path: Path, name: str):
+    with pytest.raises(CredfleetError, match="name") as caught:
+        _load(tmp_path, f"{name}\nruntime: python\n")
+    assert caught.value.code == "project-invalid"
+
+
+def test_a_directory_without_a_project_is_told_with_the_missing_file(tmp_path: Path):
+    with pytest.raises(Unreadable) as caught:
+        Project.load(tmp_path)
+    assert caught.value.code == "file-missing"
+    assert caught.value.place == str(tmp_path / "Pulumi.yaml")

@@ -1,0 +1,128 @@
+"""A stack's configuration file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from components.documents import Unreadable
+from components.errors import CredfleetError
+from operations.stack.stack_file import StackFile
+from operations.stack.yaml_file import load_yaml, merged
+
+_WRITTEN = """\
+# who reads this knows why
+encryptionsalt: v1:abc
+config:
+  shop:colour: "blue"  # quoted on purpose
+  size: 0x10
+  shop:deep:
+    list: [1, 2]
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "Pulumi.dev.yaml"
+    path.write_text(_WRITTEN)
+    return path
+
+
+def _loaded(path: Path) -> StackFile:
+    return StackFile.load(path, "shop")
+
+
+_AS_PEOPLE_WRITE = """\
+config:
+  size:   12     # blanks as they like
+  # about lists
+  shop:lists:
+    - deep
+    -  deeper
+  shop:rules: [{only: [one]}, {a: 1,  b: 2}]
+  shop:far: {x: 1 , y: 2}
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "changed"),
+    [
+        ("size", 12, []),
+        ("size", 13, ["  size:   12     # blanks as they like"]),
+        ("shop:new", {"key": "x"}, []),
+        ("shop:lists", ["deep", "deeper", "x"], []),
+        ("shop:lists", ["x", "deeper"], ["    - deep"]),
+        ("shop:far", {"x": 1, "y": 3}, ["  shop:far: {x: 1 , y: 2}"]),
+    ],
+)
+def test_a_change_leaves_every_other_line_as_it_was_written(
+    tmp_path: Path, key: str, value: object, changed: list[str]
+):
+    path = tmp_path / "Pulumi.dev.yaml"
+    path.write_text(_AS_PEOPLE_WRITE)
+    config = load_yaml(path)["config"] | {key: value}
+    lines = merged(_AS_PEOPLE_WRITE, {"config": config}).splitlines()
+    assert [line for line in _AS_PEOPLE_WRITE.splitlines() if line not in lines] == changed
+
+
+def test_a_file_of_mixed_forms_is_written_whole_rather_than_broken(tmp_path: Path):
+    path = tmp_path / "Pulumi.dev.yaml"
+    former = "config:\n  shop:deep:\n      - a\n  shop:flat:\n  - b\n"
+    document = {"config": {"shop:deep": ["a"], "shop:flat": ["b", "c"]}}
+    path.write_text(merged(former, document))
+    assert load_yaml(path) == document
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("environment: [base]", "environment"),
+        ("encryptedkey: abc", "encryptedkey"),
+        ("secretsprovider: awskms://alias/x", "awskms"),
+    ],
+)
+def test_what_only_the_cli_does_is_refused_by_name_where_a_key_is_wanted(path: Path, text: str, named: str):
+    path.write_text(f"{text}\nconfig: {{shop:a: b}}\n")
+    file = _loaded(path)
+    assert file.config == {"shop:a": "b"}
+    with pytest.raises(CredfleetError, match=named) as caught:
+        file.refuse_unsupported()
+    assert caught.value.code == "stack-unsupported"
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "cause"),
+    [
+        ("config:\n  a: 1\n  a: hunter2\n", "3:3", "the same key stands twice"),
+        ("config:\n  a: [hunter2\n", "3:1", "the list that [ opens in line 2 is not closed"),
+        ("- hunter2\n", "1:1", "it holds no map of keys"),
+        ("config: hunter2\n", "1:1", "config is no map of keys"),
+        ("config: []\n", "1:1", "config is no map of keys"),
+        ("config:\n  shop:a: 1\n  a: hunter2\n", "3:3", "a and shop:a are one key"),
+        ("config:\n  shop:config:a: 1\n  a: hunter2\n", "3:3", "a and shop:config:a are one key"),
+        ("config:\n  a:b:c: hunter2\n", "2:3", "a:b:c is no key of configuration"),
+        ("config:\n  a:config:b:c: hunter2\n", "2:3", "a:config:b:c is no key of configuration"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place_but_not_its_text(path: Path, text: str, at: str, cause: str):
+    path.write_text(text)
+    with pytest.raises(Unreadable) as caught:
+        _loaded(path)
+    assert caught.value.code == "yaml-invalid"
+    assert caught.value.place == f"{path}:{at}"
+    assert caught.value.cause.startswith(cause)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_where_a_value_stands_is_known_by_its_full_key_whatever_the_file_writes(path: Path):
+    file = _loaded(path)
+    assert [
+        str(file.at(*steps)).rpartition("yaml:")[2]
+        for steps in (("shop:size",), ("shop:deep", "list", 1), ("shop:deep", "nothing"), ("shop:none",))
+    ] == ["5:3", "7:15", "6:3", "3:1"]
+
+
+def test_a_missing_file_is_a_stack_without_configuration(tmp_path: Path):
+    file = _loaded(tmp_path / "Pulumi.other.yaml")
+    assert (file.config, file.salt) == ({}, "")

@@ -1,0 +1,283 @@
+"""The state as JSON, and whether it is well-formed."""
+
+import copy
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret
+
+from components.errors import CredfleetError
+from operations.stack.passphrase import PassphraseCrypter
+from operations.stack.state import (
+    CustomTimeouts,
+    PendingOperation,
+    Resource,
+    Snapshot,
+    decode,
+    encode,
+    state_text,
+    verify,
+)
+from sandbox.tests.protocol.values_strategies import properties
+
+_CRYPTER = PassphraseCrypter(key=bytes(32), salt="v1:salt")
+_SIGNATURE = "4dabf18193072939515e22adb298388d"
+_SECRET = "1b47061264138c4ac30d75fd1eb44270"
+
+
+def _urn(name: str, type_: str = "shop:index:Shelf") -> str:
+    return urns.make("dev", "shop", "", type_, name)
+
+
+def _resource(name: str, **fields: Any) -> Resource:
+    return replace(Resource(_urn(name), "shop:index:Shelf", custom=True, id=name), **fields)
+
+
+def _component(name: str, **fields: Any) -> Resource:
+    return _resource(name, custom=False, id="", **fields)
+
+
+_PROVIDER = Resource(_urn("default", "pulumi:providers:shop"), "pulumi:providers:shop", custom=True, id="p-1")
+_PROVIDER_REFERENCE = f"{_PROVIDER.urn}::p-1"
+
+
+def _written(snapshot: Snapshot, encrypt: Callable[[str], str] | None = None) -> Any:
+    return json.loads(json.dumps(encode(snapshot, encrypt)))
+
+
+def test_a_record_has_the_names_of_the_format_and_only_fields_that_say_something():
+    full = Resource(
+        urn=_urn("a"),
+        type="shop:index:Shelf",
+        custom=True,
+        delete=True,
+        id="i-1",
+        inputs={"size": 3},
+        outputs={"size": 3, "colour": "red"},
+        parent=_urn("p"),
+        protect=True,
+        taint=True,
+        external=True,
+        dependencies=(_urn("d"),),
+        init_errors=("slow",),
+        provider=_PROVIDER_REFERENCE,
+        property_dependencies={"size": (_urn("d"),), "colour": ()},
+        pending_replacement=True,
+        additional_secret_outputs=("colour",),
+        aliases=(_urn("old"),),
+        custom_timeouts=CustomTimeouts(create=300),
+        import_id="x",
+        retain_on_delete=True,
+        deleted_with=_urn("d"),
+        replace_with=(_urn("d"),),
+        created="2026-01-01T00:00:00Z",
+        modified="2026-01-02T00:00:00Z",
+        ignore_changes=("size",),
+        replace_on_changes=("*",),
+        replacement_trigger="t",
+        resource_hooks={"beforeCreate": ("h",)},
+        source_position="project:///__main__.py#1",
+        other={"stackTrace": [{"sourcePosition": "project:///__main__.py#1"}]},
+    )
+    snapshot = Snapshot((*map(_component, ("bare", "p", "d")), _PROVIDER, full))
+    bare, *_, written = _written(snapshot)["resources"]
+    assert bare == {"urn": _urn("bare"), "custom": False, "type": "shop:index:Shelf"}
+    assert written == {
+        "urn": _urn("a"),
+        "custom": True,
+        "type": "shop:index:Shelf",
+        "delete": True,
+        "id": "i-1",
+        "inputs": {"size": 3},
+        "outputs": {"size": 3, "colour": "red"},
+        "parent": _urn("p"),
+        "protect": True,
+        "taint": True,
+        "external": True,
+        "dependencies": [_urn("d")],
+        "initErrors": ["slow"],
+        "provider": _PROVIDER_REFERENCE,
+        "propertyDependencies": {"size": [_urn("d")], "colour": []},
+        "pendingReplacement": True,
+        "additionalSecretOutputs": ["colour"],
+        "aliases": [_urn("old")],
+        "customTimeouts": {"create": 300},
+        "importID": "x",
+        "retainOnDelete": True,
+        "deletedWith": _urn("d"),
+        "replaceWith": [_urn("d")],
+        "created": "2026-01-01T00:00:00Z",
+        "modified": "2026-01-02T00:00:00Z",
+        "sourcePosition": "project:///__main__.py#1",
+        "ignoreChanges": ["size"],
+        "replaceOnChanges": ["*"],
+        "replacementTrigger": "t",
+        "resourceHooks": {"beforeCreate": ["h"]},
+        "stackTrace": [{"sourcePosition": "project:///__main__.py#1"}],
+    }
+    assert decode(_written(snapshot)) == snapshot
+
+
+def test_a_state_is_written_as_the_cli_keeps_it_its_secrets_encrypted():
+    pending = PendingOperation(_resource("b", inputs={"x": [Secret("hunter2")]}), "creating")
+    snapshot = Snapshot((_resource("a", outputs={"x": Secret({"password": "hunter2"})}),), (pending,))
+    text = state_text("shop", "dev", snapshot, _CRYPTER)
+    assert "hunter2" not in text
+    written = json.loads(text)
+    assert (written["version"], written["checkpoint"]["stack"]) == (3, "organization/shop/dev")
+    latest = written["checkpoint"]["latest"]
+    manifest = latest["manifest"]
+    assert manifest["magic"] == hashlib.sha256(manifest["version"].encode()).hexdigest()
+    assert latest["secrets_providers"] == {"type": "passphrase", "state": {"salt": "v1:salt"}}
+    assert decode(latest, _CRYPTER.decrypt) == snapshot
+
+
+def test_options_old_readers_would_lose_raise_the_version_and_are_named():
+    hooked = _resource("a", resource_hooks={"beforeCreate": ("h",)}, taint=True)
+    written = json.loads(state_text("shop", "dev", Snapshot((hooked,)), _CRYPTER))
+    assert (written["version"], written["features"]) == (4, ["hooks", "taint"])
+
+
+@pytest.mark.parametrize(
+    ("encrypt", "decrypt"), [(None, str), (str, str), (_CRYPTER.encrypt, _CRYPTER.decrypt)]
+)
+@given(inputs=properties, outputs=properties)
+def test_any_properties_come_back_from_the_state_as_they_went(
+    encrypt: Callable[[str], str] | None,
+    decrypt: Callable[[str], str],
+    inputs: Properties,
+    outputs: Properties,
+):
+    snapshot = Snapshot((_resource("a", inputs=inputs, outputs=outputs),))
+    assert decode(_written(snapshot, encrypt), decrypt) == snapshot
+
+
+def test_a_secret_is_encrypted_json_and_one_inside_it_is_not_encrypted_twice():
+    inputs: Properties = {"s": Secret({"user": "u", "in": Secret([1])}), "u": UNKNOWN}
+    written = _written(Snapshot((_resource("a", inputs=inputs),)), _CRYPTER.encrypt)["resources"][0]["inputs"]
+    assert written["u"] == "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+    assert written["s"][_SIGNATURE] == _SECRET
+    assert json.loads(_CRYPTER.decrypt(written["s"]["ciphertext"])) == {
+        "user": "u",
+        "in": {_SIGNATURE: _SECRET, "ciphertext": "[1]"},
+    }
+
+
+def test_a_secret_that_nobody_decrypts_is_its_ciphertext_and_still_a_secret():
+    sealed = _written(Snapshot((_resource("a", outputs={"s": Secret("x")}),)), lambda _: "v1:sealed")
+    assert decode(sealed).resources[0].outputs == {"s": Secret("v1:sealed")}
+
+
+ODD: Final = (None, "", 0, 1.5, True, [], {}, "x", ["x"], [[]], {"a": 1}, {"a": ["b"]}, "\ud800", 10**30)
+
+
+def test_a_deployment_with_any_one_part_replaced_is_read_or_refused_and_empty_only_where_it_says_so():
+    shelf = _resource("a", inputs={"size": 3, "key": Secret("hidden")}, property_dependencies={"size": ()})
+    written = _written(Snapshot((shelf,), (PendingOperation(replace(shelf, id="b"), "creating"),)))
+
+    def outcome(deployment: Any) -> str:
+        try:
+            return f"{len(decode(deployment).resources)} read"
+        except (CredfleetError, SandboxError) as refused:
+            return refused.code
+
+    outcomes = {place: outcome(deployment) for place, deployment in _damaged(written)}
+    assert {*outcomes.values()} <= {
+        *("state-unreadable", "state-invalid", "value-unreadable"),
+        *("0 read", "1 read"),
+    }
+    assert {each for (each, _), said in outcomes.items() if said == "0 read"} == {
+        ("resources",),
+        ("resources", 0),
+    }
+
+
+def _places(value: Any, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    if above:
+        yield above
+    children = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, child in children:
+        yield from _places(child, (*above, key))
+
+
+def _damaged(deployment: Any) -> Iterator[tuple[tuple[tuple[str | int, ...], str], Any]]:
+    """Yield which part is replaced or left out, and the deployment then."""
+    for place in _places(deployment):
+        for odd in (*ODD, ...):
+            changed = copy.deepcopy(deployment)
+            parent = changed
+            for key in place[:-1]:
+                parent = parent[key]
+            if odd is ...:
+                del parent[place[-1]]
+            else:
+                parent[place[-1]] = odd
+            yield (place, repr(odd)), changed
+
+
+def test_a_record_without_its_required_fields_is_told_with_its_name():
+    with pytest.raises(CredfleetError, match="no custom and no type") as caught:
+        decode({"resources": [{"urn": "u"}]})
+    assert caught.value.code == "state-unreadable"
+
+
+_A, _B = _component("a"), _component("b")
+
+
+@pytest.mark.parametrize(
+    "resources",
+    [
+        pytest.param((), id="nothing"),
+        pytest.param((_A, _component("b", parent=_A.urn, dependencies=(_A.urn,))), id="in order"),
+        pytest.param((_PROVIDER, _resource("a", provider=_PROVIDER_REFERENCE)), id="with its provider"),
+        pytest.param((_resource("a"), _resource("a", delete=True)), id="an old one to delete"),
+        pytest.param((_resource("a", delete=True), _resource("a", delete=True)), id="two to delete"),
+        pytest.param((_resource("a", provider="gone::1", pending_replacement=True),), id="to be replaced"),
+    ],
+)
+def test_a_well_formed_state_passes(resources: tuple[Resource, ...]):
+    verify(Snapshot(resources))
+
+
+@pytest.mark.parametrize(
+    ("resources", "named", "cause"),
+    [
+        pytest.param((_component("a", parent=_B.urn), _B), "a", "does not stand before", id="parent later"),
+        pytest.param((_component("a", parent=_B.urn),), "a", "does not stand before", id="parent missing"),
+        pytest.param((_component("a", dependencies=(_B.urn,)), _B), "a", "before it", id="dependency"),
+        pytest.param(
+            (_component("a", property_dependencies={"x": (_B.urn,)}), _B), "a", "before it", id="property"
+        ),
+        pytest.param((_component("a", deleted_with=_B.urn), _B), "a", "before it", id="deletedWith"),
+        pytest.param((_component("a", replace_with=(_B.urn,)), _B), "a", "before it", id="replaceWith"),
+        pytest.param(
+            (_resource("a", provider=_PROVIDER_REFERENCE), _PROVIDER),
+            "a",
+            "its provider",
+            id="provider later",
+        ),
+        pytest.param(
+            (_PROVIDER, _resource("a", provider=f"{_PROVIDER.urn}::p-2")), "a", "its provider", id="other id"
+        ),
+        pytest.param((_A, _A), "a", "twice", id="twice"),
+        pytest.param((_component("a", type=""),), "a", "no urn or no type", id="no type"),
+        pytest.param((replace(_A, id="x"),), "a", "must not have an id", id="component with id"),
+        pytest.param((replace(_PROVIDER, id=""),), "default", "must have an id", id="provider without id"),
+    ],
+)
+def test_a_state_the_cli_would_refuse_is_refused_by_name(
+    resources: tuple[Resource, ...], named: str, cause: str
+):
+    with pytest.raises(CredfleetError, match=cause) as caught:
+        verify(Snapshot(resources))
+    assert caught.value.code == "state-invalid"
+    assert caught.value.place.endswith(f"::{named}")

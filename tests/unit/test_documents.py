@@ -1,0 +1,183 @@
+"""What a document means and where each part of it stands, and what is refused with place, cause and mend.
+
+That plain scalars mean what the genuine CLI takes them for is held by its tests in operations/stack.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import date, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from components.documents import (
+    DEEPEST,
+    DEEPEST_JSON,
+    Document,
+    TooDeep,
+    Unreadable,
+    read_all,
+    read_json,
+    read_one,
+)
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+HIDDEN = "hunter2"
+
+
+def read(text: str | bytes) -> Document:
+    return read_one(text, "file")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("", None),
+        ("# nothing", None),
+        ("a: yes", {"a": "yes"}),
+        ("a: ~", {"a": None}),
+        ("a: '1'", {"a": "1"}),
+        ("a: 017", {"a": 15}),
+        ("a: 0x1f", {"a": 31}),
+        ("a: 1_000", {"a": 1000}),
+        ("a: -1.5e3", {"a": -1500.0}),
+        ("a: !!str 1", {"a": "1"}),
+        ("a: ! 1", {"a": "1"}),
+        ("a: 2001-12-14", {"a": date(2001, 12, 14)}),
+        ("a: 2001-12-14T21:59:43", {"a": datetime(2001, 12, 14, 21, 59, 43)}),
+        ("a: 2001-13-45", {"a": "2001-13-45"}),
+        ("1: a\ntrue: b\n~: c", {"1": "a", "true": "b", "~": "c"}),
+        ("a: &x {k: 1, l: 2}\nb: {<<: *x, l: 3}", {"a": {"k": 1, "l": 2}, "b": {"k": 1, "l": 3}}),
+        ('a: {k: 1, "<<": {l: 2}}', {"a": {"k": 1, "<<": {"l": 2}}}),
+        ("a: &x [1]\nb: *x", {"a": [1], "b": [1]}),
+        ('{\n\t"a": [1, {"b": null}]\n}', {"a": [1, {"b": None}]}),
+        ("\ufeffa: é".encode(), {"a": "é"}),
+    ],
+)
+def test_a_document_is_read_as_the_genuine_cli_reads_it(text: str | bytes, value: Any):
+    assert read(text).data == value
+
+
+@pytest.mark.parametrize(
+    ("text", "at", "cause"),
+    [
+        ("a:\n\tb: 1", "2:1", "a tab indents this line"),
+        ("a:\n  b: 1\n\tc: 2", "3:1", "a tab indents this line"),
+        ('a: "hunter2\nb: 1', "1:4", "a quote that opens here is never closed"),
+        ("a: 'it's hunter2'", "1:8", "this line belongs to no key"),
+        ("a: {b: 1\nc: hunter2", "2:2", "the map that { opens in line 1 is not closed"),
+        ("a: [1, 2\nhunter2: 3", "2:8", "the list that [ opens in line 1 is not closed"),
+        ("a: [1,, 2]", "1:7", "a value is missing here"),
+        ("a: 1\n---\nb: hunter2", "3:1", "a second document begins"),
+        ("a: 1\nb: 2\na: hunter2", "3:1", "the same key stands twice here, first in line 1"),
+        ("a: b: hunter2", "1:5", "a second ': ' stands in one line"),
+        ("a: @hunter2", "1:4", "a text without quotes cannot begin with this character"),
+        ("a: {{ hunter2 }}", "1:5", "the name of an entry is a map or a list"),
+        ("a: &k {b: hunter2}\n? *k\n: 1", "2:3", "the name of an entry is a map or a list"),
+        ("a: &k [hunter2]\n*k : 1", "2:1", "the name of an entry is a map or a list"),
+        ("a:\n    b: 1\n  c: 2", "3:3", "this line belongs to no key"),
+        ("- a\nb: 1", "2:1", "an item of a list stands where none can be"),
+        ("a: 1\nhunter2\nb: 2", "3:1", "a line is no `key: value`"),
+        ("a: >hunter2", "1:5", "behind > or | there is more than the end of the line"),
+        ('a: "\\q"', "1:5", "a backslash in double quotes begins an escape"),
+        ('a: "\\ud800"', "1:7", "a backslash in double quotes begins an escape"),
+        ('a: "\\UFFFFFFFF"', "1:7", "a backslash in double quotes begins an escape"),
+        ("a: " + "9" * 5000, "1:4", "it is a whole number of more digits"),
+        ("a: 1e400", "1:4", "it is a number of more digits"),
+        ("a: .nan", "1:4", "it is no number that a document of JSON could carry"),
+        ("a: !hunter3 x", "1:4", "it bears the tag"),
+        ("a: !!int abc", "1:4", "its tag says that it is a whole number"),
+        ("a: *b", "1:4", "what begins with * refers to an anchor"),
+        ("a: &a [*a]", "1:8", "it refers to what holds it"),
+        ("a: &", "1:5", "what begins with & or * names an anchor"),
+        ("a: {<<: [1]}", "1:9", "<< takes a map"),
+        ("a: \x07", "1:4", "the character U+0007"),
+        ("a: hunter2\nä: 1".encode("latin1"), "2:1", "it is no text in UTF-8"),
+        ("a: 1".encode("utf-16"), "1:1", "it is no text in UTF-8"),
+        (b"\xef\xbb\xbfa\xff", "1:2", "it is no text in UTF-8"),
+        (b"\xef\xbb\xbfa: 1\nb: \xff", "2:4", "it is no text in UTF-8"),
+        ("[" * 3000, f"1:{DEEPEST + 1}", "it is nested more than"),
+        (
+            "".join(f"{' ' * level}a:\n" for level in range(1500)),
+            f"{DEEPEST + 1}:{DEEPEST + 1}",
+            "it is nested",
+        ),
+        (BOMB, "5:8", "aliases repeat more than"),
+        ("%YAML 9.9\n---\na: 1", "1:1", "it is no YAML from here on"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_where_it_stands_in_words_of_ours(
+    text: str | bytes, at: str, cause: str
+):
+    with pytest.raises(Unreadable) as caught:
+        read(text)
+    assert caught.value.place == f"file:{at}"
+    assert caught.value.cause.startswith(cause)
+    assert caught.value.mend
+    assert HIDDEN not in str(caught.value)
+
+
+def test_every_part_has_its_place_and_what_is_missing_that_of_what_is_around_it():
+    document = read("# first\na:\n  b: [1, {c: 2}]\n  d: &d {e: 3}\nf:\n  <<: *d\n")
+    places = {
+        (): "2:1",
+        ("a",): "2:1",
+        ("a", "b"): "3:3",
+        ("a", "b", 1): "3:10",
+        ("a", "b", 1, "c"): "3:11",
+        ("a", "b", 7): "3:3",
+        ("a", "x", "y"): "2:1",
+        ("f", "e"): "6:7",
+    }
+    assert {path: str(document.at(path)).removeprefix("file:") for path in places} == places
+
+
+def test_several_documents_are_read_one_by_one():
+    assert [(each.data, each.mark.line) for each in read_all("a: 1\n---\n---\nb: 2\n", "file")] == [
+        ({"a": 1}, 1),
+        (None, 3),
+        ({"b": 2}, 4),
+    ]
+
+
+@given(
+    st.text(alphabet="ab01:-?[]{}&*!|>'\"%@`,#~<=. \n\t\\é\x00\ud800", max_size=60) | st.binary(max_size=60)
+)
+def test_whatever_is_given_is_read_or_refused_with_a_place(text: str | bytes):
+    try:
+        marks = [document.mark for document in read_all(text, "file")]
+    except Unreadable as error:
+        marks = [error.mark]
+    assert all(mark.file == "file" and mark.line >= 1 and mark.column >= 1 for mark in marks)
+
+
+DEEP = f"{'[' * DEEPEST_JSON}{']' * DEEPEST_JSON}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [DEEP, DEEP.encode("utf-16"), f"[{','.join(['{}'] * 1000)}]", json.dumps("[" * 5000 + '"{')],
+    ids=["deepest", "in-another-encoding", "wide", "brackets-in-a-string"],
+)
+def test_what_is_not_too_deep_is_read_as_json_has_it(text: str | bytes) -> None:
+    assert read_json(text) == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "text", [f"[{DEEP}]", "[" * 100_000, '{"a":' * 100_000, f'["\\"]", [{DEEP}]]'.encode()]
+)
+def test_what_is_too_deep_is_refused_before_it_is_followed(text: str | bytes) -> None:
+    with pytest.raises(TooDeep):
+        read_json(text)
+
+
+@pytest.mark.parametrize("text", ["", "{", "1" * 5000, '"' + '\\"' * 100_000, b"\xff"])
+def test_what_is_no_json_is_a_value_error(text: str | bytes) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        read_json(text)
