@@ -73,7 +73,9 @@ def dev_stack() -> list[Resource]:
     with (FRAMES / "dev_stack.csv").open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
             above = resources[int(row["parent"])].urn if row["parent"] else ""
-            urn = urns.make("dev", "credfleet", above, row["type"], row["name"])
+            chain = urns.parse(above).qualified_type if above else urns.ROOT_STACK_TYPE
+            type_ = row["type"] if chain == urns.ROOT_STACK_TYPE else f"{chain}${row['type']}"
+            urn = f"urn:pulumi:dev::credfleet::{type_}::{row['name']}"
             resources.append(Resource(urn, row["type"], custom=True, parent=above))
     return resources
 

@@ -36,13 +36,6 @@ def parse(urn: str) -> Urn:
     return Urn(*parts)
 
 
-def make(stack: str, project: str, parent: str, type_: str, name: str) -> str:
-    """Name a resource; the root stack, or no parent (an empty URN), leaves no trace in its name."""
-    above = parse(parent).qualified_type if parent else ROOT_STACK_TYPE
-    qualified = type_ if above == ROOT_STACK_TYPE else f"{above}${type_}"
-    return str(Urn(stack, project, qualified, name))
-
-
 def is_default_provider(urn: str) -> bool:
     """Whether the engine made this provider itself (`default`, `default_4_34_2`): it is not shown."""
     parts = parse(urn)

@@ -7,7 +7,6 @@ See sandbox/docs/engine-facts.md, values on the wire.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from google.protobuf import struct_pb2
 
@@ -20,18 +19,8 @@ from pulumi_sandbox.protocol.values import (
     Properties,
     ResourceReference,
     Secret,
-    Unknown,
     Value,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Receiver:
-    """What the other side takes."""
-
-    secrets: bool
-    resources: bool
-    unknowns: bool
 
 
 def decode(struct: struct_pb2.Struct) -> Properties:
@@ -43,40 +32,24 @@ def decode(struct: struct_pb2.Struct) -> Properties:
     return {key: _read(fields[key], key) for key in sorted(fields)}
 
 
-def encode(
-    properties: Properties, *, secrets: bool = True, resources: bool = True, unknowns: bool = True
-) -> struct_pb2.Struct:
-    """Write properties for a receiver that may not take everything.
-
-    Without `secrets` they are sent bare, without `resources` references as their id or a component's URN,
-    without `unknowns` whatever is unknown is left out.
-    """
+def encode(properties: Properties) -> struct_pb2.Struct:
+    """Write properties; a reference to a resource is its id, or the URN of a component."""
     struct = struct_pb2.Struct()
-    _fill(struct, properties, _Receiver(secrets, resources, unknowns))
+    _fill(struct, properties)
     return struct
 
 
-def _fill(struct: struct_pb2.Struct, properties: Properties, receiver: _Receiver) -> None:
-    fields = struct.fields
+def _fill(struct: struct_pb2.Struct, properties: Properties) -> None:
     for key, value in properties.items():
-        if receiver.unknowns or not _is_unknown(value, receiver):
-            _write(fields[key], value, receiver)
+        _write(struct.fields[key], value)
 
 
-def _is_unknown(value: Value, receiver: _Receiver) -> bool:
-    while isinstance(value, Secret):
-        value = value.value
-    if isinstance(value, ResourceReference) and not receiver.resources:
-        value = value.id
-    return isinstance(value, Unknown)
-
-
-def _write(target: struct_pb2.Value, value: Value, receiver: _Receiver) -> None:
+def _write(target: struct_pb2.Value, value: Value) -> None:
     if isinstance(value, str):
         target.string_value = value
     elif isinstance(value, dict):
         target.struct_value.SetInParent()
-        _fill(target.struct_value, value, receiver)
+        _fill(target.struct_value, value)
     elif value is None:
         target.null_value = struct_pb2.NULL_VALUE
     elif isinstance(value, bool):
@@ -85,23 +58,14 @@ def _write(target: struct_pb2.Value, value: Value, receiver: _Receiver) -> None:
         target.number_value = value
     elif isinstance(value, list):
         target.list_value.SetInParent()
-        values = target.list_value.values
         for item in value:
-            if receiver.unknowns or not _is_unknown(item, receiver):
-                _write(values.add(), item, receiver)
-    else:
-        _write_special(target, value, receiver)
-
-
-def _write_special(target: struct_pb2.Value, value: Value, receiver: _Receiver) -> None:
-    if isinstance(value, Secret):
-        if receiver.secrets:
-            fields = target.struct_value.fields
-            fields[signatures.KEY].string_value = signatures.SECRET
-            target = fields["value"]
-        _write(target, value.value, receiver)
-    elif isinstance(value, ResourceReference) and not receiver.resources:
-        _write(target, value.urn if value.id is None else value.id, receiver)
+            _write(target.list_value.values.add(), item)
+    elif isinstance(value, Secret):
+        fields = target.struct_value.fields
+        fields[signatures.KEY].string_value = signatures.SECRET
+        _write(fields["value"], value.value)
+    elif isinstance(value, ResourceReference):
+        _write(target, value.urn if value.id is None else value.id)
     else:
         _write_json(target, tag(value, _no_secret))
 

@@ -7,8 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import grpc
 from google.protobuf import empty_pb2, struct_pb2
@@ -17,7 +16,6 @@ from google.protobuf.message_factory import GetMessageClass
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import paths, wire
-from pulumi_sandbox.protocol.calls import Call, CallRefusedError, Calls
 from pulumi_sandbox.protocol.redaction import Redactor, texts_of
 from pulumi_sandbox.protocol.stubs import CHANNEL_OPTIONS, plugin_pb2, provider_pb2, status_pb2
 from pulumi_sandbox.protocol.values import Properties, equal
@@ -40,6 +38,10 @@ _KINDS: Final = {
     ("update", False): provider_pb2.PropertyDiff.UPDATE,
     ("update", True): provider_pb2.PropertyDiff.UPDATE_REPLACE,
 }
+
+
+_Call: TypeAlias = Callable[[Any], Message]
+"""Answers a message of the protocol by another one, and may take its time."""
 
 
 class ProviderService:
@@ -83,7 +85,7 @@ class ProviderService:
             seed=request.randomSeed,
             autonaming=_autonaming(request),
         )
-        return provider_pb2.CheckResponse(inputs=_encode(inputs), failures=_failures(found))
+        return provider_pb2.CheckResponse(inputs=wire.encode(inputs), failures=_failures(found))
 
     def diff(self, request: provider_pb2.DiffRequest) -> provider_pb2.DiffResponse:
         """Compare the new inputs with the recorded resource."""
@@ -105,7 +107,7 @@ class ProviderService:
             state = provider.preview_create(request.urn, new)
         else:
             state = provider.create(request.urn, new, request.timeout)
-        return provider_pb2.CreateResponse(id=state.id, properties=_encode(state.outputs))
+        return provider_pb2.CreateResponse(id=state.id, properties=wire.encode(state.outputs))
 
     def update(self, request: provider_pb2.UpdateRequest) -> provider_pb2.UpdateResponse:
         """Change a resource, or tell what it would become."""
@@ -115,14 +117,14 @@ class ProviderService:
             state = provider.preview_update(request.urn, old, new, ignored)
         else:
             state = provider.update(request.urn, old, new, ignored, request.timeout)
-        return provider_pb2.UpdateResponse(properties=_encode(state.outputs))
+        return provider_pb2.UpdateResponse(properties=wire.encode(state.outputs))
 
     def read(self, request: provider_pb2.ReadRequest) -> provider_pb2.ReadResponse:
         """Read the live resource; an empty id tells that it is gone."""
         old = State(request.id, wire.decode(request.properties), wire.decode(request.inputs))
         state = self._configured().read(request.urn, old)
         return provider_pb2.ReadResponse(
-            id=state.id, properties=_encode(state.outputs), inputs=_encode(state.inputs)
+            id=state.id, properties=wire.encode(state.outputs), inputs=wire.encode(state.inputs)
         )
 
     def delete(self, request: provider_pb2.DeleteRequest) -> empty_pb2.Empty:
@@ -135,7 +137,7 @@ class ProviderService:
         """Call a function."""
         results = self._configured().invoke(request.tok, wire.decode(request.args))
         answer = provider_pb2.InvokeResponse()
-        getattr(answer, "return").CopyFrom(_encode(results))
+        getattr(answer, "return").CopyFrom(wire.encode(results))
         return answer
 
     def get_plugin_info(self, _request: empty_pb2.Empty) -> plugin_pb2.PluginInfo:
@@ -161,10 +163,6 @@ class ProviderService:
                 mend="run again; if it stays, report it with the engine's log",
             )
         return self._provider
-
-
-def _encode(properties: Properties) -> struct_pb2.Struct:
-    return wire.encode(properties, resources=False)
 
 
 def _failures(problems: Iterable[Problem]) -> list[provider_pb2.CheckFailure]:
@@ -231,23 +229,8 @@ def _end_with_engine() -> None:
 def handler(package: Package) -> grpc.GenericRpcHandler:
     """Return the routes of a package; calls without one are answered with UNIMPLEMENTED."""
     methods = provider_pb2.DESCRIPTOR.services_by_name["ResourceProvider"].methods_by_name
-    return grpc.method_handlers_generic_handler(
-        "pulumirpc.ResourceProvider",
-        {
-            name: grpc.unary_unary_rpc_method_handler(
-                _aborting(call),
-                request_deserializer=GetMessageClass(methods[name].input_type).FromString,
-                response_serializer=_serialized,
-            )
-            for name, call in calls(package).items()
-        },
-    )
-
-
-def calls(package: Package) -> Calls:
-    """Return what answers each call of the protocol, once for each provider that is configured."""
     service = ProviderService(package)
-    methods: dict[str, Call] = {
+    calls: dict[str, _Call] = {
         "CheckConfig": service.check_config,
         "DiffConfig": service.diff_config,
         "Configure": service.configure,
@@ -262,7 +245,17 @@ def calls(package: Package) -> Calls:
         "Attach": service.attach,
         "Cancel": service.cancel,
     }
-    return {name: partial(_answer, method) for name, method in methods.items()}
+    return grpc.method_handlers_generic_handler(
+        "pulumirpc.ResourceProvider",
+        {
+            name: grpc.unary_unary_rpc_method_handler(
+                _aborting(call),
+                request_deserializer=GetMessageClass(methods[name].input_type).FromString,
+                response_serializer=_serialized,
+            )
+            for name, call in calls.items()
+        },
+    )
 
 
 def without_secrets(text: str, properties: Properties) -> str:
@@ -270,32 +263,26 @@ def without_secrets(text: str, properties: Properties) -> str:
     return Redactor(*texts_of(properties))(text)
 
 
-def _answer(method: Call, request: Message) -> Message:
+def _aborting(call: _Call) -> Callable[[Message, grpc.ServicerContext], Message]:
     """Turn failures into refusals without secrets; what was written goes along."""
-    try:
-        return method(request)
-    except InitFailedError as failed:
-        reason = without_secrets(failed.reason, _properties(request))
-        outputs = _encode(failed.state.outputs)
-        made = provider_pb2.ErrorResourceInitFailed(id=failed.state.id, properties=outputs, reasons=[reason])
-        raise CallRefusedError(reason, made) from failed
-    except (SandboxError, RefusedError) as error:
-        raise CallRefusedError(without_secrets(str(error), _properties(request))) from error
-    except Exception as defect:
-        text = f"a defect of the stand-in: {type(defect).__name__}: {defect}"
-        raise CallRefusedError(without_secrets(text, _properties(request))) from defect
 
-
-def _aborting(call: Call) -> Callable[[Message, grpc.ServicerContext], Message]:
     def answer(request: Message, context: grpc.ServicerContext) -> Message:
         try:
             return call(request)
-        except CallRefusedError as refused:
-            status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=str(refused))
-            if refused.partial is not None:
-                status.details.add().Pack(refused.partial)
-                context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
-            context.abort(grpc.StatusCode.UNKNOWN, str(refused))
+        except InitFailedError as failed:
+            reason = without_secrets(failed.reason, _properties(request))
+            made = provider_pb2.ErrorResourceInitFailed(
+                id=failed.state.id, properties=wire.encode(failed.state.outputs), reasons=[reason]
+            )
+            status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=reason)
+            status.details.add().Pack(made)
+            context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+        except (SandboxError, RefusedError) as error:
+            reason = without_secrets(str(error), _properties(request))
+        except Exception as defect:
+            text = f"a defect of the stand-in: {type(defect).__name__}: {defect}"
+            reason = without_secrets(text, _properties(request))
+        context.abort(grpc.StatusCode.UNKNOWN, reason)
         raise AssertionError("abort raises")
 
     return answer

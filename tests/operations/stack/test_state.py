@@ -10,7 +10,6 @@ from typing import Any, Final
 import pytest
 from hypothesis import given
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret
 
 from components.errors import CredfleetError
@@ -33,7 +32,7 @@ _SECRET = "1b47061264138c4ac30d75fd1eb44270"
 
 
 def _urn(name: str, type_: str = "shop:index:Shelf") -> str:
-    return urns.make("dev", "shop", "", type_, name)
+    return f"urn:pulumi:dev::shop::{type_}::{name}"
 
 
 def _resource(name: str, **fields: Any) -> Resource:
