@@ -47,7 +47,12 @@ def regrouped(
         def bring(resource: Resource, to: str, known: Mapping[str, Resource] = known) -> None:
             for urn in (*resource.references, resource.provider_urn):
                 if urn and _within(urn, to) not in found[to]:
-                    referred = known[urn]
+                    if (referred := known.get(urn)) is None:
+                        raise _entangled(
+                            resource.urn,
+                            f"it refers to {urn}, which its state lacks",
+                            "run pulumi state repair",
+                        )
                     if referred.custom and not (referred.is_provider or is_shared(referred)):
                         raise _entangled(
                             resource.urn, f"it goes to stack {to} and refers to {urn}, which does not"
@@ -66,7 +71,7 @@ def regrouped(
         for each in snapshot.resources:
             if homes[each.urn] != stack:
                 bring(each, homes[each.urn])
-            elif gone := [urn for urn in each.references if homes[urn] != stack]:
+            elif gone := [urn for urn in each.references if homes.get(urn) != stack]:
                 raise _entangled(
                     each.urn, f"it stays in stack {stack} and refers to {gone[0]}, which does not"
                 )

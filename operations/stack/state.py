@@ -6,7 +6,6 @@ It is what `pulumi stack export` prints. Field names are those of the format, in
 import dataclasses
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -172,14 +171,12 @@ def decode(deployment: Mapping[str, Any], decrypt: Callable[[str], str] = json.d
     """Read a deployment; without `decrypt` a secret that is not in plain is its ciphertext.
 
     Raises CredfleetError `state-unreadable`, for a record without its required fields, or with one of another
-    kind; and as `verify`.
+    kind. Whether what a resource refers to is there, is for the Pulumi CLI to judge.
     """
-    snapshot = Snapshot(
+    return Snapshot(
         resources=tuple(_decode(record, decrypt) for record in _list(deployment, "resources")),
         pending=tuple(_pending(record, decrypt) for record in _list(deployment, "pending_operations")),
     )
-    verify(snapshot)
-    return snapshot
 
 
 def _pending(record: object, decrypt: Callable[[str], str]) -> PendingOperation:
@@ -304,44 +301,3 @@ def _read_plain(plaintext: Json, place: str) -> Value:
         return Secret(untag(json.loads(str(plaintext)), _read_nested, place))
     except (ValueError, RecursionError):
         raise _unreadable(place, "it is marked as a secret, and holds none") from None
-
-
-def verify(snapshot: Snapshot) -> None:
-    """Check that all a resource refers to stands before it, and that nobody is there twice.
-
-    Raises CredfleetError `state-invalid`, naming the first resource that breaks a rule.
-    """
-    seen: set[str] = set()
-    providers: set[str] = set()
-    for resource in snapshot.resources:
-        _verify_record(resource)
-        for reference in resource.references:
-            if reference not in seen:
-                raise _invalid(resource.urn, f"it refers to {reference}, which does not stand before it")
-        if resource.provider and resource.provider not in providers and not resource.pending_replacement:
-            raise _invalid(resource.urn, f"its provider {resource.provider} does not stand before it")
-        if resource.is_provider:
-            providers.add(f"{resource.urn}::{resource.id}")
-        seen.add(resource.urn)
-    alive = Counter(resource.urn for resource in snapshot.resources if not resource.delete)
-    for urn, count in alive.items():
-        if count > 1:
-            raise _invalid(urn, "it is there twice, and not marked for deletion")
-
-
-def _verify_record(resource: Resource) -> None:
-    if not resource.urn or not resource.type:
-        raise _invalid(resource.urn or "a resource", "it has no urn or no type")
-    if not resource.custom and resource.id:
-        raise _invalid(resource.urn, "it is a component and must not have an id")
-    if resource.is_provider and not resource.id:
-        raise _invalid(resource.urn, "it is a provider and must have an id")
-
-
-def _invalid(urn: str, cause: str) -> CredfleetError:
-    return CredfleetError(
-        code="state-invalid",
-        place=f"state of {urn}",
-        cause=cause,
-        mend="restore the state from its backup (beside it, with .bak behind its name)",
-    )

@@ -10,7 +10,7 @@ from pulumi_sandbox.protocol import urns
 
 from components.errors import CredfleetError
 from operations.fleet.moving import regrouped
-from operations.stack.state import PendingOperation, Resource, Snapshot, verify
+from operations.stack.state import PendingOperation, Resource, Snapshot
 
 _ROOT = "urn:pulumi:one::shop::pulumi:pulumi:Stack::shop-one"
 _PROVIDER = "urn:pulumi:one::shop::shop:Hall$pulumi:providers:fake::fake"
@@ -85,7 +85,7 @@ def test_wherever_resources_go_each_is_there_once_behind_what_it_refers_to(
     for homes in (first, then):
         states = _moved(states, homes)
         for snapshot in states.values():
-            verify(snapshot)
+            _assert_in_order(snapshot)
         books = {
             each.id: stack
             for stack, snapshot in states.items()
@@ -105,8 +105,18 @@ def test_the_provider_that_a_stack_has_already_serves_what_comes():
     other = tuple(replace(each, id="p2") if each.is_provider else each for each in two.resources)
     other = tuple(replace(each, provider=each.provider.replace("::p1", "::p2")) for each in other)
     found = _moved({"one": _state("b"), "two": Snapshot(other)}, {"b": "two"})["two"]
-    verify(found)
+    _assert_in_order(found)
     assert {each.provider.rpartition("::")[2] for each in found.resources} == {"", "p2"}
+
+
+def _assert_in_order(snapshot: Snapshot) -> None:
+    """Assert what the CLI asks of a state: each is there once, behind all that it refers to."""
+    seen: set[str] = set()
+    for each in snapshot.resources:
+        assert each.urn not in seen
+        assert {*each.references} <= seen
+        assert not each.provider or each.provider in seen
+        seen |= {each.urn, f"{each.urn}::{each.id}"}
 
 
 def _refused(states: Mapping[str, Snapshot], homes: Mapping[str, str]) -> str:
@@ -126,6 +136,12 @@ def test_what_would_have_to_be_in_two_states_and_is_something_outside_goes_nowhe
     there = _moved({"one": _state("a"), "two": Snapshot()}, {"a": "two"})["two"]
     other = Snapshot(tuple(replace(each, id=each.id and f"{each.id}-2") for each in there.resources))
     assert "has one of that name already" in _refused({"one": _state("a"), "two": other}, {"a": "two"})
+
+
+def test_what_refers_to_nothing_is_told_with_what_mends_it():
+    *common, shelf, book = _state("a").resources
+    broken = Snapshot((*common, shelf, replace(book, deleted_with=f"{book.urn}-gone")))
+    assert "which its state lacks" in _refused({"one": broken, "two": Snapshot()}, {"a": "two"})
 
 
 def test_what_a_killed_move_has_brought_already_stays_there_and_leaves_the_former_state():

@@ -22,7 +22,6 @@ from operations.stack.state import (
     decode,
     encode,
     state_text,
-    verify,
 )
 from sandbox.tests.protocol.values_strategies import properties
 
@@ -189,7 +188,7 @@ def test_a_deployment_with_any_one_part_replaced_is_read_or_refused_and_empty_on
 
     outcomes = {place: outcome(deployment) for place, deployment in _damaged(written)}
     assert {*outcomes.values()} <= {
-        *("state-unreadable", "state-invalid", "value-unreadable"),
+        *("state-unreadable", "value-unreadable"),
         *("0 read", "1 read"),
     }
     assert {each for (each, _), said in outcomes.items() if said == "0 read"} == {
@@ -227,56 +226,3 @@ def test_a_record_without_its_required_fields_is_told_with_its_name():
     with pytest.raises(CredfleetError, match="no custom and no type") as caught:
         decode({"resources": [{"urn": "u"}]})
     assert caught.value.code == "state-unreadable"
-
-
-_A, _B = _component("a"), _component("b")
-
-
-@pytest.mark.parametrize(
-    "resources",
-    [
-        pytest.param((), id="nothing"),
-        pytest.param((_A, _component("b", parent=_A.urn, dependencies=(_A.urn,))), id="in order"),
-        pytest.param((_PROVIDER, _resource("a", provider=_PROVIDER_REFERENCE)), id="with its provider"),
-        pytest.param((_resource("a"), _resource("a", delete=True)), id="an old one to delete"),
-        pytest.param((_resource("a", delete=True), _resource("a", delete=True)), id="two to delete"),
-        pytest.param((_resource("a", provider="gone::1", pending_replacement=True),), id="to be replaced"),
-    ],
-)
-def test_a_well_formed_state_passes(resources: tuple[Resource, ...]):
-    verify(Snapshot(resources))
-
-
-@pytest.mark.parametrize(
-    ("resources", "named", "cause"),
-    [
-        pytest.param((_component("a", parent=_B.urn), _B), "a", "does not stand before", id="parent later"),
-        pytest.param((_component("a", parent=_B.urn),), "a", "does not stand before", id="parent missing"),
-        pytest.param((_component("a", dependencies=(_B.urn,)), _B), "a", "before it", id="dependency"),
-        pytest.param(
-            (_component("a", property_dependencies={"x": (_B.urn,)}), _B), "a", "before it", id="property"
-        ),
-        pytest.param((_component("a", deleted_with=_B.urn), _B), "a", "before it", id="deletedWith"),
-        pytest.param((_component("a", replace_with=(_B.urn,)), _B), "a", "before it", id="replaceWith"),
-        pytest.param(
-            (_resource("a", provider=_PROVIDER_REFERENCE), _PROVIDER),
-            "a",
-            "its provider",
-            id="provider later",
-        ),
-        pytest.param(
-            (_PROVIDER, _resource("a", provider=f"{_PROVIDER.urn}::p-2")), "a", "its provider", id="other id"
-        ),
-        pytest.param((_A, _A), "a", "twice", id="twice"),
-        pytest.param((_component("a", type=""),), "a", "no urn or no type", id="no type"),
-        pytest.param((replace(_A, id="x"),), "a", "must not have an id", id="component with id"),
-        pytest.param((replace(_PROVIDER, id=""),), "default", "must have an id", id="provider without id"),
-    ],
-)
-def test_a_state_the_cli_would_refuse_is_refused_by_name(
-    resources: tuple[Resource, ...], named: str, cause: str
-):
-    with pytest.raises(CredfleetError, match=cause) as caught:
-        verify(Snapshot(resources))
-    assert caught.value.code == "state-invalid"
-    assert caught.value.place.endswith(f"::{named}")
