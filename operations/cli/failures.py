@@ -37,12 +37,9 @@ EXIT_CODES: Mapping[str, int] = MappingProxyType(
     {
         "bad-configuration": CONFIGURATION,
         "ciphertext-unreadable": CONFIGURATION,
-        "config-path": CONFIGURATION,
-        "config-too-long": CONFIGURATION,
         "no-cluster": CONFIGURATION,
         "no-names": CONFIGURATION,
         "project-invalid": CONFIGURATION,
-        "project-unsupported": CONFIGURATION,
         "salt-unreadable": CONFIGURATION,
         "stack-unknown": CONFIGURATION,
         "stack-unsupported": CONFIGURATION,
