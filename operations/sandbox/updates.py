@@ -170,9 +170,8 @@ def policies_of(folders: Folders, stack: str) -> dict[str, Any]:
 
 def _take_up(folders: Folders, at_rest: StackAtRest) -> None:
     """Take up what former runs left: steps beside the state, and locks of processes that are gone."""
-    project, stack = at_rest.project.name, at_rest.stack
-    take_up_steps(at_rest.state_file, folders.backend / ".pulumi" / "locks" / "sandbox" / project / stack)
-    for pid in free_dead_lock(folders.backend, project, stack):
+    take_up_steps(at_rest.state_file)
+    for pid in free_dead_lock(folders.backend, at_rest.project.name, at_rest.stack):
         typer.echo(f"· an update was killed (process {pid}): its lock is removed", err=True)
 
 

@@ -43,16 +43,17 @@ def deployment_in(content: bytes, place: str, mend: str = _GIVE) -> dict[str, An
         ) from None
 
 
-def take_up_steps(state: Path, lock: Path) -> None:
+def take_up_steps(state: Path) -> None:
     """Fold into a state what an earlier version left beside it, if anything; what was there stays as `.bak`.
 
-    lock: what a run of that version holds. A killed call is ended by the next.
+    A killed call is ended by the next.
     Raises CredfleetError `state-unreadable`; `state-invalid`, where another tool has changed the state since.
     """
     beside = state.with_name(f"{state.name}.steps")
     if not beside.exists():
         return
-    with exclusive(lock):
+    lock = state.parents[2] / "locks" / "sandbox" / state.parent.name / state.stem
+    with exclusive(lock):  # which a run of that version holds
         text, steps = state.read_text(encoding="utf-8"), beside.read_text(encoding="utf-8")
         try:
             file = json.loads(text)

@@ -32,7 +32,8 @@ def digest(text: str) -> str:
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
     """A state of two, behind which a killed run noted two saves: c was made, then b changed and a gone."""
-    path = tmp_path / "dev.json"
+    path = tmp_path / ".pulumi" / "stacks" / "shop" / "dev.json"
+    path.parent.mkdir(parents=True)
     path.write_text(json.dumps(STATE))
     saves = (
         {"follows": digest(path.read_text())},
@@ -48,7 +49,7 @@ def steps_of(state: Path) -> Path:
 
 
 def take_up(state: Path) -> dict[str, Any]:
-    take_up_steps(state, state.with_name("lock"))
+    take_up_steps(state)
     return json.loads(state.read_text())
 
 
