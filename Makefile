@@ -46,7 +46,7 @@ help: ## list what make can do
 
 env: $(VENV)/.ready ## make the Python environment, .venv, exactly as locked
 
-$(VENV)/.ready: pyproject.toml sandbox/pyproject.toml uv.lock $(UV)
+$(VENV)/.ready: pyproject.toml uv.lock $(UV)
 	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "✗ $(or $(PYTHON),PATH): no Python 3.11 or newer"; \
 	  echo "→ install one, or name it: make env PYTHON=/path/to/python3.11"; exit 1; }
@@ -130,23 +130,26 @@ fire: env ## lives of stacks, damaged documents, histories of claims, at full co
 	@$(BIN)/credfleet sandbox build
 	@$(BIN)/python -m tests.prove --fire
 
-package: env ## build the wheels of credfleet and of the sandbox, and say what they need, with digests: dist/
-	@rm -f dist/credfleet-*.whl dist/pulumi_sandbox-*.whl
-	@VIRTUAL_ENV= $(BIN)/uv build --quiet --wheel --all-packages --out-dir dist
-	@for file in requirements.txt "requirements-clouds.txt --all-extras"; do \
-	  VIRTUAL_ENV= $(BIN)/uv export --quiet --locked --no-dev --no-emit-workspace --no-header --no-annotate \
-	  --output-file dist/$$file > /dev/null; done
+package: env ## build the wheel, and say what is locked, with digests, for images: dist/
+	@rm -f dist/*.whl dist/requirements*.txt
+	@VIRTUAL_ENV= $(BIN)/uv build --quiet --wheel --out-dir dist
+	@VIRTUAL_ENV= $(BIN)/uv export --quiet --locked --no-dev --all-extras --no-emit-project --no-header --no-annotate \
+	  --output-file dist/requirements.txt > /dev/null
 	@ls dist/*.whl dist/*.txt
 
-try-package: package ## install the wheels where nothing else is, and bring a new project up with them
-	@folder=$$(mktemp -d); trap 'make -C "$$folder/mine" down > /dev/null; rm -rf "$$folder"' EXIT; \
-	  $(PYTHON) -m venv "$$folder/env"; "$$folder/env/bin/pip" install --quiet --require-hashes --no-deps -r dist/requirements.txt; \
-	  "$$folder/env/bin/pip" install --quiet --no-deps dist/credfleet-*.whl dist/pulumi_sandbox-*.whl; "$$folder/env/bin/pip" check --quiet; \
-	  export PATH="$$folder/env/bin:$$PATH"; credfleet init "$$folder/mine" --rooms accountPool; $(MAKE) -C "$$folder/mine" up STACK=dev
+try-package: package ## install the wheel where nothing else is, with the oldest and with the newest packages, and bring projects up
+	@folder=$$(mktemp -d); trap 'make -C "$$folder/mine" down > /dev/null; rm -rf "$$folder"' EXIT; : > "$$folder/newest.txt"; \
+	  $(BIN)/uv pip compile --quiet --resolution lowest-direct pyproject.toml --output-file "$$folder/oldest.txt" > /dev/null; \
+	  for end in oldest newest; do \
+	    $(PYTHON) -m venv "$$folder/$$end"; "$$folder/$$end/bin/pip" install --quiet --constraint "$$folder/$$end.txt" dist/credfleet-*.whl; \
+	    "$$folder/$$end/bin/pip" check --quiet; echo "· $$end: Pulumi $$("$$folder/$$end/bin/pip" show pulumi | sed -n 's/^Version: //p')"; \
+	    export PATH="$$folder/$$end/bin:$$PATH"; credfleet init "$$folder/mine" --rooms accountPool; \
+	    $(MAKE) -C "$$folder/mine" up STACK=dev | tee "$$folder/up"; grep -q "1 account claimed" "$$folder/up"; \
+	    make -C "$$folder/mine" down; rm -rf "$$folder/mine"; done
 
 sbom: env ## write what is installed, exactly as locked, as CycloneDX: .sandbox/sbom.json
 	@mkdir -p .sandbox
-	@VIRTUAL_ENV= $(BIN)/uv export --quiet --locked --all-packages --all-extras --format cyclonedx1.5 --preview-features sbom-export \
+	@VIRTUAL_ENV= $(BIN)/uv export --quiet --locked --all-extras --format cyclonedx1.5 --preview-features sbom-export \
 	  --output-file .sandbox/sbom.json > /dev/null
 
 audit: env ## ask osv.dev for known vulnerabilities of what is locked, and Go's database for the control plane's; needs Go

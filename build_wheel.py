@@ -15,10 +15,10 @@ from contextlib import chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
+from zipfile import ZipFile
 
 import uv_build
 from uv_build import (
-    build_editable,
     get_requires_for_build_editable,
     get_requires_for_build_wheel,
     prepare_metadata_for_build_editable,
@@ -36,6 +36,8 @@ __all__ = [
 
 NAME: Final = "credfleet"
 PACKAGES: Final = ("components", "operations")
+SANDBOX: Final = "pulumi_sandbox"
+"""In a checkout it is in a folder of its own, with its tests."""
 PACK: Final = "policies"
 """The host of policies starts it as a folder, so its modules import each other without a package's name."""
 DATA: Final = ("docs", "stacks/dev/crds")
@@ -55,12 +57,28 @@ def build_wheel(
             return str(uv_build.build_wheel(os.fspath(wheel_directory), config_settings, metadata_directory))
 
 
+def build_editable(
+    wheel_directory: str,
+    config_settings: Mapping[str, Any] | None = None,
+    metadata_directory: str | None = None,
+) -> str:
+    """Let the checkout and the sandbox's folder be imported from, as PEP 660 has it: uv_build adds one."""
+    name = str(uv_build.build_editable(wheel_directory, config_settings, metadata_directory))
+    with ZipFile(Path(wheel_directory, name), "a") as wheel:
+        wheel.writestr(f"{SANDBOX}.pth", f"{Path.cwd() / 'sandbox'}\n")
+    return name
+
+
 def stage(checkout: Path, folder: Path) -> None:
     """Lay out what the wheel holds; raises ImportError where a project's own folder could be imported."""
     for name in _METADATA:
         shutil.copy2(checkout / name, folder / name)
+    project = (checkout / "pyproject.toml").read_text(encoding="utf-8")
+    both = f'module-root = ""\nmodule-name = ["{NAME}", "{SANDBOX}"]\n'
+    (folder / "pyproject.toml").write_text(project.replace('module-root = ""\n', both), encoding="utf-8")
     compiled = shutil.ignore_patterns("__pycache__")
     shutil.copytree(checkout / NAME, folder / NAME, ignore=compiled)
+    shutil.copytree(checkout / "sandbox" / SANDBOX, folder / SANDBOX, ignore=compiled)
     for name in (*PACKAGES, *DATA):
         shutil.copytree(checkout / name, folder / NAME / name, ignore=compiled)
     (folder / NAME / PACK).mkdir()

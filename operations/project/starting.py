@@ -187,7 +187,7 @@ def _files(ground: _Ground, wanted: Wanted, signs_in_at: str) -> Iterable[Mappin
         "project": ground.name,
         "pulumi_version": version("pulumi"),
         "quoted": json.dumps,
-        "requirements": _requirements(wanted.rooms),
+        "requirement": _requirement(wanted.rooms),
         "salt": crypter.salt,
         "schema": os.path.relpath(_SCHEMA, os.path.normpath(ground.stack_files)),
         "secret": crypter.encrypt,
@@ -202,20 +202,16 @@ def _files(ground: _Ground, wanted: Wanted, signs_in_at: str) -> Iterable[Mappin
     return groups.values()
 
 
-def _requirements(rooms: Sequence[str]) -> Sequence[str]:
-    """Return what a project installs, each from where it was installed here: no index is asked for a name.
+def _requirement(rooms: Sequence[str]) -> str:
+    """Return what a project installs, from where it was installed here: no index is asked for its name.
 
     Pull secrets need the SDK of Google Cloud; the other rooms begin without that of any cloud. Where pip
     knows no such place (PEP 610), it came from an index, by its version.
     """
-    extra = "[gcp]" if "pullSecrets" in rooms else ""
-    return f"credfleet{extra}{_origin('credfleet')}", f"pulumi-sandbox{_origin('pulumi-sandbox')}"
-
-
-def _origin(package: str) -> str:
-    told = json.loads(distribution(package).read_text("direct_url.json") or "{}")
+    name = "credfleet[gcp]" if "pullSecrets" in rooms else "credfleet"
+    told = json.loads(distribution("credfleet").read_text("direct_url.json") or "{}")
     digest = (told.get("archive_info") or {}).get("hash", "").replace("sha256=", "#sha256=")
-    return f" @ {told['url']}{digest}" if told else f"=={version(package)}"
+    return f"{name} @ {told['url']}{digest}" if told else f"{name}=={version('credfleet')}"
 
 
 def _write(path: Path, text: str) -> None:
@@ -234,8 +230,8 @@ def _write(path: Path, text: str) -> None:
 
 def _next(ground: _Ground, wanted: Wanted, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
     if "requirements.txt" in kept:
-        lines = " ".join(map(shlex.quote, _requirements(wanted.rooms)))
-        yield f"printf '%s\\n' {lines} >> requirements.txt", "your program needs them"
+        line = shlex.quote(_requirement(wanted.rooms))
+        yield f"echo {line} >> requirements.txt", "your program needs it"
     if "pullSecrets" in wanted.rooms and [*review_sdk("gcp", "pullSecrets")]:
         file = shlex.quote(str(ground.folder / "requirements.txt"))
         yield f"pip install -r {file}", "pull secrets need the SDK of Google Cloud"

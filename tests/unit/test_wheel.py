@@ -117,7 +117,14 @@ def test_a_stack_that_was_deployed_from_a_checkout_finds_its_providers_by_one_li
 )
 def test_an_import_that_would_find_a_projects_own_folder_is_refused(tmp_path: Path, line: str) -> None:
     checkout, folder = tmp_path / "checkout", tmp_path / "wheel"
-    for name in ("components", "operations", "credfleet", "docs", "stacks/dev/crds"):
+    for name in (
+        "components",
+        "operations",
+        "credfleet",
+        "docs",
+        "sandbox/pulumi_sandbox",
+        "stacks/dev/crds",
+    ):
         (checkout / name).mkdir(parents=True)
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, checkout)

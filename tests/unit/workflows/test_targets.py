@@ -72,8 +72,7 @@ def checkout(tmp_path: Path) -> Checkout:
     shutil.copytree(ROOT / ".github", tmp_path / ".github")
     for path in ROOT.glob("Pulumi.*.yaml"):
         shutil.copy(path, tmp_path)
-    (tmp_path / "sandbox").mkdir()
-    for name in ("pyproject.toml", "sandbox/pyproject.toml", "uv.lock", "uv.txt"):
+    for name in ("pyproject.toml", "uv.lock", "uv.txt"):
         (tmp_path / name).touch()
     (tmp_path / "stand-ins").mkdir()
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
