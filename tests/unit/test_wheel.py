@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,13 @@ def test_a_stack_that_was_deployed_from_a_checkout_finds_its_providers_by_one_li
     done = python(installed, tmp_path, "-c", IN_A_PROJECT, as_json(FROZEN))
 
     assert done.returncode == 0, done.stderr
+
+
+def test_both_packages_are_built_with_what_the_control_plane_is_built_from(installed: Path) -> None:
+    project = tomllib.loads((installed / "pyproject.toml").read_text(encoding="utf-8"))
+
+    assert project["tool"]["uv"]["build-backend"]["module-name"] == ["credfleet", "pulumi_sandbox"]
+    assert (installed / "pulumi_sandbox" / "control-plane" / "go.mod").is_file()
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ class Recipe:
                 code="go-module-broken",
                 place=str(self.module.folder / "go.mod"),
                 cause=f"it does not require {self.module.pinned}",
-                mend="restore the file: install the package pulumi-sandbox anew",
+                mend="restore the file: install its package again",
             )
         return pinned.group(1)
 

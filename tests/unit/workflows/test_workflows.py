@@ -2,8 +2,8 @@
 
 import re
 import subprocess
-import tomllib
 from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -274,8 +274,7 @@ def test_the_cli_is_of_the_release_of_the_sdk() -> None:
         if step.get("uses", "").startswith("pulumi/actions@")
     )
 
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert f"pulumi=={installed}" in project["project"]["dependencies"]
+    assert installed == version("pulumi")
 
 
 @pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
