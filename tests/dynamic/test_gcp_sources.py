@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import grpc
 import pytest
-from pulumi_sandbox.services.cloud.faults import Fault
+from pulumi_sandbox.services.cloud.front import Fault
 
 from components.account_pool.member_data import OWNER
 from components.account_pool.member_secret import MemberSecretProvider

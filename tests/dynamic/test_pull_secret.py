@@ -9,7 +9,7 @@ from uuid import uuid4
 import grpc
 import pytest
 import requests
-from pulumi_sandbox.services.cloud.faults import Fault
+from pulumi_sandbox.services.cloud.front import Fault
 
 from components.pull_secret.provider import (
     PullSecretRetentionProvider,

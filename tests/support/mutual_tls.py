@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from pulumi_sandbox.services.cloud.signing import signed
+from pulumi_sandbox.services.cloud.certificates import signed
 
 
 @dataclass(frozen=True)

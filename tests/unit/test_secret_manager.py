@@ -5,7 +5,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from pulumi_sandbox.services.cloud.faults import Fault
+from pulumi_sandbox.services.cloud.front import Fault
 from pulumi_sandbox.services.ports import free_ports
 
 from components.errors import SecretManagerError

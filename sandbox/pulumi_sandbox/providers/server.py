@@ -16,7 +16,6 @@ from google.protobuf.message_factory import GetMessageClass
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import paths, wire
-from pulumi_sandbox.protocol.redaction import Redactor, texts_of
 from pulumi_sandbox.protocol.stubs import CHANNEL_OPTIONS, plugin_pb2, provider_pb2, status_pb2
 from pulumi_sandbox.protocol.values import Properties, equal
 from pulumi_sandbox.providers.contract import (
@@ -29,6 +28,7 @@ from pulumi_sandbox.providers.contract import (
     RefusedError,
     State,
 )
+from pulumi_sandbox.providers.redaction import without_secrets
 
 _KINDS: Final = {
     ("add", False): provider_pb2.PropertyDiff.ADD,
@@ -256,11 +256,6 @@ def handler(package: Package) -> grpc.GenericRpcHandler:
             for name, call in calls.items()
         },
     )
-
-
-def without_secrets(text: str, properties: Properties) -> str:
-    """Take every secret of the properties out of a text, encoded ones too."""
-    return Redactor(*texts_of(properties))(text)
 
 
 def _aborting(call: _Call) -> Callable[[Message, grpc.ServicerContext], Message]:

@@ -15,7 +15,7 @@ import requests
 from pulumi_sandbox.protocol.stubs import provider_pb2
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
 from pulumi_sandbox.providers.azure_native.package import package
-from pulumi_sandbox.services.cloud.faults import Fault
+from pulumi_sandbox.services.cloud.front import Fault
 from pulumi_sandbox.services.cloud.resource_manager.resources import Pace
 
 from sandbox.tests.support.clouds import Served, nothing_asked, resource_manager, trusted

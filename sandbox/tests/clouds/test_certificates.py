@@ -9,8 +9,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from pulumi_sandbox import files
-from pulumi_sandbox.services.cloud.certificates import Certificate
-from pulumi_sandbox.services.cloud.signing import signed
+from pulumi_sandbox.services.cloud.certificates import Certificate, signed
 
 
 @pytest.fixture

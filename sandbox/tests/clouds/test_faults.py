@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import requests
-from pulumi_sandbox.services.cloud.faults import Fault
+from pulumi_sandbox.services.cloud.front import Fault
 
 from sandbox.tests.support.clouds import OWNER, Served, secret_manager
 

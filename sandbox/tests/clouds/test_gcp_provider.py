@@ -12,7 +12,7 @@ import requests
 from pulumi_sandbox.protocol.stubs import provider_pb2
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret, Value, reveal
 from pulumi_sandbox.providers.gcp.package import package
-from pulumi_sandbox.services.cloud.faults import Fault
+from pulumi_sandbox.services.cloud.front import Fault
 
 from sandbox.tests.support.clouds import OWNER, Served, nothing_asked, secret_manager
 from sandbox.tests.support.provider_engine import Engine, Recorded, message, refusals, served, urn

@@ -1,8 +1,8 @@
 """Which secrets a filter passes, and that a filter that is not understood is refused."""
 
 import pytest
-from pulumi_sandbox.services.cloud.secret_manager.filters import read_filter
 from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal
+from pulumi_sandbox.services.cloud.secret_manager.secrets import read_filter
 
 SECRET = {
     "name": "projects/1/secrets/hyperfleet-cls-1",

@@ -5,7 +5,7 @@ import base64
 from hypothesis import given
 from hypothesis import strategies as st
 from pulumi_sandbox.protocol.values import Secret
-from pulumi_sandbox.providers.server import without_secrets
+from pulumi_sandbox.providers.redaction import without_secrets
 
 
 @given(st.text(min_size=5).filter(lambda text: text not in "[secret]"), st.text(), st.text())

@@ -14,8 +14,7 @@ from threading import Thread
 
 import uvicorn
 from pulumi_sandbox.services.cloud.certificates import Certificate
-from pulumi_sandbox.services.cloud.faults import Fault
-from pulumi_sandbox.services.cloud.front import Request, Service, listen, server_for
+from pulumi_sandbox.services.cloud.front import Fault, Request, Service, listen, server_for
 from pulumi_sandbox.services.cloud.resource_manager.app import make_app as make_resource_manager
 from pulumi_sandbox.services.cloud.resource_manager.resources import Pace
 from pulumi_sandbox.services.cloud.secret_manager.app import make_app as make_secret_manager

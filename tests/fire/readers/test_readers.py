@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 from components.connection import ClusterTarget, _opened  # pyright: ignore[reportPrivateUsage] - `connect` keeps the first
 from components.errors import CredfleetError
 from operations.main import app
-from operations.sandbox.hyperfleet.store import Store
+from operations.sandbox.hyperfleet.app import Store
 from operations.stack import passphrase
 from tests.support.proving import counted, tried
 from tests.support.stacks import ROOT

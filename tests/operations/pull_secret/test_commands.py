@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pulumi_sandbox.services.cloud.faults import Fault
+from pulumi_sandbox.services.cloud.front import Fault
 from typer.testing import CliRunner, Result
 
 from components.pull_secret.observations import read

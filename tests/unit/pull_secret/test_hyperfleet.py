@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import requests
-from pulumi_sandbox.services.cloud.faults import Fault
+from pulumi_sandbox.services.cloud.front import Fault
 from pulumi_sandbox.services.ports import LOOPBACK
 
 from components.errors import PullSecretError

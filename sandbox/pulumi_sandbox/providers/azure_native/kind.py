@@ -7,14 +7,69 @@ import secrets
 import uuid
 
 from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value, contains_unknown
-from pulumi_sandbox.providers.azure_native import bodies
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value, contains_unknown, equal
 from pulumi_sandbox.providers.azure_native.options import Options
 from pulumi_sandbox.providers.azure_native.resources import RESOURCES, Autoname, Resource
 from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict, already_exists
 from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.inputs import changes, declared, problems
 from pulumi_sandbox.providers.rest import Rest, ask, ask_for
+
+
+def to_api(resource: Resource, inputs: Properties) -> Properties:
+    """Return the body of a write: what forms the id is not in it."""
+    own = {
+        key: value
+        for key, value in inputs.items()
+        if key in resource.schema and key not in resource.parameters
+    }
+    body = {key: value for key, value in own.items() if key in resource.envelope}
+    properties: Properties = {key: value for key, value in own.items() if key not in resource.envelope}
+    return {**body, "properties": properties} if properties else body
+
+
+def outputs(resource: Resource, answer: Properties) -> Properties:
+    """Return what an answer tells, `properties` laid flat."""
+    nested = answer.get("properties")
+    told = {**answer, **(nested if isinstance(nested, dict) else {})}
+    shown: Properties = {
+        key: value for key, value in told.items() if key in resource.outputs and value is not None
+    }
+    return {**shown, "azureApiVersion": resource.api_version}
+
+
+def previewed(resource: Resource, inputs: Properties, recorded: Properties) -> Properties:
+    """Return the outputs before a write: inputs, `name` and `location` as recorded, the rest unknown."""
+    shown: Properties = {key: inputs.get(key, UNKNOWN) for key in resource.outputs}
+    kept = {key: recorded[key] for key in ("name", "location") if key in recorded}
+    return {**shown, **kept, "azureApiVersion": resource.api_version}
+
+
+def live_inputs(resource: Resource, inputs: Properties, before: Properties, now: Properties) -> Properties:
+    """Return the inputs with what changed in the outputs since they were recorded.
+
+    What the service filled in by itself thereby stays out of the inputs, as long as nobody changes it.
+    """
+    live = dict(inputs)
+    for key in resource.schema.keys() & resource.outputs - resource.parameters:
+        if equal(before.get(key), now.get(key)):
+            continue
+        if now.get(key) is None:
+            live.pop(key, None)
+        else:
+            live[key] = now[key]
+    return live
+
+
+def imported(resource: Resource, id_: str, now: Properties) -> Properties:
+    """Return the inputs of a resource that is known by its id alone."""
+    own = resource.schema.keys() & now.keys()
+    return {
+        **resource.parsed(id_),
+        **{key: now[key] for key in sorted(own) if now[key] != {}},
+        "azureApiVersion": resource.api_version,
+    }
+
 
 MADE_UP = "__createBeforeDelete"
 """The genuine provider's note among the inputs that their name is a made-up one."""
@@ -58,7 +113,7 @@ class AzureKind(ResourceKind):
 
     def preview_create(self, new: Properties) -> Properties:
         """Return the inputs, and what only the service knows as unknown."""
-        return bodies.previewed(self._resource, new, {})
+        return previewed(self._resource, new, {})
 
     def create(self, urn: str, new: Properties) -> State:
         """Create the resource; one that is there already is an error, since a PUT would take it over."""
@@ -67,15 +122,15 @@ class AzureKind(ResourceKind):
             raise already_exists(urn, id_)
         answer = self._put("create", id_, new)
         made = answer.get("id")
-        return State(made if isinstance(made, str) else id_, bodies.outputs(self._resource, answer), {})
+        return State(made if isinstance(made, str) else id_, outputs(self._resource, answer), {})
 
     def preview_update(self, old: State, new: Properties) -> Properties:
         """Return the inputs, name and location as they are, and the rest as unknown."""
-        return bodies.previewed(self._resource, new, old.outputs)
+        return previewed(self._resource, new, old.outputs)
 
     def update(self, old: State, new: Properties) -> Properties:
         """Write the resource as a whole."""
-        return bodies.outputs(self._resource, self._put("update", old.id, new))
+        return outputs(self._resource, self._put("update", old.id, new))
 
     def read(self, old: State) -> State | None:
         """Return the live resource; without old inputs its id tells what it is formed by."""
@@ -83,11 +138,11 @@ class AzureKind(ResourceKind):
         answer = self._get(old.id)
         if answer is None:
             return None
-        now = bodies.outputs(self._resource, answer)
+        now = outputs(self._resource, answer)
         inputs = (
-            bodies.live_inputs(self._resource, old.inputs, old.outputs, now)
+            live_inputs(self._resource, old.inputs, old.outputs, now)
             if old.inputs
-            else bodies.imported(self._resource, old.id, now)
+            else imported(self._resource, old.id, now)
         )
         return State(old.id, now, inputs)
 
@@ -103,7 +158,7 @@ class AzureKind(ResourceKind):
         return ask_for(self._api, "read", id_, "GET", id_, query=self._query)
 
     def _put(self, operation: str, id_: str, new: Properties) -> Properties:
-        body = bodies.to_api(self._resource, new)
+        body = to_api(self._resource, new)
         return ask(self._api, operation, id_, "PUT", id_, query=self._query, body=body)
 
     def _named(self, name: str, old: Properties, seed: bytes, autonaming: Autonaming | None) -> Properties:

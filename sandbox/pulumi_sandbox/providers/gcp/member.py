@@ -6,17 +6,94 @@ import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, cast
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value, text
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value, equal, text
 from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict
 from pulumi_sandbox.providers.dispatch import ResourceKind
-from pulumi_sandbox.providers.gcp import names, policies
+from pulumi_sandbox.providers.gcp import names
 from pulumi_sandbox.providers.gcp.options import Options
 from pulumi_sandbox.providers.inputs import Input, changes, declared, problems
 from pulumi_sandbox.providers.rest import Rest, ServiceRefusedError, ask_for, refused
+
+POLICY_VERSION: Final = 3
+"""The version of policies that may have conditions."""
+
+_CASELESS: Final = ("user:", "group:", "serviceAccount:", "domain:")
+
+
+def granted(policy: Properties, role: str, member: str, condition: Value) -> Properties:
+    """Return the policy with the member in the binding of this role and condition."""
+    bindings = _bindings(policy)
+    for index, binding in enumerate(bindings):
+        if _is(binding, role, condition):
+            members = _members(binding)
+            if not any(same_member(each, member) for each in members):
+                bindings[index] = {**binding, "members": [*members, member]}
+            return _with(policy, bindings)
+    fresh: Properties = {"role": role, "members": [member]}
+    if condition:
+        fresh["condition"] = condition
+    return _with(policy, [*bindings, fresh])
+
+
+def revoked(policy: Properties, role: str, member: str, condition: Value) -> Properties:
+    """Return the policy without the member in that binding; a binding of nobody goes."""
+    kept: list[Properties] = []
+    for binding in _bindings(policy):
+        members = _members(binding)
+        if _is(binding, role, condition):
+            members = [each for each in members if not same_member(each, member)]
+        if members:
+            kept.append({**binding, "members": [*members]})
+    return _with(policy, kept)
+
+
+def find(policy: Properties, role: str, member: str, condition: Value) -> str | None:
+    """Return the member as the policy spells it; None when it has not the role under this condition."""
+    for binding in _bindings(policy):
+        if _is(binding, role, condition):
+            return next((each for each in _members(binding) if same_member(each, member)), None)
+    return None
+
+
+def normal(member: str) -> str:
+    """Return a member in the case it is recorded in: accounts and groups have none, principals have."""
+    kind, colon, name = member.partition(":")
+    return f"{kind}:{name.lower()}" if f"{kind}{colon}" in _CASELESS else member
+
+
+def same_member(one: str, other: str) -> bool:
+    """Compare two members."""
+    return normal(one) == normal(other)
+
+
+def _bindings(policy: Properties) -> list[Properties]:
+    bindings = policy.get("bindings")
+    listed = bindings if isinstance(bindings, list) else []
+    return [each for each in listed if isinstance(each, dict)]
+
+
+def _members(binding: Properties) -> list[str]:
+    members = binding.get("members")
+    return [str(each) for each in members] if isinstance(members, list) else []
+
+
+def _is(binding: Properties, role: str, condition: Value) -> bool:
+    return binding.get("role") == role and equal(_bare(binding.get("condition")), _bare(condition))
+
+
+def _bare(condition: Value) -> Value:
+    """Return a condition without empty parts; none at all for an empty one."""
+    given = condition if isinstance(condition, dict) else {}
+    return {key: value for key, value in given.items() if value}
+
+
+def _with(policy: Properties, bindings: list[Properties]) -> Properties:
+    return {**policy, "version": POLICY_VERSION, "bindings": cast("list[Value]", bindings)}
+
 
 _CONDITION: Final = {
     "description": Input(),
@@ -74,7 +151,7 @@ class Members(ResourceKind):
         after.setdefault("project", before["project"])
         if names.same_secret(before["secretId"], after.get("secretId")):
             after["secretId"] = before["secretId"]
-        if policies.same_member(text(before["member"]), text(after.get("member"))):
+        if same_member(text(before["member"]), text(after.get("member"))):
             after["member"] = before["member"]
         return Verdict(changes(before, after, SCHEMA, ignored), delete_first=False)
 
@@ -87,7 +164,7 @@ class Members(ResourceKind):
         del urn
         secret, project = self._secret(new)
         role, member, condition = text(new.get("role")), text(new.get("member")), new.get("condition")
-        policy = self._modify(secret, lambda policy: policies.granted(policy, role, member, condition))
+        policy = self._modify(secret, lambda policy: granted(policy, role, member, condition))
         if policy is None:
             missing = ServiceRefusedError(404, "NOT_FOUND", "there is no such secret")
             raise refused("write the policy of", secret, missing)
@@ -108,7 +185,7 @@ class Members(ResourceKind):
         role, condition = text(given.get("role")), given.get("condition")
         if policy is None:
             return None
-        member = policies.find(policy, role, text(given.get("member")), condition)
+        member = find(policy, role, text(given.get("member")), condition)
         if member is None:
             return None
         inputs = {**declared(old.inputs or given), "__defaults": []}
@@ -120,7 +197,7 @@ class Members(ResourceKind):
         secret, _ = self._secret(old.outputs)
         role, member = text(old.outputs.get("role")), text(old.outputs.get("member"))
         condition = old.outputs.get("condition")
-        self._modify(secret, lambda policy: policies.revoked(policy, role, member, condition))
+        self._modify(secret, lambda policy: revoked(policy, role, member, condition))
 
     def _imported(self, id_: str) -> State | None:
         parts = id_.split()
@@ -134,9 +211,9 @@ class Members(ResourceKind):
         secret, project = self._secret({"secretId": parts[0]})
         role, member = parts[1], parts[2]
         policy = self._policy(secret)
-        if policy is None or policies.find(policy, role, member, None) is None:
+        if policy is None or find(policy, role, member, None) is None:
             return None
-        inputs: Properties = {"secretId": secret, "role": role, "member": policies.normal(member)}
+        inputs: Properties = {"secretId": secret, "role": role, "member": normal(member)}
         return State(
             _id(secret, role, member, None),
             _outputs(policy, secret, project, inputs),
@@ -150,7 +227,7 @@ class Members(ResourceKind):
         return names.secret_name(project, secret), project
 
     def _policy(self, secret: str) -> Properties | None:
-        version = {"options.requestedPolicyVersion": str(policies.POLICY_VERSION)}
+        version = {"options.requestedPolicyVersion": str(POLICY_VERSION)}
         path = f"{secret}:getIamPolicy"
         return ask_for(self._api, "read the policy of", secret, "GET", path, query=version)
 
@@ -185,7 +262,7 @@ def _outputs(policy: Properties, secret: str, project: str, inputs: Properties) 
 
 
 def _id(secret: str, role: str, member: str, condition: Value) -> str:
-    parts = [secret, role, policies.normal(member)]
+    parts = [secret, role, normal(member)]
     if isinstance(condition, dict) and condition:
         parts += [text(condition.get(key)) for key in ("title", "description", "expression")]
     return "/".join(parts)

@@ -7,13 +7,65 @@ from typing import Final, cast
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Unknown, Value, equal, text
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Unknown, Value, contains_unknown, equal, text
 from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict, already_exists
 from pulumi_sandbox.providers.dispatch import ResourceKind
-from pulumi_sandbox.providers.gcp import labels, names
+from pulumi_sandbox.providers.gcp import names
 from pulumi_sandbox.providers.gcp.options import Options
 from pulumi_sandbox.providers.inputs import Input, changes, declared, defaulted, problems, with_defaults
 from pulumi_sandbox.providers.rest import Rest, ServiceRefusedError, ask, ask_for, refused
+
+ATTRIBUTION: Final[Properties] = {"goog-pulumi-provisioned": "true"}
+
+
+def planned(declared: Value, recorded: Properties | None, options: Options) -> Properties:
+    """Return the outputs `labels`, `pulumiLabels` and `effectiveLabels` as declared labels ask for them.
+
+    `recorded` are the outputs of the secret, None for a new one.
+    """
+    if contains_unknown(declared):
+        return {"labels": declared, "pulumiLabels": UNKNOWN, "effectiveLabels": UNKNOWN}
+    own: Properties = {**options.labels}
+    before = _object((recorded or {}).get("effectiveLabels"))
+    if _is_attributed(recorded, before, options):
+        own |= ATTRIBUTION
+    own |= _object(declared)
+    return {
+        "labels": _object(declared),
+        "pulumiLabels": own,
+        "effectiveLabels": {**_others(before, (recorded or {}).get("pulumiLabels")), **own},
+    }
+
+
+def planned_annotations(declared: Value, recorded: Properties | None) -> Properties:
+    """Return the outputs `annotations` and `effectiveAnnotations` as declared annotations ask for them."""
+    if contains_unknown(declared):
+        return {"annotations": declared, "effectiveAnnotations": UNKNOWN}
+    before, own = recorded or {}, _object(declared)
+    others = _others(_object(before.get("effectiveAnnotations")), before.get("annotations"))
+    return {"annotations": own, "effectiveAnnotations": {**others, **own}}
+
+
+def live_part(live: Value, recorded: Value) -> Properties:
+    """Return what is live of the keys that are recorded."""
+    present = _object(live)
+    return {key: present[key] for key in _object(recorded) if key in present}
+
+
+def _is_attributed(recorded: Properties | None, before: Properties, options: Options) -> bool:
+    if options.attribution == "never":
+        return False
+    return recorded is None or options.attribution == "always" or ATTRIBUTION.keys() <= before.keys()
+
+
+def _others(present: Properties, own: Value) -> Properties:
+    owned = _object(own)
+    return {key: value for key, value in present.items() if key not in owned}
+
+
+def _object(value: Value) -> Properties:
+    return value if isinstance(value, dict) else {}
+
 
 _REPLICAS: Final = Input("objects", required=True, fields={"location": Input(required=True)})
 _REPLICATION_KINDS: Final = {
@@ -157,24 +209,24 @@ class Secrets(ResourceKind):
 
     def _planned(self, new: Properties, recorded: Properties | None) -> Properties:
         return {
-            **labels.planned(new.get("labels"), recorded, self._options),
-            **labels.planned_annotations(new.get("annotations"), recorded),
+            **planned(new.get("labels"), recorded, self._options),
+            **planned_annotations(new.get("annotations"), recorded),
         }
 
     def _outputs(self, live: Properties, project: str, inputs: Properties, owned: Properties) -> Properties:
         """Return the outputs; of labels and annotations those in `owned` count as ours."""
         return {
-            "annotations": labels.live_part(live.get("annotations"), owned.get("annotations")),
+            "annotations": live_part(live.get("annotations"), owned.get("annotations")),
             "createTime": live.get("createTime"),
             "deletionPolicy": inputs.get("deletionPolicy"),
             "deletionProtection": inputs.get("deletionProtection"),
             "effectiveAnnotations": live.get("annotations") or {},
             "effectiveLabels": live.get("labels") or {},
             "expireTime": live.get("expireTime") or "",
-            "labels": labels.live_part(live.get("labels"), owned.get("labels")),
+            "labels": live_part(live.get("labels"), owned.get("labels")),
             "name": live.get("name"),
             "project": project,
-            "pulumiLabels": labels.live_part(live.get("labels"), owned.get("pulumiLabels")),
+            "pulumiLabels": live_part(live.get("labels"), owned.get("pulumiLabels")),
             "replication": _replication_from_api(live.get("replication")),
             "secretId": text(live.get("name")).rpartition("/")[2],
         }

@@ -12,13 +12,14 @@ import logging
 import sys
 import threading
 from contextlib import suppress
+from importlib import import_module
 from logging.handlers import BufferingHandler
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlencode
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties, Value
-from pulumi_sandbox.providers.importing import import_alone
 from pulumi_sandbox.providers.kubernetes import kinds, kubeconfig
 from pulumi_sandbox.providers.kubernetes.api import JSON, NO_QUERY, ApiRefusedError, Method, Query
 from pulumi_sandbox.providers.kubernetes.kinds import Kind
@@ -26,6 +27,21 @@ from pulumi_sandbox.providers.kubernetes.options import Options
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
+
+
+_ALONE: Final = Lock()
+
+
+def import_alone(*clients: str) -> None:
+    """Import clients one after the other.
+
+    Their modules import each other in circles: two threads that import them at once wait for each other, or
+    one finds half a module.
+    """
+    with _ALONE:
+        for client in clients:
+            import_module(client)
+
 
 _CONNECTIONS: Final = 64
 _CONNECT_SECONDS: Final = 5

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Final, cast
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.passphrases import PASSPHRASES
 from pulumi_sandbox.protocol.values import Properties, Value
+
+PASSPHRASES: Final = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
+
 
 _PATHS: Final = frozenset({"certificate-authority", "client-certificate", "client-key", "tokenFile"})
 

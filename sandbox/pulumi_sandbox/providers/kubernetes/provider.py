@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import paths, urns
 from pulumi_sandbox.protocol.differences import Kind, differences
 from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import Properties, contains_unknown, text
+from pulumi_sandbox.protocol.values import Properties, Value, contains_unknown, text
 from pulumi_sandbox.providers.contract import Autonaming, Change, InitFailedError, Problem, State, Verdict
 from pulumi_sandbox.providers.dispatch import Patience
 from pulumi_sandbox.providers.kubernetes import (
@@ -18,7 +19,6 @@ from pulumi_sandbox.providers.kubernetes import (
     checkpoint,
     drift,
     folding,
-    immutable,
     kinds,
     naming,
     objects,
@@ -27,6 +27,72 @@ from pulumi_sandbox.providers.kubernetes.connection import Connection
 from pulumi_sandbox.providers.kubernetes.drift import declared_part, in_live_form
 from pulumi_sandbox.providers.kubernetes.errors import NotReadyError
 from pulumi_sandbox.providers.kubernetes.options import Options
+
+_IDENTITY: Final[tuple[Path, ...]] = (("metadata", "name"), ("metadata", "namespace"))
+
+
+def _spec(*fields: str) -> tuple[Path, ...]:
+    return tuple(("spec", field) for field in fields)
+
+
+_ROLE_BINDING: Final[tuple[Path, ...]] = (("roleRef",),)
+_FIELDS: Final[dict[tuple[str, str], tuple[Path, ...]]] = {
+    ("apps/v1", "DaemonSet"): _spec("selector"),
+    ("apps/v1", "Deployment"): _spec("selector"),
+    ("apps/v1", "StatefulSet"): _spec(
+        "podManagementPolicy", "revisionHistoryLimit", "selector", "serviceName", "volumeClaimTemplates"
+    ),
+    ("batch/v1", "Job"): _spec("completions", "parallelism", "selector", "template"),
+    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): _ROLE_BINDING,
+    ("rbac.authorization.k8s.io/v1", "RoleBinding"): _ROLE_BINDING,
+    ("storage.k8s.io/v1", "StorageClass"): (("parameters",), ("provisioner",)),
+    ("v1", "PersistentVolume"): _spec(
+        *("awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "csi", "fc", "flexVolume"),
+        *("flocker", "gcePersistentDisk", "glusterfs", "hostPath", "iscsi", "local", "nfs"),
+        *(
+            "photonPersistentDisk",
+            "portworxVolume",
+            "quobyte",
+            "rbd",
+            "scaleIO",
+            "storageos",
+            "vsphereVolume",
+        ),
+    ),
+    ("v1", "PersistentVolumeClaim"): _spec("accessModes", "selector", "storageClassName", "volumeName"),
+    ("v1", "Pod"): (("spec",),),
+    ("v1", "ResourceQuota"): _spec("scopes"),
+    ("v1", "Service"): _spec("clusterIP"),
+}
+
+
+def fields(inputs: Properties, *, secrets_mutable: bool, config_maps_mutable: bool) -> tuple[Path, ...]:
+    """Return the paths that a change of these inputs must not touch; `*` stands for any index.
+
+    Whether the data of Secrets and ConfigMaps may change is the provider's options to say, unless the
+    object itself is `immutable: true`.
+    """
+    kind = (text(inputs.get("apiVersion")), text(inputs.get("kind")))
+    sealed = inputs.get("immutable") is True
+    if kind == ("v1", "Secret"):
+        data: tuple[Path, ...] = (("stringData",), ("data",)) if sealed or not secrets_mutable else ()
+        return (*_IDENTITY, ("type",), *data)
+    if kind == ("v1", "ConfigMap") and (sealed or not config_maps_mutable):
+        return (*_IDENTITY, ("binaryData",), ("data",))
+    return (*_IDENTITY, *_FIELDS.get(kind, ()))
+
+
+def touched(path: Path, value: Value, pattern: Path) -> bool:
+    """Whether a change at `path` to `value` reaches the field, something in it, or around it."""
+    for depth, wanted in enumerate(pattern):
+        if depth < len(path):
+            if wanted not in ("*", path[depth]):
+                return False
+        elif isinstance(value, dict) and isinstance(wanted, str) and wanted in value:
+            value = value[wanted]
+        else:
+            return False
+    return True
 
 
 class Provider:
@@ -73,7 +139,7 @@ class Provider:
             checkpoint.live_object(old.outputs),
             checkpoint.declared(old.outputs, old.inputs),
             inputs,
-            unchangeable=immutable.fields(
+            unchangeable=fields(
                 inputs,
                 secrets_mutable=self._options.secrets_mutable,
                 config_maps_mutable=self._options.config_maps_mutable,
@@ -308,4 +374,4 @@ def _replaces(path: Path, kind: Kind, inputs: Properties, unchangeable: tuple[Pa
     if kind == "delete" and path == ("metadata",):
         return True
     _, value = paths.get(inputs, path)
-    return any(immutable.touched(path, value, pattern) for pattern in unchangeable)
+    return any(touched(path, value, pattern) for pattern in unchangeable)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pulumi_sandbox.protocol.values import Properties, Value
-from pulumi_sandbox.providers.gcp import policies
+from pulumi_sandbox.providers.gcp import member
 
 ROLES = st.sampled_from(["roles/a", "roles/b"])
 MEMBERS = st.sampled_from(["user:a@x", "user:b@x", "principal://x/A", "principal://x/a"])
@@ -17,7 +17,7 @@ GRANTS = st.tuples(ROLES, MEMBERS, CONDITIONS)
 def policy_of(grants: list[tuple[str, str, Value]]) -> Properties:
     policy: Properties = {"etag": "e"}
     for grant in grants:
-        policy = policies.granted(policy, *grant)
+        policy = member.granted(policy, *grant)
     return policy
 
 
@@ -26,32 +26,32 @@ def test_a_grant_is_found_until_it_is_revoked_and_no_other_is_touched(
     grants: list[tuple[str, str, Value]], grant: tuple[str, str, Value]
 ):
     policy = policy_of(grants)
-    granted = policies.granted(policy, *grant)
-    assert policies.find(granted, *grant) == grant[1]
-    revoked = policies.revoked(granted, *grant)
-    assert policies.find(revoked, *grant) is None
+    granted = member.granted(policy, *grant)
+    assert member.find(granted, *grant) == grant[1]
+    revoked = member.revoked(granted, *grant)
+    assert member.find(revoked, *grant) is None
     for other in grants:
         if other != grant:
-            assert policies.find(revoked, *other) == other[1]
+            assert member.find(revoked, *other) == other[1]
 
 
 @given(st.lists(GRANTS), GRANTS)
 def test_granting_twice_is_granting_once(grants: list[tuple[str, str, Value]], grant: tuple[str, str, Value]):
-    granted = policies.granted(policy_of(grants), *grant)
-    assert policies.granted(granted, *grant) == granted
+    granted = member.granted(policy_of(grants), *grant)
+    assert member.granted(granted, *grant) == granted
 
 
 @given(st.lists(GRANTS))
 def test_a_policy_keeps_its_etag_and_no_binding_of_nobody(grants: list[tuple[str, str, Value]]):
     policy = policy_of(grants)
     for grant in grants:
-        policy = policies.revoked(policy, *grant)
+        policy = member.revoked(policy, *grant)
     assert policy["etag"] == "e"
     assert cast("list[Value]", policy.get("bindings", [])) == []
 
 
 @pytest.mark.parametrize(
-    ("member", "recorded"),
+    ("account", "recorded"),
     [
         ("user:Ann@X.example", "user:ann@x.example"),
         ("serviceAccount:A@x", "serviceAccount:a@x"),
@@ -59,5 +59,5 @@ def test_a_policy_keeps_its_etag_and_no_binding_of_nobody(grants: list[tuple[str
         ("allUsers", "allUsers"),
     ],
 )
-def test_accounts_are_recorded_in_lower_case(member: str, recorded: str):
-    assert policies.normal(member) == recorded
+def test_accounts_are_recorded_in_lower_case(account: str, recorded: str):
+    assert member.normal(account) == recorded

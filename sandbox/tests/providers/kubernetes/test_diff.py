@@ -7,7 +7,7 @@ from pulumi_sandbox.protocol import paths
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
 from pulumi_sandbox.providers.contract import Verdict
-from pulumi_sandbox.providers.kubernetes import immutable, objects
+from pulumi_sandbox.providers.kubernetes import objects, provider
 from pulumi_sandbox.providers.kubernetes.provider import judge
 
 
@@ -19,7 +19,7 @@ def judged(
     ignored: tuple[Path, ...] = (),
     mutable: bool = True,
 ) -> Verdict:
-    unchangeable = immutable.fields(new, secrets_mutable=mutable, config_maps_mutable=mutable)
+    unchangeable = provider.fields(new, secrets_mutable=mutable, config_maps_mutable=mutable)
     return judge(live or old, old, new, unchangeable=unchangeable, ignored=ignored)
 
 
