@@ -137,15 +137,14 @@ package: env ## build the wheel, and say what is locked, with digests, for image
 	  --output-file dist/requirements.txt > /dev/null
 	@ls dist/*.whl dist/*.txt
 
-try-package: package ## install the wheel where nothing else is, with the oldest and with the newest packages, and bring projects up
-	@folder=$$(mktemp -d); trap 'make -C "$$folder/mine" down > /dev/null; rm -rf "$$folder"' EXIT; : > "$$folder/newest.txt"; \
+try-package: package ## install the wheel where nothing else is, beside the oldest packages, then the newest, and bring a project up
+	@folder=$$(mktemp -d); trap '{ make -C "$$folder/mine" down; rm -rf "$$folder"; } > /dev/null' EXIT; touch "$$folder/newest.txt"; \
 	  $(BIN)/uv pip compile --quiet --resolution lowest-direct pyproject.toml --output-file "$$folder/oldest.txt" > /dev/null; \
-	  for end in oldest newest; do \
-	    $(PYTHON) -m venv "$$folder/$$end"; "$$folder/$$end/bin/pip" install --quiet --constraint "$$folder/$$end.txt" dist/credfleet-*.whl; \
-	    "$$folder/$$end/bin/pip" check --quiet; echo "· $$end: Pulumi $$("$$folder/$$end/bin/pip" show pulumi | sed -n 's/^Version: //p')"; \
-	    export PATH="$$folder/$$end/bin:$$PATH"; credfleet init "$$folder/mine" --rooms accountPool; \
-	    $(MAKE) -C "$$folder/mine" up STACK=dev | tee "$$folder/up"; grep -q "1 account claimed" "$$folder/up"; \
-	    make -C "$$folder/mine" down; rm -rf "$$folder/mine"; done
+	  for end in oldest newest; do rm -rf "$$folder/env" "$$folder/mine"; $(PYTHON) -m venv "$$folder/env"; \
+	    "$$folder/env/bin/pip" install --quiet --constraint "$$folder/$$end.txt" dist/credfleet-*.whl; "$$folder/env/bin/pip" check; \
+	    "$$folder/env/bin/pip" freeze | grep -i "^pulumi"; PATH="$$folder/env/bin:$$PATH" credfleet init "$$folder/mine" --rooms accountPool; \
+	    PATH="$$folder/env/bin:$$PATH" $(MAKE) -C "$$folder/mine" up STACK=dev | tee "$$folder/up"; grep -q " 1 account claimed" "$$folder/up"; \
+	    PATH="$$folder/env/bin:$$PATH" make -C "$$folder/mine" down; done
 
 sbom: env ## write what is installed, exactly as locked, as CycloneDX: .sandbox/sbom.json
 	@mkdir -p .sandbox
