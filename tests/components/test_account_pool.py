@@ -20,6 +20,7 @@ from components.account_pool.dialect import Dialect
 from components.account_pool.model import ClaimRequest, Policy
 from components.projection.sources import Source
 from components.providers import kubernetes_provider
+from tests.support.cases import cases, table
 from tests.support.memory_pool import KEB
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, record
 
@@ -401,37 +402,7 @@ def accounts(settings: PoolConfigMap | None = None) -> TenantAccounts:
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "inputs"),
-    [
-        (
-            "acme/aws",
-            {
-                "namespace": "account-pool",
-                "tenant": "acme",
-                "type": "aws",
-                "slot": "aws",
-                "partition": {},
-                "shared": False,
-                "holder": "pulumi/o/p/s/acme/aws",
-            },
-        ),
-        (
-            "acme/eu",
-            {
-                "namespace": "account-pool",
-                "tenant": "acme",
-                "type": "aws",
-                "slot": "eu",
-                "partition": {"eu-access": "true"},
-                "shared": False,
-                "holder": "pulumi/o/p/s/acme/eu",
-                "releasePolicy": "retain",
-                "limit": 2,
-            },
-        ),
-    ],
-)
+@cases("name, inputs", table(__file__, "test_each_slot_is_a_claim_that_says_who_asks_for_what"))
 def test_each_slot_is_a_claim_that_says_who_asks_for_what(name: str, inputs: dict[str, object]) -> None:
     claim = recorded(accounts).named(CLAIM, name)
 

@@ -19,7 +19,7 @@ from components.pull_secret.preconditions import ADAPTERS, decide
 from components.pull_secret.retention import Retention
 from components.pull_secret.settings import PullSecretsSection
 from components.pull_secret.verification import digest_of
-from tests.support.cases import cases
+from tests.support.cases import cases, table
 from tests.support.recorder import Recorder, Secret, Unknown, plain, record
 
 ENTRY = "gcp:secretmanager/secret:Secret"
@@ -128,39 +128,9 @@ def test_an_entry_is_automatic_labelled_sixfold_and_abandoned() -> None:
     assert entry.request.retainOnDelete
 
 
-KEY = {"kmsKeyName": "projects/p/locations/l/keyRings/r/cryptoKeys/k"}
-
-
 @cases(
     "found, declared_as",
-    {
-        "automatic": ({"autos": [{"customerManagedEncryptions": []}], "userManageds": []}, {"auto": {}}),
-        "automatic with a key": (
-            {"autos": [{"customerManagedEncryptions": [KEY]}], "userManageds": []},
-            {"auto": {"customerManagedEncryption": KEY}},
-        ),
-        "in two places": (
-            {
-                "autos": [],
-                "userManageds": [
-                    {
-                        "replicas": [
-                            {"location": "europe-west1", "customerManagedEncryptions": [KEY]},
-                            {"location": "europe-west4", "customerManagedEncryptions": []},
-                        ]
-                    }
-                ],
-            },
-            {
-                "userManaged": {
-                    "replicas": [
-                        {"location": "europe-west1", "customerManagedEncryption": KEY},
-                        {"location": "europe-west4"},
-                    ]
-                }
-            },
-        ),
-    },
+    table(__file__, "test_an_entry_that_is_there_keeps_its_replication_whatever_is_asked_for"),
 )
 def test_an_entry_that_is_there_keeps_its_replication_whatever_is_asked_for(
     found: Mapping[str, Any], declared_as: Mapping[str, Any]

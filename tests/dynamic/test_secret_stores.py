@@ -17,13 +17,13 @@ from components.secret_stores.admission import document_of
 from components.secret_stores.lookout import EsoLookoutProvider
 from components.secret_stores.provider import SecretPushProvider, SecretReadProvider
 from sandbox.tests.support.clouds import secret_manager
-from tests.support.cases import cases
+from tests.support.cases import cases, table
 from tests.support.certificates import only_key, without_key
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, Recorded, dynamic_host
 from tests.support.mutual_tls import Server, mutual_tls
 from tests.support.people import grant
 from tests.support.secrets import Secrets
-from tests.support.stores import cluster_store, provider, ref, store_in, token_spec
+from tests.support.stores import cluster_store, provider, ref, store_in
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -219,70 +219,9 @@ NOWHERE = {
 }
 
 
-IDENTITY = {
-    "gcpsm": {"projectID": "p", "auth": {"workloadIdentity": {"serviceAccountRef": {"name": "reader"}}}}
-}
-
-
-def reach(namespace: str, url: str = "https://127.0.0.1:1") -> dict[str, Any]:
-    auth = {"serviceAccount": {"name": "x", "namespace": namespace}}
-    return {"kubernetes": {"server": {"url": url}, "auth": auth}}
-
-
 @cases(
     "through, place, said",
-    {
-        "account-of-another-namespace": (
-            way(store_in("acme", provider=reach("globex"))),
-            "SecretStore/acme/store",
-            "auth.serviceAccount names namespace globex, but through this store it may be read in acme only",
-        ),
-        "store-of-another-namespace": (
-            way(store_in("globex", provider=NOWHERE)),
-            "SecretStore/globex/store",
-            "looked for in the caller's namespace only: acme, not globex",
-        ),
-        "conditions": (
-            way(cluster_store(provider=NOWHERE, conditions=[{"namespaces": ["globex"]}])),
-            "ClusterSecretStore/store",
-            "namespace acme meets none of spec.conditions",
-        ),
-        "no-client": (
-            way(store_in("acme", provider={"gitlab": token_spec(None)})),
-            "SecretStore/acme/store",
-            "no client for providers of kind GitLab",
-        ),
-        "authRef": (
-            way(store_in("acme", provider={"kubernetes": {"authRef": {"name": "x", "key": "y"}}})),
-            "SecretStore/acme/store: Kubernetes/acme/store",
-            "takes no authRef: a kubeconfig can name programs to run",
-        ),
-        "no-auth": (
-            way(store_in("acme", provider={"kubernetes": {}})),
-            "SecretStore/acme/store",
-            "it does not say as whom it logs in",
-        ),
-        "http": (
-            way(store_in("acme", provider=reach("acme", "http://api.example"))),
-            "SecretStore/acme/store",
-            "server.url is no https:// address",
-        ),
-        "no-project": (
-            way(store_in("acme", provider={"gcpsm": {}})),
-            "SecretStore/acme/store: GCPSM/acme/store",
-            "it does not say which project's secrets are meant",
-        ),
-        "workload-identity": (
-            way(store_in("acme", provider=IDENTITY)),
-            "SecretStore/acme/store: GCPSM/acme/store",
-            "knows no workload identity",
-        ),
-        "another-controller": (
-            way(store_in("acme", provider=NOWHERE, controller="eso")),
-            "SecretStore/acme/store",
-            "it is of class eso",
-        ),
-    },
+    table(__file__, "test_what_the_rule_refuses_is_refused_in_a_preview_before_anybody_is_asked"),
 )
 def test_what_the_rule_refuses_is_refused_in_a_preview_before_anybody_is_asked(
     reads: Provider, through: Properties, place: str, said: str

@@ -1,10 +1,20 @@
-"""Tables of cases: the name of each is its test's id."""
+"""Tables of cases: the name of each, where it has one, is its test's id."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 
-def cases(arguments: str, table: Mapping[str, object]) -> pytest.MarkDecorator:
-    """Return the mark that runs a test once for each row: case → value, or tuple of values."""
-    return pytest.mark.parametrize(arguments, table.values(), ids=table)
+def cases(arguments: str, table: Mapping[str, object] | Sequence[object]) -> pytest.MarkDecorator:
+    """Return the mark that runs a test once for each row: value, or values, by case where they have names."""
+    if isinstance(table, Mapping):
+        return pytest.mark.parametrize(arguments, [*table.values()], ids=[*table])
+    return pytest.mark.parametrize(arguments, table)
+
+
+def table(test_file: str, test: str) -> Any:
+    """Return the table of a test, which is in the YAML beside its file, under its name."""
+    return yaml.safe_load(Path(test_file).with_suffix(".yaml").read_text(encoding="utf-8"))[test]

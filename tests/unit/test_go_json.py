@@ -15,6 +15,7 @@ from components.go_json import (
     read,
     write,
 )
+from tests.support.cases import cases, table
 
 characters = st.characters(exclude_categories=["Cs"])
 texts = st.text(characters, max_size=12)
@@ -111,30 +112,7 @@ def test_a_number_keeps_its_bits_and_has_an_exponent_only_outside_1e_6_to_1e21(n
     assert not exponent.lstrip("+-").startswith("0")
 
 
-@pytest.mark.parametrize(
-    ("given_", "written"),
-    [
-        ("0", "0"),
-        ("-0", "-0"),
-        ("-0.0", "-0"),
-        ("5.0", "5"),
-        ("1.50", "1.5"),
-        ("1e3", "1000"),
-        ("1E+2", "100"),
-        ("100000000000000000000", "100000000000000000000"),
-        ("999999999999999999999", "1e+21"),
-        ("1e21", "1e+21"),
-        ("123456789012345678901", "123456789012345680000"),
-        ("9007199254740993", "9007199254740992"),
-        ("0.000001", "0.000001"),
-        ("0.0000001", "1e-7"),
-        ("1.5e-10", "1.5e-10"),
-        ("1e100", "1e+100"),
-        ("1e-400", "0"),
-        ("-1e-400", "-0"),
-        ("1.7976931348623158e308", "1.7976931348623157e+308"),
-    ],
-)
+@cases("given_, written", table(__file__, "test_a_number_is_written_in_gos_format_of_a_64_bit_float"))
 def test_a_number_is_written_in_gos_format_of_a_64_bit_float(given_: str, written: str) -> None:
     assert through(given_) == written
 
@@ -208,33 +186,7 @@ def test_of_a_repeated_key_the_last_counts_at_every_level_and_each_is_remarked()
     assert [remark.place for remark in document.remarks] == ["a.b", "a", "a.b"]
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ('{"a": NaN}', "a"),
-        ('{"a": {"b": [0, Infinity]}}', "a.b[1]"),
-        ('{"a": -Infinity}', "a"),
-        ('{"a": 1e400}', "a"),
-        ('{"a": -1e400, "a": 1}', "a"),
-        (f'{{"a": {"9" * 400}}}', "a"),
-        ("{} x", "credentials"),
-        ("{}{}", "credentials"),
-        ("", "credentials"),
-        (" \n", "credentials"),
-        ("\ufeff{}", "credentials"),
-        ("\u00a0{}", "credentials"),
-        ("{'a': 1}", "credentials"),
-        ('{"a": 1,}', "credentials"),
-        ('{"a": 01}', "credentials"),
-        ('{"a": .5}', "credentials"),
-        ('{"a": +1}', "credentials"),
-        ('{"a": "\x01"}', "credentials"),
-        ('{"a": "line\nend"}', "credentials"),
-        (r'{"a": "\x41"}', "credentials"),
-        ('{"a" 1}', "credentials"),
-        ("{", "credentials"),
-    ],
-)
+@cases("text, place", table(__file__, "test_what_go_refuses_is_refused_by_its_path"))
 def test_what_go_refuses_is_refused_by_its_path(text: str, place: str) -> None:
     assert refusal(text.encode()).place == place
 

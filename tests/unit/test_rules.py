@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.account_pool.rules import ANY, PLANS, Fault, Pool, Request, read_rules
+from tests.support.cases import cases, table
 
 KYMA = (
     "azure(PR=cf-ch20) -> EU",
@@ -60,32 +61,7 @@ def test_the_most_specific_rule_that_matches_chooses_the_pool(request_: Request,
     assert rules.choose(request_) == pool
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param("aws -> EU -> S", id="two-arrows"),
-        pytest.param("aws((PR=x))", id="nested-parentheses"),
-        pytest.param("aws(PR=x", id="unbalanced-parentheses"),
-        pytest.param("aws)PR=x(", id="parentheses-the-wrong-way-round"),
-        pytest.param("", id="nothing"),
-        pytest.param("(PR=x)", id="no-plan"),
-        pytest.param("aws()", id="empty-inputs"),
-        pytest.param("aws(PR=x,)", id="empty-item"),
-        pytest.param("aws ->", id="empty-output"),
-        pytest.param("aws -> EU,,S", id="empty-output-between-two"),
-        pytest.param("aws(PR=x, PR=y)", id="input-given-twice"),
-        pytest.param("aws -> EU, EU", id="output-given-twice"),
-        pytest.param("aws(XR=x)", id="unknown-input"),
-        pytest.param("aws(EU=true)", id="output-as-input"),
-        pytest.param("aws -> XX", id="unknown-output"),
-        pytest.param("aws -> EU=true", id="output-with-a-value"),
-        pytest.param("aws(PR)", id="input-without-a-value"),
-        pytest.param("aws(PR=)", id="input-with-an-empty-value"),
-        pytest.param("aws(PR=a.HR=b)", id="dot-for-a-comma"),
-        pytest.param("awz", id="unknown-plan"),
-        pytest.param("aws(PR=*)", id="literal-star"),
-    ],
-)
+@cases("text", table(__file__, "test_a_rule_that_cannot_mean_what_it_says_is_refused"))
 def test_a_rule_that_cannot_mean_what_it_says_is_refused(text: str) -> None:
     rules, faults = read_rules(["gcp", text])
 
@@ -109,20 +85,7 @@ def test_blanks_anywhere_mean_nothing(blanks: list[str]) -> None:
     assert read_rules([spaced]) == read_rules([RULE])
 
 
-@pytest.mark.parametrize(
-    ("texts", "faulty"),
-    [
-        pytest.param(["aws"] * 4, [1, 2, 3], id="four-times"),
-        pytest.param(["aws -> EU", "aws -> S"], [1], id="outputs-do-not-tell-rules-apart"),
-        pytest.param(["aws(HR=y,PR=x)", "aws(PR=x,HR=y)"], [1], id="order-does-not-either"),
-        pytest.param(
-            ["aws", "aws(PR=x)", "aws(PR=y)", "aws(HR=x)", "gcp", "aws(PR=x,HR=x)"], [3], id="ambiguous"
-        ),
-        pytest.param(["aws(PR=x)", "aws(HR=y)"], [1], id="two-fit-one-request"),
-        pytest.param(["aws(PR=x)", "aws(HR=y)", "aws(PR=x,HR=y)"], [], id="settled-by-a-third"),
-        pytest.param(["aws(PR=x)", "gcp(HR=y)"], [], id="different-plans"),
-    ],
-)
+@cases("texts, faulty", table(__file__, "test_rules_between_which_nothing_decides_are_refused"))
 def test_rules_between_which_nothing_decides_are_refused(texts: list[str], faulty: list[int]) -> None:
     _, faults = read_rules(texts)
 

@@ -10,7 +10,7 @@ import pytest
 
 from components.errors import Problem
 from components.secret_stores.login import login_problem
-from tests.support.cases import cases
+from tests.support.cases import cases, table
 from tests.support.certificates import certificate_pem, curve_key
 from tests.support.stacks import SMALL, as_passed, problems, settings
 
@@ -154,165 +154,11 @@ def test_a_store_means_the_provider_of_each_caller() -> None:
     assert section.served_by_eso == {"ci"}
 
 
-@pytest.mark.parametrize(
-    ("changes", "place", "said"),
-    [
-        (gathers(), "reads.account", "give data or dataFrom"),
-        (
-            gathers({"extract": {"key": "a", "account": "acme/aws"}}),
-            "reads.account.dataFrom[0].extract",
-            "key or",
-        ),
-        (
-            gathers({"find": {"name": "a", "tags": {"b": "c"}}}),
-            "reads.account.dataFrom[0].find",
-            "name or tags",
-        ),
-        (gathers({}), "reads.account.dataFrom[0]", "give extract or find"),
-        (
-            gathers({"extract": {"account": "acme/gcp"}}),
-            "reads.account.dataFrom[0].extract.account",
-            "did you mean acme/aws?",
-        ),
-        (gathers({"find": {"name": "(?=a)"}}), "reads.account", "do without it"),
-        ({**VAULTS, "stores__again": VAULTS["stores__acme"]}, "stores.again.name", "two different names"),
-        (
-            {**WHOSE, "providers__acme": {**OWN, "namespace": "tenant-globex"}},
-            "reads.mine.store",
-            "add it to",
-        ),
-        (
-            {**WHOSE, "reads__mine": {**WHOSE["reads__mine"], "backend": "eso"}},
-            "reads.mine.backend",
-            "direct",
-        ),
-        (
-            {
-                **WHOSE,
-                "stores__whose": {**WHOSE["stores__whose"], "cluster": False, "namespace": "tenant-acme"},
-            },
-            "stores.whose",
-            "cluster: true",
-        ),
-        (
-            {
-                **WHOSE,
-                "stores__whose": {"cluster": True, "callersProvider": {"kind": "Kubernets", "name": "own"}},
-            },
-            "stores.whose.callersProvider",
-            "did you mean Kubernetes?",
-        ),
-        ({"providers__api__kind": "Kubernets"}, "providers.api.kind", "did you mean Kubernetes?"),
-        (
-            {"providers__api__spec__remoteNamspace": "x"},
-            "providers.api.spec.remoteNamspace",
-            "remoteNamespace?",
-        ),
-        ({"providers__gitlab__credentialsFrom": "gitlub"}, "providers.gitlab.credentialsFrom", "gitlab?"),
-        ({"providers__api__credentialsFrom": "gitlab"}, "providers.api", "give it a namespace"),
-        (
-            {"providers__gitlab__credentialsFrom": {"account": "acme/aws"}},
-            "providers.gitlab.credentialsFrom",
-            "gcpSecret",
-        ),
-        ({"providers__gitlab__namespace": "tenant-acm"}, "providers.gitlab.namespace", "existingNamespaces"),
-        (
-            {"providers__gitlab__spec__auth": {"SecretRef": {"accessToken": {"name": "x", "key": "y"}}}},
-            "providers.gitlab.credentialsFrom",
-            "keep one of them",
-        ),
-        ({"providers__gitlab__credentialsFrom": None}, "providers.gitlab.spec.auth", "add auth"),
-        ({"stores__own__providerRef": "faek"}, "stores.own.providerRef", "did you mean fake?"),
-        ({"stores__own__cluster": True}, "stores.own", "give namespace, or cluster: true"),
-        ({"stores__own__namespace": "elsewhere"}, "stores.own.namespace", "existingNamespaces"),
-        ({"stores__own__conditions": [{}]}, "stores.own", "leave conditions out"),
-        ({"stores__own__provider": {"fake": {"data": []}}}, "stores.own", "both are given"),
-        (
-            {"stores__own__retrySettings": {"maxRetries": -1}},
-            "stores.own.retrySettings.maxRetries",
-            "write 0 or more",
-        ),
-        ({"reads__account__store": "shard"}, "reads.account.store", "did you mean shared?"),
-        ({"reads__account__refreshInterval": "1h"}, "reads.account", "choose backend: eso"),
-        ({"reads__account__namespace": "nowhere"}, "reads.account.namespace", "existingNamespaces"),
-        (
-            {"reads__account__data__id": {"account": "acme/gcp", "key": "k"}},
-            "reads.account.data.id.account",
-            "did you mean acme/aws?",
-        ),
-        (
-            {"reads__account__data__id": {"account": "acme/aws", "key": "k", "property": "p"}},
-            "reads.account.data.id",
-            "leave property and version out",
-        ),
-        (
-            {"reads__account__namespace": "tenant-globex"},
-            "reads.account.data.id.account",
-            "name an account of this namespace's tenant",
-        ),
-        (
-            {"providers__api__spec__remoteNamespace": "elsewhere"},
-            "reads.account.data.id.account",
-            "remoteNamespace: account-pool",
-        ),
-        (
-            {
-                "providers__api__spec": {
-                    "remoteNamespace": "account-pool",
-                    "authRef": {"name": "x", "key": "y"},
-                }
-            },
-            "reads.account.store",
-            "takes no authRef",
-        ),
-        (
-            {"providers__fake": {"kind": "GCPSM", "spec": {}}},
-            "pushes.out.store",
-            "add projectID",
-        ),
-        (
-            {"reads__ci_9token__backend": "direct", "reads__ci_9token__refreshInterval": None},
-            "reads.ci-token.store",
-            "choose backend: eso",
-        ),
-        (
-            {"providers__api__spec__auth": "reader"},
-            "providers.api.spec.auth",
-            "write it as a map",
-        ),
-        (
-            {"reads__account__data__id": {"key": "k", "version": "1"}},
-            "reads.account",
-            "data.id asks for version 1 of k, and in a provider of kind Kubernetes a value has no versions",
-        ),
-        ({"pushes__out__data__pushed__secret": "x"}, "pushes.out.data.pushed", "give secret or account"),
-        ({"pushes__out__data__pushed__property": "p"}, "pushes.out.data", "leave property out"),
-        ({"pushes__out__backend": "eso", "pushes__out__store": "ci"}, "pushes.out", "GitLab"),
-        (
-            {
-                "pushes__out__backend": "eso",
-                "pushes__out__data__more": {"secret": "other", "key": "k"},
-                "pushes__out-other": {
-                    "namespace": "tenant-acme",
-                    "store": "own",
-                    "data": {"x": {"secret": "s", "key": "k"}},
-                },
-            },
-            "pushes.out-other.name",
-            "pushes.out has this name in the same place, out-other",
-        ),
-    ],
-)
+@cases("changes, place, said", table(__file__, "test_a_mistake_is_told_at_its_place_with_the_mend"))
 def test_a_mistake_is_told_at_its_place_with_the_mend(changes: dict[str, Any], place: str, said: str) -> None:
     problem = told(**changes)
     assert problem.place == f"{PLACE}.{place}"
     assert said in f"{problem.cause} {problem.mend}"
-
-
-FAKE: dict[str, Any] = {"data": []}
-CA = {"type": "Secret", "name": "ca", "key": "ca.crt"}
-LOGIN = {"name": "x", "key": "y"}
-FAR = {**LOGIN, "namespace": "far"}
 
 
 def gitlab(token: dict[str, str], **more: Any) -> dict[str, Any]:
@@ -323,101 +169,7 @@ def own(**said: Any) -> dict[str, Any]:
     return {"stores__x": {"namespace": "tenant-acme", **said}}
 
 
-def provided(spec: dict[str, Any], **store: Any) -> dict[str, Any]:
-    given = {"kind": "GitLab", "namespace": "tenant-acme", "spec": spec}
-    return {"providers__p": given, "stores__x": {"providerRef": "p", **store}}
-
-
-@cases(
-    "changes, place, said",
-    {
-        "another-class": ({"stores__own__controller": "eso"}, "pushes.out.store", "is of class eso"),
-        "eso": ({"stores__ci__controller": "credfleet"}, "stores.ci", "ESO would leave it"),
-        "store-of-another-namespace": (
-            {"stores__own__namespace": "tenant-globex"},
-            "pushes.out.store",
-            "looked for in the caller's",
-        ),
-        "regex": (
-            {"stores__shared__conditions": [{"namespaceRegexes": ["("]}]},
-            "stores.shared.conditions[0].namespaceRegexes[0]",
-            "spec.conditions[0].namespaceRegexes[0] is no regular expression",
-        ),
-        "operator": (
-            {
-                "stores__shared__conditions": [
-                    {"namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}
-                ]
-            },
-            "stores.shared.conditions[0].namespaceSelector.matchExpressions[0].operator",
-            "operator is none that Kubernetes knows",
-        ),
-        "own-store-another-namespace": (
-            own(provider={"gitlab": gitlab(FAR)}),
-            "stores.x",
-            "accessToken names namespace far",
-        ),
-        "certificates-without-namespace": (
-            {"stores__x": {"cluster": True, "provider": {"gitlab": gitlab(FAR, caProvider=CA)}}},
-            "stores.x",
-            "caProvider has no namespace",
-        ),
-        "certificates-of-another-namespace": (
-            own(provider={"gitlab": gitlab(LOGIN, caProvider={**CA, "namespace": "far"})}),
-            "stores.x",
-            "caProvider names namespace far",
-        ),
-        "map-of-another-namespace": (
-            own(provider={"gcpsm": {"auth": {"workloadIdentityFederation": {"credConfig": FAR}}}}),
-            "stores.x",
-            "credConfig names namespace far",
-        ),
-        "provider-of-another-namespace": (
-            provided(gitlab(LOGIN), namespace="tenant-globex"),
-            "stores.x",
-            "of its own namespace",
-        ),
-        "own-provider-selects-elsewhere": (
-            provided(gitlab(FAR), namespace="tenant-acme"),
-            "stores.x",
-            "accessToken names namespace far",
-        ),
-        "named-provider-selects-elsewhere": (
-            provided(gitlab(FAR), cluster=True),
-            "stores.x",
-            "accessToken names namespace far",
-        ),
-        "referred-and-embedded": (
-            own(provider={"fake": FAKE}, providerRef="fake"),
-            "stores.x",
-            "both are given",
-        ),
-        "neither": (own(), "stores.x", "neither is given"),
-        "no-key": (own(provider={}), "stores.x.provider", "given: none add one"),
-        "two-keys": (own(provider={"fake": FAKE, "gitlab": {}}), "stores.x.provider", "given: fake, gitlab"),
-        "unknown-kind": (
-            {"providers__p": {"kind": "Vaults"}},
-            "providers.p.kind",
-            "GitLab (providers.credfleet.io/v1alpha1)",
-        ),
-        "version": (
-            {"providers__p": {"kind": "Fake", "version": "v1"}},
-            "providers.p.kind",
-            "did you mean cluster.providers.credfleet.io/v1alpha1?",
-        ),
-        "label": (
-            {"stores__shared__conditions": [{"namespaceSelector": {"matchLabels": {"a b": "x"}}}]},
-            "stores.shared.conditions[0].namespaceSelector.matchLabels.a b",
-            "matchLabels.a b asks for a label that Kubernetes takes on no namespace",
-        ),
-        "slip-of-a-namespace": (
-            {"stores__shared__conditions": [{"namespaces": ["tenant-acme", "tenant-globx"]}]},
-            "stores.shared.conditions",
-            "did you mean tenant-globex?",
-        ),
-        "embedded": (own(provider={"vaults": {}}), "stores.x.provider", "fake, kubernetes, gcpsm"),
-    },
-)
+@cases("changes, place, said", table(__file__, "test_what_the_tables_reject_is_no_configuration"))
 def test_what_the_tables_reject_is_no_configuration(changes: dict[str, Any], place: str, said: str) -> None:
     problem = told(**changes)
     assert problem.place == f"{PLACE}.{place}"

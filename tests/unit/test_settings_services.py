@@ -6,7 +6,7 @@ import pytest
 
 from components.errors import Problem
 from components.service_credentials.settings import Instance
-from tests.support.cases import cases
+from tests.support.cases import cases, table
 from tests.support.stacks import problems, settings, stack
 
 CANARY = "canary-5c1d"
@@ -47,24 +47,7 @@ def test_a_legacy_instance_needs_no_credentials_of_its_own() -> None:
     assert problems(services({"legacy": True})) == ()
 
 
-@cases(
-    "instance, place, mend",
-    {
-        "no credentials": ({}, "", "legacy: true"),
-        "a credential that is not there": ({"credentialsFrom": "aws"}, ".credentialsFrom", "mean aws-1?"),
-        "a namespace nobody declares": ({**DB, "namespace": "no"}, ".namespace", "existingNamespaces"),
-        "a text for legacy": ({**DB, "legacy": "true"}, ".legacy", "without quotes"),
-        "a text for strict": ({**DB, "strict": "true"}, ".strict", "without quotes"),
-        **{
-            f"directory {name[:9]}": (
-                {**DB, "bindings": {"api": {"displayName": name}}},
-                ".bindings.api.displayName",
-                "rename it, such as orders-db",
-            )
-            for name in ("Upper", "a/b", "..", "a" * 254)
-        },
-    },
-)
+@cases("instance, place, mend", table(__file__, "test_a_mistake_is_told_where_it_is_with_its_mend"))
 def test_a_mistake_is_told_where_it_is_with_its_mend(instance: dict[str, Any], place: str, mend: str) -> None:
     problem = told(services(instance))
 
@@ -157,24 +140,7 @@ def test_one_namespace_has_no_two_services_of_one_name() -> None:
     assert "is also that of" in told(with_apps({}, again=same)).cause
 
 
-@cases(
-    "app, place, mend",
-    {
-        "no such binding": ({"bindings": ["acme-db/ap"]}, ".bindings", "did you mean acme-db/api?"),
-        "an instance alone": ({"bindings": ["acme-db"]}, ".bindings", "did you mean acme-db/api?"),
-        "of another namespace": ({"bindings": ["globex-db/api"]}, ".bindings", "a service of tenant-acme"),
-        "twice": ({"bindings": ["acme-db/api", "acme-db/api"]}, ".bindings", "name it once"),
-        "one directory twice": (
-            {"bindings": ["acme-db/api", "again/own"]},
-            ".bindings",
-            "another displayName",
-        ),
-        "a workload without a name": ({"workload": {}}, ".workload.name", ""),
-        "a text for file": ({"file": "true"}, ".file", "without quotes"),
-        "a namespace nobody declares": ({"namespace": "no"}, ".namespace", "existingNamespaces"),
-        "the Secret of a service": ({"secretName": "db"}, "", "rename one of the two"),
-    },
-)
+@cases("app, place, mend", table(__file__, "test_a_mistake_in_an_application_is_told_where_it_is"))
 def test_a_mistake_in_an_application_is_told_where_it_is(app: dict[str, Any], place: str, mend: str) -> None:
     again = {"namespace": "tenant-acme", **DB, "bindings": {"own": {"displayName": "api"}}}
     found = problems(with_apps({"shop": {"namespace": "tenant-acme", **app}}, again=again))
@@ -217,29 +183,7 @@ def test_only_secrets_of_an_entry_are_handed_over(given: dict[str, Any]) -> None
     assert problems(services({**DB, "handOver": True})) == ()
 
 
-@cases(
-    "source, mend",
-    {
-        "no key of a Secret": ({"secret": "tenant-acme"}, "NAMESPACE/NAME"),
-        "too long a path": ({"secret": "tenant-acme/a/b/c"}, "NAMESPACE/NAME"),
-        "an empty key": ({"secret": "tenant-acme/a/"}, "NAMESPACE/NAME"),
-        "a path upwards": ({"secret": "../tenant-globex/a"}, "NAMESPACE/NAME"),
-        "two places": ({"secret": "tenant-acme/a", "entry": "db"}, "{secret: …}"),
-        "no place": ({"key": "a"}, "{secret: …}"),
-        "a key beside a Secret": ({"secret": "tenant-acme/a", "key": "b"}, "NAMESPACE/NAME/KEY"),
-        "no version of a secret": ({"gcpSecret": "projects/p/secrets/s"}, "versions/NUMBER"),
-        "a version without a number": ({"gcpSecret": "projects/p/secrets/s/versions/0"}, "versions/NUMBER"),
-        "a path to elsewhere": ({"gcpSecret": "projects/p/secrets/../versions/1"}, "versions/NUMBER"),
-        "a key of a version": (
-            {"gcpSecret": "projects/p/secrets/s/versions/1", "key": "a"},
-            "NAMESPACE/NAME/KEY",
-        ),
-        "a Secret of the pool": ({"secret": "account-pool/aws-9"}, "{account: TENANT/SLOT}"),
-        "a Secret of this stack": ({"secret": "tenant-acme/app"}, "what that is made of"),
-        "no such account": ({"account": "acme/aw"}, "did you mean acme/aws?"),
-        "an entry that is none": ({"entry": "dbb"}, "did you mean db?"),
-    },
-)
+@cases("source, mend", table(__file__, "test_credentials_that_are_nowhere_are_told_where_they_are_named"))
 def test_credentials_that_are_nowhere_are_told_where_they_are_named(
     source: dict[str, Any], mend: str
 ) -> None:

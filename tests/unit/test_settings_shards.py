@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from components.errors import ConfigurationError
 from components.settings.shards import STACKS, Shards, Stacks
 from components.settings.stack import Settings
+from tests.support.cases import cases, table
 from tests.support.stacks import SECRET_KEYS, stack
 
 NAMES: Final = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,6}[a-z0-9])?", fullmatch=True)
@@ -99,42 +100,9 @@ def test_what_is_another_stacks_tenants_is_not_for_this_ones(
         Settings.parse(values, SECRET_KEYS, tmp_path, stack="prod")
 
 
-@pytest.mark.parametrize(
-    ("fleets", "place", "cause", "line"),
-    [
-        ({"prod": {"stacks": {}}}, "fleets.prod.stacks", "does not begin with the first name", 3),
-        (
-            {"prod": {"stacks": {"a": {"since": "b"}}}},
-            "fleets.prod.stacks",
-            "some tenants would have none",
-            3,
-        ),
-        (
-            {"prod": {"stacks": {"a": {}, "b": {"since": "m"}, "c": {"since": "d"}}}},
-            "fleets.prod.stacks.c",
-            "do not begin after those of b",
-            7,
-        ),
-        (
-            {"prod": {"stacks": {"a": {}, "b": {}}}},
-            "fleets.prod.stacks.b",
-            "do not begin after those of a",
-            5,
-        ),
-        (
-            {"prod": {"stacks": {"a": {}}}, "test": {"stacks": {"a": {}}}},
-            "fleets.test.stacks.a",
-            "named twice",
-            7,
-        ),
-        ({"prod": {"pool": "a", "stacks": {"a": {}}}}, "fleets.prod.stacks.a", "named twice", 5),
-        ({"prod": {"stack": {"a": {}}}}, "fleets.prod.stack", "stack is not a known key", 3),
-        ({"prod": {"stacks": {"a": None}}}, "fleets.prod.stacks.a", "no map", 4),
-        ({"prod": 5}, "fleets.prod", "no map", 2),
-        ({"eu.prod": {"stacks": {"a": {}, "b.c": 5}}}, 'fleets["eu.prod"].stacks["b.c"]', "no map", 5),
-        ({"eu.prod": {"stacks": {"a": {}, "b.c": {}}}}, 'fleets["eu.prod"].stacks["b.c"]', "begin after", 5),
-        (None, "fleets", "no map", 1),
-    ],
+@cases(
+    "fleets, place, cause, line",
+    table(__file__, "test_a_file_that_leaves_a_tenant_without_one_stack_is_refused"),
 )
 def test_a_file_that_leaves_a_tenant_without_one_stack_is_refused(
     tmp_path: Path, fleets: Any, place: str, cause: str, line: int

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from components.errors import ConfigurationError, Problem
 from components.settings.schema import tenant_file_schema
 from components.settings.stack import Settings
+from tests.support.cases import cases, table
 from tests.support.stacks import SECRET_KEYS, stack
 
 ACME: Final[dict[str, Any]] = {
@@ -464,115 +465,7 @@ def test_what_is_not_the_tenants_own_is_refused_where_it_stands(
     assert problem.at[:2] == (str(tmp_path / "tenants/acme.yaml"), line)
 
 
-_SECRET: Final = {"name": "x", "key": "y"}
-
-
-@pytest.mark.parametrize(
-    ("provider", "is_its_own"),
-    [
-        pytest.param(
-            {"azurekv": {"authSecretRef": {"clientId": _SECRET, "clientSecret": _SECRET}}},
-            True,
-            id="a client's id and secret",
-        ),
-        pytest.param(
-            {"azurekv": {"authType": "WorkloadIdentity", "serviceAccountRef": {"name": "x"}}},
-            True,
-            id="a workload's identity",
-        ),
-        pytest.param(
-            {"azurekv": {"authType": "ManagedIdentity", "serviceAccountRef": {"name": "x"}}},
-            False,
-            id="a managed identity, and an account that nobody uses",
-        ),
-        pytest.param(
-            {"azurekv": {"authType": "WorkloadIdentity", "authSecretRef": {"clientId": _SECRET}}},
-            False,
-            id="a workload identity without an account",
-        ),
-        pytest.param(
-            {"vault": {"auth": {"tokenSecretRef": _SECRET}, "server": "https://vault.example"}},
-            True,
-            id="a token",
-        ),
-        pytest.param(
-            {"vault": {"auth": {"kubernetes": {"mountPath": "k", "serviceAccountRef": {"name": "x"}}}}},
-            True,
-            id="a ServiceAccount for Vault",
-        ),
-        pytest.param(
-            {"vault": {"auth": {"kubernetes": {"mountPath": "k", "role": "r"}}}},
-            False,
-            id="Vault's Kubernetes as the pod",
-        ),
-        pytest.param(
-            {"vault": {"auth": {"iam": {"vaultRole": "r"}}, "tls": {"certSecretRef": _SECRET}}},
-            False,
-            id="Vault's IAM as the pod, with a certificate",
-        ),
-        pytest.param(
-            {"vault": {"auth": {"iam": {"vaultRole": "r"}, "tokenSecretRef": _SECRET}}},
-            False,
-            id="one of two ways as the pod",
-        ),
-        pytest.param(
-            {"aws": {"service": "SecretsManager", "auth": {"jwt": {"serviceAccountRef": {"name": "x"}}}}},
-            True,
-            id="a ServiceAccount's token for AWS",
-        ),
-        pytest.param(
-            {"aws": {"service": "SecretsManager", "role": "arn:aws:iam::1:role/r"}},
-            False,
-            id="a role that the pod takes on",
-        ),
-        pytest.param(
-            {"oracle": {"principalType": "InstancePrincipal", "auth": {"user": "u"}}},
-            False,
-            id="an instance's own identity",
-        ),
-        pytest.param(
-            {"pulumi": {"accessToken": {"secretRef": _SECRET}, "organization": "o"}},
-            True,
-            id="a token outside of auth",
-        ),
-        pytest.param(
-            {"pulumi": {"accessToken": {"secretRef": {"name": "", "key": "y"}}, "organization": "o"}},
-            False,
-            id="a token without a name",
-        ),
-        pytest.param(
-            {"oracle": {"vault": "v", "serviceAccountRef": {"name": "x"}}}, False, id="no way at all"
-        ),
-        pytest.param(
-            {"infisical": {"auth": {"kubernetesAuthCredentials": {"identityId": _SECRET}}}},
-            False,
-            id="who logs in, with the pod's token",
-        ),
-        pytest.param(
-            {"infisical": {"auth": {"universalAuthCredentials": {"clientId": _SECRET}}}}, True, id="a client"
-        ),
-        pytest.param(
-            {
-                "akeyless": {
-                    "authSecretRef": {"kubernetesAuth": {"accessID": "a"}, "secretRef": {"accessID": _SECRET}}
-                }
-            },
-            False,
-            id="the pod's account beside a Secret",
-        ),
-        pytest.param(
-            {"barbican": {"auth": {"username": {"value": "u"}, "password": {"secretRef": _SECRET}}}},
-            True,
-            id="a user written out, and a password",
-        ),
-        pytest.param({"kubernetes": {"authRef": _SECRET}}, True, id="a kubeconfig"),
-        pytest.param(
-            {"gitlab": {"caProvider": {"name": "ca", "key": "k"}, "projectID": "7"}},
-            False,
-            id="certificates alone",
-        ),
-    ],
-)
+@cases("provider, is_its_own", table(__file__, "test_a_login_is_named_by_each_way_to_log_in"))
 def test_a_login_is_named_by_each_way_to_log_in(
     tmp_path: Path, provider: dict[str, Any], *, is_its_own: bool
 ) -> None:

@@ -20,7 +20,8 @@ from operations.preview_report.command import as_document
 from operations.preview_report.digest import parse
 from operations.preview_report.markdown import LIMIT, code, render
 from operations.preview_report.review import Review, review
-from tests.operations.previews import CLAIM, NAMESPACE, SECRET, claim, digest, said, step, tenants, urn
+from tests.operations.previews import CLAIM, NAMESPACE, SECRET, claim, digest, said, step, urn
+from tests.support.cases import cases, table
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "docs/examples/preview/dev.json"
@@ -121,35 +122,7 @@ def test_the_same_steps_in_any_order_give_the_same_review():
 # For whom
 
 
-@pytest.mark.parametrize(
-    ("changed", "owner"),
-    [
-        (claim("update", "acme", "aws"), "acme"),
-        (
-            step(
-                "create", "acme/aws-reader", "credfleet:index:TenantAccounts", SECRET, parent=tenants("acme")
-            ),
-            "acme",
-        ),
-        (step("update", "globex", "credfleet:index:TenantDeliveries"), "globex"),
-        (
-            step(
-                "update",
-                "acme-namespace",
-                NAMESPACE,
-                new={"metadata": {"labels": {"credfleet.io/tenant": "acme"}}},
-            ),
-            "acme",
-        ),
-        (step("create", "acme-account-reader", "kubernetes:core/v1:ServiceAccount"), "acme"),
-        (
-            step("update", "account-pool-aws-1", POOL, SECRET, parent=urn("account-pool", POOL)),
-            "account pool",
-        ),
-        (step("update", "other-namespace", NAMESPACE), "stack"),
-        (step("update", "kubernetes", "pulumi:providers:kubernetes"), "stack"),
-    ],
-)
+@cases("changed, owner", table(__file__, "test_a_change_is_told_under_whose_it_is"))
 def test_a_change_is_told_under_whose_it_is(changed: dict[str, Any], owner: str):
     (change,) = reviewed(changed).changes
     assert change.owner == owner
@@ -493,26 +466,7 @@ def test_a_provider_that_quotes_a_value_in_an_error_is_not_quoted():
 # What cannot break a comment
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "a | b",
-        "`code`",
-        "<img src=x onerror=alert(1)>",
-        "</code><script>",
-        "@everyone",
-        "#1",
-        "[x](http://evil)",
-        "www.evil.example",
-        "https://evil.example",
-        "**bold** __init__ ~~x~~",
-        "a\n\n# heading",
-        "\u202egnp.exe",
-        "<!-- x",
-        "&lt;b&gt;",
-        ":smile:\\",
-    ],
-)
+@cases("name", table(__file__, "test_a_name_cannot_become_markup"))
 def test_a_name_cannot_become_markup(name: str):
     odd = step("delete", name, SECRET)
     plain = comment(step("delete", "x", SECRET))

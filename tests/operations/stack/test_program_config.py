@@ -9,6 +9,7 @@ from components.errors import CredfleetError
 from operations.stack.program_config import ProgramConfig, program_config
 from operations.stack.project_file import Project
 from operations.stack.stack_file import StackFile
+from tests.support.cases import cases, table
 
 Given = Callable[[str, str], ProgramConfig]
 
@@ -35,25 +36,7 @@ def given(tmp_path: Path) -> Given:
 
 
 # What the Pulumi CLI, v3.272.0, put into PULUMI_CONFIG for each of these.
-@pytest.mark.parametrize(
-    ("written", "text"),
-    [
-        pytest.param("blue", "blue", id="text"),
-        pytest.param("'0123'", "0123", id="quoted digits"),
-        pytest.param("2.0", "2", id="whole number"),
-        pytest.param("1.25", "1.25", id="fraction"),
-        pytest.param("12345678901234567890", "12345678901234567890", id="long number"),
-        pytest.param("true", "true", id="truth value"),
-        pytest.param("", "", id="null"),
-        pytest.param("2026-01-02", "2026-01-02 00:00:00 +0000 UTC", id="date without quotes"),
-        pytest.param(
-            '{b: [1.0, yes], a: "é<&>"}', '{"a":"é\\u003c\\u0026\\u003e","b":[1,"yes"]}', id="object"
-        ),
-        pytest.param("{}", "{}", id="empty object"),
-        pytest.param("[1, {c: true}]", '[1,{"c":true}]', id="list"),
-        pytest.param("{n: null}", '{"n":null}', id="null inside"),
-    ],
-)
+@cases("written, text", table(__file__, "test_all_values_are_texts_as_the_cli_writes_them"))
 def test_all_values_are_texts_as_the_cli_writes_them(given: Given, written: str, text: str):
     assert given("", f"  shop:key: {written}").values == {"shop:key": text}
 
@@ -124,34 +107,7 @@ def test_all_problems_are_told_at_once(given: Given):
     ]
 
 
-_ARRAY = "{type: array, items: {type: integer}}"
-
-
-@pytest.mark.parametrize(
-    ("declared", "written", "fits"),
-    [
-        ("{type: string}", "text", True),
-        ("{type: string}", "3", True),
-        ("{type: string}", "{a: 1}", False),
-        ("{type: integer}", "3", True),
-        ("{type: integer}", "'-3'", True),
-        ("{type: integer}", "'+3'", True),
-        ("{type: integer}", "'99999999999999999999'", False),
-        ("{type: integer}", "'١٢'", False),
-        ("{type: integer}", "3.5", False),
-        ("{type: integer}", "three", False),
-        ("{type: boolean}", "true", True),
-        ("{type: boolean}", "'false'", True),
-        ("{type: boolean}", "yes", False),
-        ("{type: object}", "{}", True),
-        ("{type: object}", "[]", False),
-        (_ARRAY, "[1, 2]", True),
-        (_ARRAY, "[1, x]", False),
-        (_ARRAY, "[true]", False),
-        ("{type: array, items: {type: array, items: {type: string}}}", "[[a], []]", True),
-        ("{type: array, items: {type: string}}", "[1]", False),
-    ],
-)
+@cases("declared, written, fits", table(__file__, "test_a_value_fits_its_declared_type_as_the_cli_sees_it"))
 def test_a_value_fits_its_declared_type_as_the_cli_sees_it(
     given: Given, declared: str, written: str, fits: bool
 ):

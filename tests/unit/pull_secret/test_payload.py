@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.pull_secret.payload import LIMIT, judge
-from tests.support.cases import cases
+from tests.support.cases import cases, table
 
 
 def auth(plain: str) -> str:
@@ -142,34 +142,9 @@ def test_a_huge_file_is_refused_for_its_size_alone() -> None:
     assert errors(b"[" * 20_000_000) == [("payload", "it has 20000000 bytes, and Secret Manager takes 65536")]
 
 
-NO_AUTH = "it holds no auth, so it opens nothing"
-NO_PAIR = "its auth is not user:password in base64, so it opens nothing"
-BLANKS = "its user:password begins or ends with a blank or a line end, which then belongs to it"
-
-
 @cases(
     "entry, cause",
-    {
-        "empty-entry": ({}, NO_AUTH),
-        "null-entry": (None, NO_AUTH),
-        "text-entry": ("x", NO_AUTH),
-        "invalid-base64": ({"auth": "%%%"}, NO_PAIR),
-        "list": ([], NO_AUTH),
-        "empty-auth": ({"auth": ""}, NO_AUTH),
-        "number": ({"auth": 7}, NO_AUTH),
-        "case": ({"Auth": auth("u:p")}, NO_AUTH),
-        "user-beside-password": ({"username": "u", "password": "p"}, NO_AUTH),
-        "no-colon": ({"auth": auth("user")}, NO_PAIR),
-        "no-user": ({"auth": auth(":password")}, NO_PAIR),
-        "no-password": ({"auth": auth("user:")}, NO_PAIR),
-        "plain": ({"auth": "user:password"}, NO_PAIR),
-        "no-padding": ({"auth": auth("u:p1").rstrip("=")}, NO_PAIR),
-        "line-end-behind-base64": ({"auth": auth("u:p") + "\n"}, NO_PAIR),
-        "unicode-in-base64": ({"auth": "dXNlcjpwé"}, NO_PAIR),
-        "half-a-character": ({"auth": "\ud800"}, NO_PAIR),
-        "not-utf-8-inside": ({"auth": base64.b64encode(b"u:\xff").decode()}, NO_PAIR),
-        "line-end-inside": ({"auth": auth("user:password\n")}, BLANKS),
-    },
+    table(__file__, "test_an_entry_that_opens_nothing_is_a_warning_and_an_error_to_the_strict"),
 )
 def test_an_entry_that_opens_nothing_is_a_warning_and_an_error_to_the_strict(
     entry: object, cause: str
@@ -216,21 +191,7 @@ def test_a_registry_is_told_by_its_name(name: str) -> None:
     assert (verdict.errors, verdict.registries) == ((), (name,))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "https://user:password@quay.io",
-        "user:password",
-        auth("user:password"),
-        auth("a:bc"),
-        "https://quay.io/?token=t0ken",
-        "ghp_token",
-        "quay.io\x1b[2J",
-        "\ud800",
-        "",
-        "a b",
-    ],
-)
+@cases("name", table(__file__, "test_a_key_that_may_be_a_credential_is_told_by_its_place_only"))
 def test_a_key_that_may_be_a_credential_is_told_by_its_place_only(name: str) -> None:
     verdict = judge(pull_secret({"quay.io": SOUND, name: SOUND}))
     assert verdict.registries == ("quay.io",)

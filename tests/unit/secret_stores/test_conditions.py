@@ -7,7 +7,7 @@ import pytest
 from components.secret_stores.conditions import NAME_LABEL, condition_objections
 from components.secret_stores.explain import Ready
 from components.secret_stores.model import Condition
-from tests.support.cases import cases
+from tests.support.cases import cases, table
 from tests.support.stores import cluster_store, token_spec, told
 
 BLOCK = {"gitlab": token_spec("vault")}
@@ -28,31 +28,7 @@ def expressions(*requirements: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"namespaceSelector": {"matchExpressions": list(requirements)}}]
 
 
-GOLD = {"key": "tier", "operator": "In", "values": ["gold"]}
-
-
-@cases(
-    "conditions, caller, allowed",
-    {
-        "no-conditions": ([], "a", True),
-        "an-empty-condition": ([{}], "a", False),
-        "named": ([{"namespaces": ["a"]}], "a", True),
-        "not-named": ([{"namespaces": ["a"]}], "b", False),
-        "by-label": ([{"namespaces": ["a"]}], "alias", True),
-        "every-namespace": ([{"namespaceSelector": {}}], "b", True),
-        "expressions": (expressions(GOLD, {"key": "region", "operator": "Exists"}), "a", False),
-        "labels": ([{"namespaceSelector": {"matchLabels": {"tier": "gold", "region": "eu"}}}], "a", False),
-        "anchored-regex": ([{"namespaceRegexes": ["^prod$"]}], "nonprod", False),
-        "unanchored": ([{"namespaceRegexes": ["prod"]}], "nonprod", True),
-        "any-entry": ([{"namespaces": ["b"]}, {"namespaceRegexes": ["^a"]}], "a", True),
-        "any-way": ([{"namespaces": ["b"], "namespaceRegexes": ["^a"]}], "a", True),
-        "In": (expressions(GOLD), "a", True),
-        "In-absent": (expressions(GOLD), "b", False),
-        "NotIn-absent": (expressions({**GOLD, "operator": "NotIn"}), "b", True),
-        "NotIn": (expressions({**GOLD, "operator": "NotIn"}), "a", False),
-        "absent": (expressions({"key": "tier", "operator": "DoesNotExist"}), "a", False),
-    },
-)
+@cases("conditions, caller, allowed", table(__file__, "test_conditions_let_in_whom_they_name"))
 def test_conditions_let_in_whom_they_name(
     conditions: list[dict[str, Any]], caller: str, allowed: bool
 ) -> None:
@@ -86,28 +62,7 @@ def test_what_is_no_regular_expression_is_told_so(pattern: str) -> None:
     assert judged(pattern) == f"{UNFIT}is no regular expression → correct it, such as ^tenant-"
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        "^(?!kube-)",
-        "a(?=b)",
-        "(?<=a)b",
-        "a++",
-        "a{2}+",
-        r"(a)\1",
-        "(?P=x)",
-        "(?x)a",
-        "(?#a)",
-        r"a\Z",
-        "a{,5}",
-        "(?P<é>x)",
-        r"[\b]",
-        r"[^]a\\\b]",
-        r"[\1]",
-        r"\é",
-        r"[\é]",
-    ],
-)
+@cases("pattern", table(__file__, "test_what_go_does_not_know_is_told_so"))
 def test_what_go_does_not_know_is_told_so(pattern: str) -> None:
     assert judged(pattern) == f"{UNFIT}is read otherwise by Go (RE2), or not at all → do without it"
 
@@ -119,43 +74,13 @@ def test_what_only_go_knows_is_told_to_be_no_fault_of_the_pattern(pattern: str) 
     assert judged(pattern).startswith(f"{UNFIT}says what only Go's regular expressions (RE2) can")
 
 
-@pytest.mark.parametrize(
-    ("pattern", "taken"),
-    [
-        ("a{1000}", True),
-        ("a{1001}", False),
-        ("a{1,1001}", False),
-        ("(a{10}){100}", True),
-        ("(?:a{2}(b{10})*){101}", False),
-        ("a{600}b{600}", True),
-        ("(a{30}|b){30}c{900}", True),
-        ("(a{40}|b){30}", False),
-    ],
-)
+@cases("pattern, taken", table(__file__, "test_go_repeats_a_part_a_thousand_times_at_most"))
 def test_go_repeats_a_part_a_thousand_times_at_most(pattern: str, *, taken: bool) -> None:
     assert (judged(pattern) == "") is taken
     assert taken or "more than 1000 times" in judged(pattern)
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        "^tenant-",
-        "(?i)^a",
-        "(?i:a)b",
-        "(?P<x>a)+",
-        "(?:ab)+?",
-        r"\++",
-        "[*+]+",
-        r"[\]]+",
-        r"[\\b]",
-        "[a&&b]",
-        "[[a]",
-        "a{2,}",
-        r"\d",
-        "{}",
-    ],
-)
+@cases("pattern", table(__file__, "test_what_both_know_is_taken"))
 def test_what_both_know_is_taken(pattern: str) -> None:
     assert judged(pattern) == ""
 

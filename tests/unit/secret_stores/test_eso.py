@@ -28,7 +28,7 @@ from components.secret_stores.model import (
 )
 from components.secret_stores.referent import selectors
 from components.secret_stores.registry import RefRegister
-from tests.support.cases import cases
+from tests.support.cases import cases, table
 from tests.support.stores import cluster_store, kind, provider, ref, selector, store_in, token_spec, told
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -123,25 +123,9 @@ def test_a_referent_store_keeps_its_selectors_open_and_says_all_it_says() -> Non
     assert [stored(named("shared", store), of)] == golden("referent")
 
 
-ROOT_CA = {"type": "ConfigMap", "name": "kube-root-ca.crt", "key": "ca.crt"}
-OWN_CA = {"type": "Secret", "name": "ca", "key": "k", "namespace": "a"}
-
-
 @cases(
     "server, written",
-    {
-        "none": (None, {"url": "https://kubernetes.default", "caProvider": ROOT_CA}),
-        "empty": ({}, {"url": "https://kubernetes.default", "caProvider": ROOT_CA}),
-        "service": (
-            {"url": "https://kubernetes.default.svc:443"},
-            {"url": "https://kubernetes.default.svc:443", "caProvider": ROOT_CA},
-        ),
-        "own-certificates": (
-            {"caProvider": OWN_CA},
-            {"url": "https://kubernetes.default", "caProvider": OWN_CA},
-        ),
-        "another-cluster": ({"url": "https://api.example"}, {"url": "https://api.example"}),
-    },
+    table(__file__, "test_eso_is_told_where_the_clusters_own_server_is_and_what_it_is_known_by"),
 )
 def test_eso_is_told_where_the_clusters_own_server_is_and_what_it_is_known_by(
     server: dict[str, Any] | None, written: dict[str, Any]
@@ -159,38 +143,9 @@ def test_eso_is_told_where_the_clusters_own_server_is_and_what_it_is_known_by(
         assert told_eso == expected
 
 
-LOGIN = {"auth": {"serviceAccount": {"name": "r"}}}
-
-
 @cases(
     "name, spec, path, words",
-    {
-        "nobody": ("Kubernetes", {}, "auth", "it does not say as whom it logs in"),
-        "http": ("Kubernetes", {**LOGIN, "server": {"url": "http://api"}}, "server.url", "read the token"),
-        "http-own": (
-            "Kubernetes",
-            {**LOGIN, "server": {"url": "http://kubernetes.default"}},
-            "server.url",
-            "read the token",
-        ),
-        "bare": ("Kubernetes", {**LOGIN, "server": {"url": "api:6443"}}, "server.url", "read the token"),
-        "port": ("Kubernetes", {**LOGIN, "server": {"url": "https://h:abc"}}, "server.url", "could call"),
-        "bracket": ("Kubernetes", {**LOGIN, "server": {"url": "https://[::1"}}, "server.url", "could call"),
-        "blank": ("Kubernetes", {**LOGIN, "server": {"url": "https://a b"}}, "server.url", "could call"),
-        "query": ("Kubernetes", {**LOGIN, "server": {"url": "https://a?b"}}, "server.url", "could call"),
-        "password": ("Kubernetes", {**LOGIN, "server": {"url": "https://u:p@a"}}, "server.url", "could call"),
-        "bundle": (
-            "Kubernetes",
-            {**LOGIN, "server": {"url": "https://a", "caBundle": "bm9uZQ=="}},
-            "server.caBundle",
-            "no certificates in PEM",
-        ),
-        "gitlab": ("GitLab", {**token_spec(None), "url": "http://git.example"}, "url", "read the token"),
-        "vault": ("AzureKV", {"vaultUrl": "nonsense"}, "vaultUrl", "read the token"),
-        "project": ("GCPSM", {"projectID": "UPPER CASE!"}, "projectID", "no project of such an id"),
-        "project-path": ("GCPSM", {"projectID": "../p"}, "projectID", "no project of such an id"),
-        "location": ("GCPSM", {"projectID": "p", "location": "../x"}, "location", "no region of such a name"),
-    },
+    table(__file__, "test_what_no_back_end_serves_is_refused_by_both_and_explained"),
 )
 def test_what_no_back_end_serves_is_refused_by_both_and_explained(
     name: str, spec: dict[str, Any], path: str, words: str
@@ -517,20 +472,7 @@ def test_a_property_is_one_field_and_no_path(name: str, spec: dict[str, Any], wr
     assert manifest["spec"]["data"][0]["remoteRef"]["property"] == written
 
 
-@cases(
-    "kind, value, words",
-    {
-        "property": ("Kubernetes", {"key": "db", "property": "a/b"}, "data.k: no Secret has a key a/b"),
-        "name": ("Kubernetes", {"key": "a/b"}, "data.k: Kubernetes takes no Secret of the name a/b"),
-        "google-path": ("GCPSM", {"key": "a/b"}, "data.k: Google has no secret of the name a/b"),
-        "google-query": ("GCPSM", {"key": "x?y"}, r"data.k: Google has no secret of the name x?y"),
-        "version": (
-            "GCPSM",
-            {"key": "x", "version": "1/../2"},
-            "data.k: Google has no version 1/../2 of a secret",
-        ),
-    },
-)
+@cases("kind, value, words", table(__file__, "test_what_no_secret_is_called_is_refused_in_both_back_ends"))
 def test_what_no_secret_is_called_is_refused_in_both_back_ends(
     kind: str, value: dict[str, str], words: str
 ) -> None:
@@ -551,7 +493,6 @@ def test_a_key_of_a_secret_may_have_dots() -> None:
 ONE = {"secret": "s", "key": "k", "remoteKey": "x"}
 WITH = {**ONE, "property": "p"}
 AWAY = {**WITH, "remoteNamespace": "b"}
-CLUSTER = {"kind": "ClusterSecretStore", "name": "s"}
 
 
 @cases("given, elsewhere", {"provider's": (WITH, {}), "elsewhere": (AWAY, {"remoteNamespace": "b"})})
@@ -579,33 +520,7 @@ def test_no_other_kind_of_provider_is_told_of_what_a_secret_is() -> None:
 
 
 @cases(
-    "name, spec, given, words",
-    {
-        "GitLab": ("GitLab", token_spec(None), {"data": [ONE]}, "only read"),
-        "Kubernetes": ("Kubernetes", {}, {"data": [WITH, ONE]}, "none is named to push to"),
-        "Fake": ("Fake", {"data": []}, {"data": [WITH]}, "is one value"),
-        "AzureKV": ("AzureKV", VAULT, {"data": [WITH]}, "write the whole secret"),
-        "GCPSM": ("GCPSM", {}, {"data": [WITH]}, "is one value"),
-        "elsewhere-deleted": (
-            "Kubernetes",
-            {},
-            {"store": CLUSTER, "data": [AWAY], "deletionPolicy": "Delete"},
-            "delete the Secret of that name",
-        ),
-        "elsewhere-if-absent": (
-            "Kubernetes",
-            {},
-            {"store": CLUSTER, "data": [AWAY], "updatePolicy": "IfNotExists"},
-            "would look in the provider's namespace",
-        ),
-        "elsewhere-of-one-namespace": ("Kubernetes", {}, {"data": [AWAY]}, "goes where the provider says"),
-        "elsewhere-of-no-namespace": (
-            "GCPSM",
-            {},
-            {"data": [{**ONE, "remoteNamespace": "b"}]},
-            "is in no namespace",
-        ),
-    },
+    "name, spec, given, words", table(__file__, "test_a_push_that_eso_would_carry_out_otherwise_is_refused")
 )
 def test_a_push_that_eso_would_carry_out_otherwise_is_refused(
     name: str, spec: dict[str, Any], given: dict[str, Any], words: str
