@@ -76,7 +76,7 @@ test: env ## all tests; of one room with ROOM=account_pool
 	@# Four workers on two cores: much of the time is waiting for the API server. What they compile is kept,
 	@# wherever that is turned off: it is half of collecting the tests. One that hangs ends with its stacks told.
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 4 --dist worksteal -o faulthandler_timeout=600 \
-	  -o faulthandler_exit_on_timeout=true -m "not life" --ignore=tests/genuine $(addprefix --room=,$(ROOM))
+	  -o faulthandler_exit_on_timeout=true -m "not life and not built" --ignore=tests/genuine $(addprefix --room=,$(ROOM))
 
 genuine: env ## lives of stacks; those of dev and of a shared pool with Pulumi's own Kubernetes provider, built once
 	@$(BIN)/credfleet sandbox build
@@ -88,7 +88,7 @@ genuine: env ## lives of stacks; those of dev and of a shared pool with Pulumi's
 SLOW := tests/models tests/fire tests/test_imports.py \
   tests/policies/test_pack_under_the_cli.py $(addprefix tests/operations/, \
   config/test_misconfigurations.py review/test_edits.py review/test_review.py sandbox/test_cloud_services.py) \
-  $(addprefix tests/unit/account_pool/test_,agreement.py interleavings.py long_lives.py sequences.py wrong_variants.py)
+  $(addprefix tests/unit/account_pool/test_,agreement.py interleavings.py sequences.py wrong_variants.py)
 
 test-fast: env ## tests of decisions only, for in between: no API server, no host of providers
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n 2 --dist worksteal -m unit $(addprefix --ignore=,$(SLOW)) $(addprefix --room=,$(ROOM))

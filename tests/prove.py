@@ -69,7 +69,6 @@ PROOF: Final = (
             *(
                 f"{_UNIT}/{each}.py"
                 for each in (
-                    "test_long_lives",
                     "test_wrong_variants",
                     "test_interleavings",
                     "test_quotas",
@@ -89,7 +88,6 @@ PROOF: Final = (
 FIRE: Final = (
     Part("histories", (*_PYTEST, "tests/fire/claims/test_histories.py")),
     Part("calls", (*_PYTEST, "tests/fire/stack")),
-    Part("mistaken", (*_PYTEST, "tests/fire/claims/test_mistakes.py")),
     Part("documents", (*_PYTEST, "tests/fire/readers")),
 )
 STORM: Final = Part("storm", (*_PYTEST, "tests/fire/storm"))

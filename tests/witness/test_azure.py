@@ -13,6 +13,8 @@ from dataclasses import replace
 from random import Random
 from typing import Any, Final, TypeAlias
 
+import pytest
+
 from components.aso_credentials import keys
 from components.aso_credentials.certificate import CertificateFault, certificate_fault
 from components.aso_credentials.credential import AsoCredential
@@ -23,6 +25,8 @@ from components.aso_credentials.scoped import Kind, refusal
 from components.projection.keys import AsoMethod, plan_keys
 from tests.support import certificates
 from tests.witness.conftest import Witness, cases_of
+
+pytestmark = pytest.mark.built
 
 Data: TypeAlias = dict[str, bytes]
 ID: Final = b"00000000-0000-4000-8000-0000000000cc"

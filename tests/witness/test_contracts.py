@@ -47,6 +47,7 @@ def test_a_kept_contract_is_of_the_pinned_version_and_has_every_path(name: str) 
     assert [*kept["paths"]] == [*contract.paths]
 
 
+@pytest.mark.built
 @pytest.mark.parametrize("name", PUBLISHED)
 @pytest.mark.skipif(not WHOLE, reason="make witness fetches what was published")
 def test_a_kept_contract_is_what_was_published(name: str, tmp_path: Path) -> None:

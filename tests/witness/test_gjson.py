@@ -6,9 +6,13 @@ from base64 import b64decode, b64encode
 from random import Random
 from typing import Final
 
+import pytest
+
 from components.go_json import write_texts
 from components.secret_stores.json_fields import as_path, field_of, is_json, object_fields
 from tests.witness.conftest import Witness, cases_of
+
+pytestmark = pytest.mark.built
 
 CASES: Final = cases_of(400, 10_000)
 NAMES: Final = (

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any, Final
 
+import pytest
+
 from components.errors import CredfleetError
 from components.service_credentials.binding import (
     BoundInstance,
@@ -22,6 +24,8 @@ from components.service_credentials.binding import (
     vcap_services,
 )
 from tests.witness.conftest import Witness, cases_of
+
+pytestmark = pytest.mark.built
 
 CASES: Final = cases_of(150, 10_000)
 NUMBERS: Final = (

@@ -83,6 +83,7 @@ def test_keys_are_read_from_a_template_as_the_chart_writes_it() -> None:
     assert keys_of(f"{template}        image: x\n") == {"required": ["A"], "optional": ["B"]}
 
 
+@pytest.mark.built
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.skipif(not WHOLE, reason="make witness fetches what was published")
 def test_the_kept_keys_are_those_of_the_published_chart(version: str) -> None:

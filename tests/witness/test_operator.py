@@ -21,6 +21,8 @@ from tests.witness.published import published
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
 
+pytestmark = pytest.mark.built
+
 VERSION: Final = "v2.9.0"
 SHA256: Final = "d8ce0513bb77d5d57753e521fd42e87a87bdaf7abda1be2584aa23c1c03ea290"
 DEFINITION: Final = (

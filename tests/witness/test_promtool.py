@@ -25,6 +25,8 @@ from tests.support.deployed import DEPLOY
 from tests.support.queries import dashboard, rule_groups
 from tests.witness.conftest import COUNTS, WHOLE
 
+pytestmark = pytest.mark.built
+
 SOURCE: Final = Path(__file__).parent / "promtool"
 PACKAGE: Final = "github.com/prometheus/prometheus/cmd/promtool"
 WITNESS: Final = "promtool of Prometheus: alerts, queries and metrics"

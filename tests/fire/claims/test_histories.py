@@ -36,6 +36,8 @@ from tests.support.proving import PROVES, counted, tried
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
 
+pytestmark = pytest.mark.built
+
 OPERATIONS: Final = counted(300, 100_000)
 EVENTS: Final = counted(3, 120)
 POOLS: Final = counted(1, 100)

@@ -155,6 +155,7 @@ def believed(stack: FleetProject) -> Iterator[tuple[str, str]]:
                 yield had["holder"], had["secretName"]
 
 
+@pytest.mark.built
 @pytest.mark.skipif(not PROVES, reason="a quarter of an hour of two cores: make fire")
 def test_no_promise_is_broken_at_any_instant_while_stacks_update_side_by_side_and_are_killed(
     tmp_path: Path, control_plane: ControlPlane, admin: DynamicClient
