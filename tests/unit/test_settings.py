@@ -14,11 +14,10 @@ from components.errors import ConfigurationError
 from components.projection.settings import CredentialSource
 from components.settings.review import review_far_accounts
 from components.settings.stack import Settings
-from tests.support.cases import cases
+from tests.support.cases import cases, table
 from tests.support.stacks import ROOT, SECRET_KEYS, as_passed, problems, settings, stack
 
 CANARY = "canary-7f3a"
-CLEANER: Final = {"kind": "User", "name": "wiper"}
 
 
 def places(values: dict[str, str]) -> list[str]:
@@ -60,22 +59,7 @@ def test_settings_never_change() -> None:
         settings(stack()).tenants = {}  # pyright: ignore[reportAttributeAccessIssue] - the point of the test
 
 
-@pytest.mark.parametrize(
-    ("change", "key", "meant"),
-    [
-        ({"acountPool": {}}, "acountPool", "accountPool"),
-        ({"cluster__contxt": "x"}, "cluster.contxt", "context"),
-        ({"tenants__acme__acounts": {}}, "tenants.acme.acounts", "accounts"),
-        ({"tenants__acme__accounts__aws__tpye": "x"}, "tenants.acme.accounts.aws.tpye", "type"),
-        ({"accountPool__relesePolicy": "x"}, "accountPool.relesePolicy", "releasePolicy"),
-        ({"accountPool__members__aws-1__accountid": "x"}, "accountPool.members.aws-1.accountid", "accountId"),
-        (
-            {"accountPool__claimers": [{"kind": "User", "nam": "", "name": "y"}]},
-            "accountPool.claimers[0].nam",
-            "name",
-        ),
-    ],
-)
+@cases("change, key, meant", table(__file__, "test_an_unknown_key_suggests_the_nearest_known_one"))
 def test_an_unknown_key_suggests_the_nearest_known_one(change: dict[str, Any], key: str, meant: str) -> None:
     (problem,) = problems(stack(**change))
 
@@ -189,20 +173,7 @@ def test_a_misspelt_section_is_one_problem_and_what_refers_to_it_is_none() -> No
     )
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"credentials__aws-1": {"clientSecret": CANARY}},
-        {"credentials__aws-1": f'{{"a": 1, "b": "{CANARY}"}}'},
-        {"credentials__aws-1": f"base64:{CANARY}"},
-        {"credentials": [CANARY]},
-        {"cluster__kubeconfig": f'{{"token": "{CANARY}"}}'},
-        {"cluster__uid": CANARY},
-        {"accountPool__members__aws-1": CANARY},
-        {"accountPool__members__aws-1__accountId": {"x": CANARY}},
-        {"tenants__acme": [CANARY]},
-    ],
-)
+@cases("change", table(__file__, "test_no_problem_ever_shows_the_value_it_is_about"))
 def test_no_problem_ever_shows_the_value_it_is_about(change: dict[str, Any]) -> None:
     found = problems(stack(**change))
 

@@ -2,13 +2,10 @@
 
 from typing import Any
 
-import pytest
-
 from components.projection.keys import AsoMethod
 from components.projection.settings import Delivery
+from tests.support.cases import cases, table
 from tests.support.stacks import problems, settings, stack
-
-PLACE = "credfleet:tenants.acme.accounts.aws.deliverTo"
 
 
 def delivered(deliver_to: Any) -> Delivery | None:
@@ -43,23 +40,7 @@ def test_an_aso_credential_has_the_name_its_operator_looks_for() -> None:
     assert (copy.target, copy.aso_credential) == ("aso-credential", AsoMethod.SERVICE_PRINCIPAL_SECRET)
 
 
-@pytest.mark.parametrize(
-    ("deliver_to", "place", "cause"),
-    [
-        ({}, PLACE, "a copy has a name"),
-        ({"keys": {"a": "b"}}, PLACE, "a copy has a name"),
-        ("No Name", f"{PLACE}.name", "Kubernetes takes no such name"),
-        ({"name": "x", "keys": {"a b": "c"}}, PLACE, "cannot be a key of a Secret"),
-        ({"asoCredential": "password"}, f"{PLACE}.asoCredential", "it is none of the words known here"),
-        ({"name": "x", "to": "y"}, f"{PLACE}.to", "to is not a known key"),
-        ({"asoCredential": "podIdentity"}, f"{PLACE}.asoCredential", "opens Azure accounts only"),
-        (
-            {"asoCredential": "workloadIdentity", "keys": {"AZURE_CLIENT_SECRET": "x"}},
-            PLACE,
-            "could make ASO choose another",
-        ),
-    ],
-)
+@cases("deliver_to, place, cause", table(__file__, "test_a_copy_nobody_could_use_is_told_with_its_place"))
 def test_a_copy_nobody_could_use_is_told_with_its_place(deliver_to: Any, place: str, cause: str) -> None:
     (problem,) = problems(stack(tenants__acme__accounts__aws__deliverTo=deliver_to))
     assert problem.place == place

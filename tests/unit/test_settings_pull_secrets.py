@@ -9,7 +9,7 @@ import pytest
 from components.errors import Problem
 from components.pull_secret.model import Availability, Phase
 from components.pull_secret.settings import PullSecretsSection
-from tests.support.cases import cases
+from tests.support.cases import cases, table
 from tests.support.stacks import problems, settings, stack
 
 CANARY = "canary-5c1d"
@@ -242,22 +242,7 @@ def test_a_tenant_that_is_left_out_for_a_fault_is_no_second_fault() -> None:
     assert [one.place for one in problems(values)] == ["credfleet:tenants.acme.namespace"]
 
 
-@pytest.mark.parametrize(
-    ("change", "place"),
-    [
-        ({"onDelete": "drop"}, f"{SECTION}.onDelete"),
-        ({"onReplace": "delete"}, f"{SECTION}.onReplace"),
-        ({"onDelete": "destroy", "deletionProtection": True}, SECTION),
-        ({"locations": ["europe-west1", "europe-west1"]}, SECTION),
-        ({"hyperfleet": {"apiUrl": "hyperfleet"}}, f"{SECTION}.hyperfleet.apiUrl"),
-        ({"hyperfleet": {"apiUrl": "http://hyperfleet.example"}}, f"{SECTION}.hyperfleet.apiUrl"),
-        (
-            {"hyperfleet": {"apiUrl": f"https://u:{CANARY}@hyperfleet.example"}},
-            f"{SECTION}.hyperfleet.apiUrl",
-        ),
-        ({"adaptersFrom": "not-there.json"}, f"{SECTION}.adaptersFrom"),
-    ],
-)
+@cases("change, place", table(__file__, "test_a_fault_of_the_section_is_told_where_it_is"))
 def test_a_fault_of_the_section_is_told_where_it_is(change: dict[str, Any], place: str) -> None:
     assert told(section(**change)).place == place
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 import components.connection
 from components.connection import ClusterTarget, Reply
 from operations.main import app
+from tests.support.cases import cases, table
 from tests.support.stacks import ROOT
 
 IDS: Final = {
@@ -196,27 +197,7 @@ def test_what_is_no_text_is_told_as_such(tmp_path: Path, given: str) -> None:
     assert "no text in UTF-8" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        pytest.param(f"a: 1\nb: [{SENTINEL}\nc: }}", "standard input:3", id="syntax"),
-        pytest.param(f"a: {SENTINEL}\na: 2\n", "standard input:2", id="key-twice"),
-        pytest.param(f"- {SENTINEL}\n", "standard input, document 1", id="no-object"),
-        pytest.param(GROUP + "metadata: {}\n", "standard input, document 1", id="no-name"),
-        pytest.param(GROUP + f"metadata: {SENTINEL}\n", "standard input, document 1", id="metadata-no-map"),
-        pytest.param(GROUP + "metadata: {name: a, annotations: {x: 1}}\n", "document 1", id="number"),
-        pytest.param(
-            GROUP + f"metadata: {{name: a, namespace: <{SENTINEL}>}}\n", "standard input:3:21", id="markup"
-        ),
-        pytest.param(GROUP + "metadata: {name: a, namespace: true}\n", "standard input:3:21", id="truth"),
-        pytest.param(
-            f"apiVersion: v1\nkind: Secret\nmetadata: {{name: a}}\ndata: {{k: {SENTINEL}!}}\n",
-            "document 1",
-            id="no-base64",
-        ),
-        pytest.param(f"a: \x00{SENTINEL}\n", "standard input", id="control-character"),
-    ],
-)
+@cases("text, place", table(__file__, "test_a_manifest_that_is_none_is_told_in_two_lines_without_its_text"))
 def test_a_manifest_that_is_none_is_told_in_two_lines_without_its_text(text: str, place: str) -> None:
     result = run("-", stdin=text)
     assert result.exit_code == 2

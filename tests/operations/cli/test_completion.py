@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from operations.main import app
+from tests.support.cases import cases, table
 
 STACKS = {
     "dev": "config:\n"
@@ -33,24 +34,7 @@ def offered(line: str) -> list[str]:
     return CliRunner().invoke(app, env=told, prog_name="credfleet").stdout.split()
 
 
-@pytest.mark.parametrize(
-    ("line", "names"),
-    [
-        ("credfleet sandbox up --stack ", ["broken", "dev", "files", "odd", "prod"]),
-        ("credfleet pool status --stack p", ["prod"]),
-        ("credfleet pool claim --tenant acme", ["acme", "acme-prod"]),
-        ("credfleet pool claim --stack prod --tenant ", ["acme-prod"]),
-        ("credfleet pool claim --tenant acme --slot ", ["main"]),
-        ("credfleet pool claim --stack files --tenant ", ["hooli"]),
-        ("credfleet pool claim --tenant hooli --slot ", ["blob"]),
-        ("credfleet pool explain --slot ", ["blob", "data", "main"]),
-        ("credfleet pool claim --type ", ["aws", "gcp"]),
-        ("credfleet pool quarantine ", ["aws-1", "gcp-7"]),
-        ("credfleet init mine --rooms services,se", ["services,secretStores"]),
-        ("credfleet pool claim --stack broken --tenant ", []),
-        ("credfleet pool quarantine --stack odd ", []),
-    ],
-)
+@cases("line, names", table(__file__, "test_a_shell_is_offered_what_the_files_name"))
 def test_a_shell_is_offered_what_the_files_name(line: str, names: list[str]) -> None:
     assert offered(line) == names
 

@@ -15,6 +15,7 @@ import pytest
 
 from operations.review.confined import REFUSED
 from operations.review.confinement import Confinement
+from tests.support.cases import cases, table
 
 CANARY: Final = "canary-of-the-runner"
 HOSTILE: Final = """
@@ -107,22 +108,7 @@ def test_its_folders_are_empty(tried: dict[str, Any], place: str) -> None:
     assert tried[place] == []
 
 
-@pytest.mark.parametrize(
-    "what",
-    [
-        "outside",
-        "passwords",
-        "checkout",
-        "parent's environment",
-        "parent's memory",
-        "kill",
-        "loopback",
-        "metadata server",
-        "abstract socket",
-        "raw socket",
-        "memory",
-    ],
-)
+@cases("what", table(__file__, "test_it_is_refused_whatever_else_it_tries"))
 def test_it_is_refused_whatever_else_it_tries(tried: dict[str, Any], what: str) -> None:
     assert str(tried[what]).startswith("refused: ")
 

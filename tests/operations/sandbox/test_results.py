@@ -9,6 +9,7 @@ from operations.sandbox import results
 from operations.sandbox.deployment import Outcome, Step
 from operations.sandbox.report import Claimed, Declared
 from operations.stack.state import Resource
+from tests.support.cases import cases, table
 
 STACK = "urn:pulumi:dev::credfleet::pulumi:pulumi:Stack::credfleet-dev"
 
@@ -87,30 +88,9 @@ def declared(*actions: str) -> list[Declared]:
     return [Declared("urn", "kind", "name", "", action, 0, "kind") for action in actions]
 
 
-@pytest.mark.parametrize(
-    ("actions", "deleted", "outcome", "sentence"),
-    [
-        (
-            ["unchanged"] * 3,
-            0,
-            "succeeded",
-            "Nothing changed: 3 resources declared, 2 accounts claimed, 1 skipped",
-        ),
-        (
-            ["created", "updated", "updated"],
-            1,
-            "succeeded",
-            "1 created, 2 updated, 1 deleted: 3 resources declared, 2 accounts claimed, 1 skipped",
-        ),
-        (["created", "failed"], 0, "failed", "Failed: 1 created before it stopped"),
-        (
-            ["created"],
-            0,
-            "cancelled",
-            "Stopped by you: 1 created; the next run goes on from there",
-        ),
-        (["failed"], 0, "failed", "Failed: nothing changed before it stopped"),
-    ],
+@cases(
+    "actions, deleted, outcome, sentence",
+    table(__file__, "test_the_headline_says_what_was_done_and_what_there_is"),
 )
 def test_the_headline_says_what_was_done_and_what_there_is(
     actions: list[str], deleted: int, outcome: Outcome, sentence: str

@@ -7,6 +7,7 @@ import pytest
 from components.documents import Unreadable
 from components.errors import CredfleetError
 from operations.stack.project_file import Project
+from tests.support.cases import cases, table
 
 
 def _load(directory: Path, text: str) -> Project:
@@ -19,29 +20,7 @@ def test_a_project_knows_where_its_program_and_its_stacks_are(tmp_path: Path):
     assert (project.program, project.stack_files) == (tmp_path / "app", tmp_path / "stacks")
 
 
-@pytest.mark.parametrize(
-    ("declaration", "wrong"),
-    [
-        ("key: 1.5", "is no text"),
-        ("key: ", "is no text"),
-        ("key: {defualt: 1}", "unknown keys: defualt"),
-        ("key: {default: 1, value: 2}", "both a default and a value"),
-        ("gcp:key: {default: 1}", "of another namespace"),
-        ("key: {type: array}", "without `items"),
-        ("key: {type: array, items: {items: text}}", "without `items"),
-        ("key: {type: array, items: 5}", "a type that is no text"),
-        ("key: {type: [string]}", "a type that is no text"),
-        ("key: {secret: 5}", "not true or false"),
-        ("key: {default: [2026-01-01]}", "a date"),
-        ("key: {type: integer, default: abc}", "not of its type, integer"),
-        ("key: {type: boolean, default: 3}", "not of its type, boolean"),
-        ("key: {type: string, default: 3}", "not of its type, string"),
-        ("key: {type: array, items: {type: string}, default: [1, 2]}", "not of its type, array<string>"),
-        ("key: {type: text, default: abc}", "a type that there is not"),
-        ("key: {type: array, items: {type: text}}", "a type that there is not"),
-        ("a:b:c: {value: 1}", "is no key"),
-    ],
-)
+@cases("declaration, wrong", table(__file__, "test_a_declaration_the_cli_would_refuse_is_refused"))
 def test_a_declaration_the_cli_would_refuse_is_refused(tmp_path: Path, declaration: str, wrong: str):
     with pytest.raises(CredfleetError, match=wrong) as caught:
         _load(tmp_path, f"name: shop\nruntime: python\nconfig:\n  {declaration}\n")

@@ -12,6 +12,7 @@ import components.secret_stores.stack_cluster
 from components.connection import ClusterTarget, Reply
 from components.documents import read_all
 from operations.main import app
+from tests.support.cases import cases, table
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples" / "stores"
 
@@ -178,31 +179,8 @@ def test_a_fault_in_a_fake_secret_is_told_without_its_value() -> None:
     assert set(found) == {f"{place}.kee", f"{place}.version"}
 
 
-@pytest.mark.parametrize(
-    ("given", "instead", "place"),
-    [
-        ("{name: own, namespace: a}", "{name: own}", "document 1: SecretStore/own: metadata.namespace"),
-        ("{name: own, namespace: a}", "{namespace: a}", "document 1: SecretStore/a: metadata.name"),
-        ("kind: Fake\n", "kind: Fak\n", "document 2: kind"),
-        (
-            "spec:\n",
-            "spec:\n  refreshInterval: soon\n",
-            "document 1: SecretStore/a/own: spec.refreshInterval",
-        ),
-        ("spec:\n", "spec:\n- controller\nstatus:\n", "document 1: SecretStore/a/own: spec"),
-        (
-            "\napiVersion: providers",
-            "\napiVersion: cluster.providers",
-            "document 2: Fake/a/values: metadata.namespace",
-        ),
-        ("---", "---\n[s3cr3t]\n---", "document 2"),
-        ("spec: {data", "spec: {dota", "document 2: Fake/a/values: spec.dota"),
-        (
-            "{name: own, namespace: a}",
-            "{name: own, namespace: A_}",
-            "document 1: SecretStore/A_/own: metadata.namespace",
-        ),
-    ],
+@cases(
+    "given, instead, place", table(__file__, "test_a_document_that_makes_no_sense_is_told_where_it_stands")
 )
 def test_a_document_that_makes_no_sense_is_told_where_it_stands(given: str, instead: str, place: str) -> None:
     assert f"standard input, {place}" in problems(OWN.replace(given, instead, 1))

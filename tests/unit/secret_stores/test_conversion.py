@@ -15,7 +15,8 @@ from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import ClusterProvider, Provider, ProviderSpec
 from components.secret_stores.registry import RefRegister
 from components.secret_stores.specs import FakeSpec
-from tests.support.stores import PROVIDERS, cluster_store, store_in, token_spec
+from tests.support.cases import cases, table
+from tests.support.stores import PROVIDERS, cluster_store, store_in
 
 TEXTS = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=8)
 NAMES = st.from_regex(r"[a-z][a-z0-9]{0,5}", fullmatch=True)
@@ -129,31 +130,7 @@ def test_the_provider_is_named_after_its_store_and_belongs_where_the_store_does(
     assert (own.api_version, shared.api_version) == (PROVIDERS, f"cluster.{PROVIDERS}")
 
 
-@pytest.mark.parametrize(
-    "block",
-    [
-        {"kubernetes": {"auth": {}}},
-        {"kubernetes": {"auth": {"serviceAccount": {"name": "x"}}, "authRef": {"name": "x"}}},
-        {"azurekv": {"vaultUrl": "https://x", "environmentType": "AzureStackCloud"}},
-        {"azurekv": {"vaultUrl": "https://x", "customCloudConfig": {"activeDirectoryEndpoint": "x"}}},
-        {
-            "gitlab": {
-                **token_spec(None),
-                "auth": {"SecretRef": {"accessToken": {"name": "x", "namesapce": "y"}}},
-            }
-        },
-        {"gitlab": {"auth": token_spec(None)["auth"]}},
-        {"gitlab": {**token_spec(None), "groupIDs": ["8"], "inheritFromGroups": True}},
-        {"gcpsm": {"auth": {"workloadIdentityFederation": {"credConfig": {"name": "x"}}}}},
-        {"gcpsm": {"auth": {"workloadIdentityFederation": {"gcpServiceAccountEmail": "x@y.z"}}}},
-        {"fake": {"data": [{"key": "x", "value": ""}]}},
-        {"fake": {"data": [{"key": "", "value": "x"}]}},
-        {"gcpsm": {"projectid": "x"}},
-        {"fake": {"data": [{"key": "x"}]}},
-        {"fake": {"data": [], "validationResult": 3}},
-        {"kubernetes": {"server": {"caBundle": "-----BEGIN CERTIFICATE-----"}}},
-    ],
-)
+@cases("block", table(__file__, "test_a_block_that_eso_would_not_take_is_not_taken"))
 def test_a_block_that_eso_would_not_take_is_not_taken(block: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         convert(cluster_store(provider=block), block, KINDS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from components.secret_stores.eso_states import HOLLOW, OUTDATED, UNSEEN, awaited, path_of, shortcoming
-from tests.support.cases import cases
+from components.secret_stores.eso_states import UNSEEN, awaited, path_of, shortcoming
+from tests.support.cases import cases, table
 
 SEEN = {"metadata": {"generation": 1, "finalizers": ["externalsecrets.external-secrets.io/x"]}}
 BARE: Mapping[str, Any] = {"metadata": {"generation": 1}}
@@ -19,23 +19,7 @@ def saying(
     return {"metadata": {"generation": generation}, "status": {"conditions": [condition], **more}}
 
 
-@cases(
-    "found, why",
-    {
-        "nothing-said": (BARE, UNSEEN),
-        "other-conditions": ({**BARE, "status": {"conditions": [{"type": "Deleted"}]}}, UNSEEN),
-        "failed": (saying("False"), "Ready is False, R: own words"),
-        "unknown": (saying("Unknown"), "Ready is Unknown, R: own words"),
-        "ready": (saying("True"), None),
-        "nothing-gathered": (saying("True", message="secret retained due to DeletionPolicy=Retain"), HOLLOW),
-        "synced": (saying("True", syncedResourceVersion="1-abc"), None),
-        "changed-since": (saying("True", generation=12, syncedResourceVersion="1-abc"), OUTDATED),
-        "nothing-more": (
-            {**BARE, "status": {"conditions": [{"type": "Ready", "status": "False"}]}},
-            "Ready is False, without a reason: no more is said",
-        ),
-    },
-)
+@cases("found, why", table(__file__, "test_an_object_stands_by_its_own_condition_for_what_it_says_now"))
 def test_an_object_stands_by_its_own_condition_for_what_it_says_now(
     found: Mapping[str, Any], why: str | None
 ) -> None:

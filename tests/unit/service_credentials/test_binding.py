@@ -15,6 +15,7 @@ from components.service_credentials.binding import (
     source_data,
     vcap_services,
 )
+from tests.support.cases import cases, table
 
 BOUND = BoundInstance(instance_guid="i-1", instance_name="orders-db", binding_guid="b-1")
 DEFAULT = {"type": b"user-provided"}
@@ -42,28 +43,8 @@ def test_no_credentials_at_all_bind_with_a_type_only(text: str, source: bytes) -
     assert entry["credentials"] == json.loads(source)
 
 
-@pytest.mark.parametrize(
-    ("value", "stored"),
-    [
-        ('"bob"', "bob"),
-        ('""', ""),
-        ('"x=1&y=<2>"', "x=1&y=<2>"),
-        (r'"{\"a\":1}"', '{"a":1}'),
-        (r'"one\ntwo"', "one\ntwo"),
-        ('{"name":"alice", "password": "bob"}', '{"name":"alice","password":"bob"}'),
-        ('{"z":1,"b":{"d":"e","c":[1, 2]}}', '{"b":{"c":[1,2],"d":"e"},"z":1}'),
-        ('{"n":"héllo"}', '{"n":"héllo"}'),
-        ('[1,"x",null,{"b":false}]', '[1,"x",null,{"b":false}]'),
-        ("{}", "{}"),
-        ("[]", "[]"),
-        ("true", "true"),
-        ("null", "null"),
-        ("5", "5"),
-        ("5.0", "5"),
-        ("1.50", "1.5"),
-        ("1e3", "1000"),
-        ('{"u":"x=1&y=<2>"}', r'{"u":"x=1\u0026y=\u003c2\u003e"}'),
-    ],
+@cases(
+    "value, stored", table(__file__, "test_an_entry_is_a_string_as_it_is_or_the_json_text_of_anything_else")
 )
 def test_an_entry_is_a_string_as_it_is_or_the_json_text_of_anything_else(value: str, stored: str) -> None:
     given = credentials(f'{{"entry": {value}}}')
