@@ -15,6 +15,7 @@ from components.labels import TENANT
 from operations.config.settings import plain_credentials
 from operations.folders import Folders
 from operations.stack.at_rest import StackAtRest
+from tests.support.cases import table
 from tests.support.policies import objections
 from tests.support.recorder import Recorder, record
 from tests.support.stacks import ROOT, SECRET_KEYS, as_passed
@@ -25,75 +26,7 @@ ENVIRONMENTS: Final = sorted(
     if path.name != "Pulumi.dev.yaml"
 )
 MADE_UP_PULL_SECRET: Final = json.dumps({"auths": {"quay.io": {"auth": "bWFkZTp1cA=="}}})
-COUNTS: Final[Mapping[str, Mapping[str, int]]] = {
-    "prod": {
-        "credfleet:index:AccountPool": 1,
-        "credfleet:index:AsoGlobalSettings": 1,
-        "credfleet:index:AsoNamespaceCredential": 1,
-        "credfleet:index:AsoServiceAccount": 1,
-        "credfleet:index:AsoWorkloadIdentity": 1,
-        "credfleet:index:Fleet": 1,
-        "credfleet:index:PullSecret": 1,
-        "credfleet:index:SecretStores": 1,
-        "credfleet:index:TenantAccounts": 3,
-        "credfleet:index:TenantDeliveries": 3,
-        "azure-native:authorization:RoleAssignment": 1,
-        "azure-native:managedidentity:FederatedIdentityCredential": 1,
-        "azure-native:managedidentity:UserAssignedIdentity": 1,
-        "gcp:secretmanager/secret:Secret": 1,
-        "gcp:secretmanager/secretIamMember:SecretIamMember": 1,
-        "gcp:secretmanager/secretVersion:SecretVersion": 1,
-        "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy": 4,
-        "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding": 4,
-        "kubernetes:core/v1:ConfigMap": 1,
-        "kubernetes:core/v1:Namespace": 6,
-        "kubernetes:core/v1:Secret": 12,
-        "kubernetes:core/v1:ServiceAccount": 4,
-        "kubernetes:rbac.authorization.k8s.io/v1:Role": 10,
-        "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding": 10,
-        "pulumi-python:dynamic/credfleet:AccountClaim": 7,
-        "pulumi-python:dynamic/credfleet:EsoLookout": 1,
-        "pulumi-python:dynamic/credfleet:OperatorPin": 1,
-        "pulumi-python:dynamic/credfleet:PoolRoster": 1,
-        "pulumi-python:dynamic/credfleet:PoolSeal": 1,
-        "pulumi-python:dynamic/credfleet:PullSecretRetention": 1,
-        "pulumi-python:dynamic/credfleet:PullSecretStart": 1,
-        "pulumi-python:dynamic/credfleet:PullSecretStatus": 1,
-        "pulumi-python:dynamic/credfleet:PullSecretVerification": 1,
-        "pulumi-python:dynamic/credfleet:SecretProjection": 4,
-        "pulumi-python:dynamic/credfleet:SubscriptionPin": 1,
-        "pulumi:providers:azure-native": 1,
-        "pulumi:providers:gcp": 1,
-        "pulumi:providers:kubernetes": 2,
-    },
-    "staging": {
-        "credfleet:index:AccountPool": 1,
-        "credfleet:index:Fleet": 1,
-        "credfleet:index:PullSecret": 1,
-        "credfleet:index:TenantAccounts": 2,
-        "credfleet:index:TenantDeliveries": 2,
-        "gcp:secretmanager/secret:Secret": 1,
-        "gcp:secretmanager/secretVersion:SecretVersion": 1,
-        "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy": 4,
-        "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding": 4,
-        "kubernetes:core/v1:ConfigMap": 1,
-        "kubernetes:core/v1:Namespace": 5,
-        "kubernetes:core/v1:Secret": 5,
-        "kubernetes:core/v1:ServiceAccount": 2,
-        "kubernetes:rbac.authorization.k8s.io/v1:Role": 5,
-        "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding": 5,
-        "pulumi-python:dynamic/credfleet:AccountClaim": 3,
-        "pulumi-python:dynamic/credfleet:PoolRoster": 1,
-        "pulumi-python:dynamic/credfleet:PoolSeal": 1,
-        "pulumi-python:dynamic/credfleet:PullSecretRetention": 1,
-        "pulumi-python:dynamic/credfleet:PullSecretStart": 1,
-        "pulumi-python:dynamic/credfleet:PullSecretStatus": 1,
-        "pulumi-python:dynamic/credfleet:PullSecretVerification": 1,
-        "pulumi-python:dynamic/credfleet:SecretProjection": 2,
-        "pulumi:providers:gcp": 1,
-        "pulumi:providers:kubernetes": 2,
-    },
-}
+COUNTS: Final[Mapping[str, Mapping[str, int]]] = table(__file__, "COUNTS")
 """Namespaces: the pool's, one per tenant and cluster, and `kube-system`, which is read before all writes."""
 
 

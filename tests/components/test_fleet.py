@@ -13,6 +13,7 @@ import pytest
 from components.fleet import Fleet
 from components.projection.foresight import digests
 from components.skipped_lines import skipped_in
+from tests.support.cases import table
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, decode, plain, record
 from tests.support.stacks import SECRET_KEYS, settings, stack
 
@@ -117,32 +118,7 @@ def test_what_hangs_on_a_skipped_claim_waits_and_the_rest_is_declared(*, preview
     }
 
 
-TWO_READS = {
-    "providers": {
-        "pool": {
-            "kind": "Kubernetes",
-            "spec": {
-                "remoteNamespace": "account-pool",
-                "auth": {"serviceAccount": {"name": "account-reader"}},
-            },
-        }
-    },
-    "stores": {
-        "shared": {
-            "cluster": True,
-            "providerRef": "pool",
-            "conditions": [{"namespaces": ["tenant-acme", "tenant-globex"]}],
-        }
-    },
-    "reads": {
-        name: {
-            "namespace": f"tenant-{name}",
-            "store": "shared",
-            "data": {"id": {"account": f"{name}/aws", "key": "accessKeyID"}},
-        }
-        for name in ("acme", "globex")
-    },
-}
+TWO_READS: Any = table(__file__, "TWO_READS")
 
 
 TWO_TENANTS = {

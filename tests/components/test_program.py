@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -12,59 +13,12 @@ from secret_values import declared_secrets
 
 from operations.sandbox.cloud_services import SERVICES
 from operations.stack.at_rest import StackAtRest
+from tests.support.cases import table
 from tests.support.policies import objections
 from tests.support.recorder import Recorder, Unknown, record
 from tests.support.stacks import ROOT
 
-COUNTS = {
-    "credfleet:index:AccountPool": 1,
-    "credfleet:index:AsoGlobalSettings": 1,
-    "credfleet:index:AsoNamespaceCredential": 2,
-    "credfleet:index:AsoResourceCredential": 1,
-    "credfleet:index:AsoResources": 4,
-    "credfleet:index:AsoWorkloadIdentity": 2,
-    "credfleet:index:Fleet": 1,
-    "credfleet:index:PullSecret": 3,
-    "credfleet:index:SecretStores": 1,
-    "credfleet:index:ServiceBinding": 3,
-    "credfleet:index:TenantAccounts": 3,
-    "credfleet:index:TenantDeliveries": 1,
-    "credfleet:index:UserProvidedService": 3,
-    "azure-native:authorization:RoleAssignment": 2,
-    "azure-native:managedidentity:FederatedIdentityCredential": 2,
-    "azure-native:managedidentity:UserAssignedIdentity": 2,
-    "azure-native:resources:ResourceGroup": 2,
-    "gcp:secretmanager/secret:Secret": 2,
-    "gcp:secretmanager/secretIamMember:SecretIamMember": 8,
-    "gcp:secretmanager/secretVersion:SecretVersion": 2,
-    "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy": 4,
-    "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicyBinding": 4,
-    "kubernetes:core/v1:ConfigMap": 1,
-    "kubernetes:core/v1:Namespace": 8,
-    "kubernetes:core/v1:Secret": 20,
-    "kubernetes:core/v1:ServiceAccount": 3,
-    "kubernetes:rbac.authorization.k8s.io/v1:Role": 8,
-    "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding": 8,
-    "kubernetes:resources.azure.com/v1api20200601:ResourceGroup": 3,
-    "kubernetes:storage.azure.com/v1api20230101:StorageAccount": 1,
-    "pulumi-python:dynamic/credfleet:AccountClaim": 6,
-    "pulumi-python:dynamic/credfleet:EsoLookout": 1,
-    "pulumi-python:dynamic/credfleet:PoolRoster": 1,
-    "pulumi-python:dynamic/credfleet:PoolSeal": 1,
-    "pulumi-python:dynamic/credfleet:PullSecretRetention": 2,
-    "pulumi-python:dynamic/credfleet:PullSecretStart": 3,
-    "pulumi-python:dynamic/credfleet:PullSecretStatus": 3,
-    "pulumi-python:dynamic/credfleet:PullSecretVerification": 2,
-    "pulumi-python:dynamic/credfleet:SecretProjection": 2,
-    "pulumi-python:dynamic/credfleet:SecretPush": 1,
-    "pulumi-python:dynamic/credfleet:SecretRead": 2,
-    "pulumi-python:dynamic/credfleet:ServiceMigration": 2,
-    "pulumi-python:dynamic/credfleet:OperatorPin": 1,
-    "pulumi-python:dynamic/credfleet:SubscriptionPin": 3,
-    "pulumi:providers:azure-native": 1,
-    "pulumi:providers:gcp": 1,
-    "pulumi:providers:kubernetes": 1,
-}
+COUNTS: Any = table(__file__, "COUNTS")
 """Resources of a first preview, when the project of an account that is not claimed yet is unknown."""
 
 NO_ENTRIES = {"gcp:secretmanager/getSecrets:getSecrets": {"id": "none", "secrets": []}}

@@ -10,88 +10,15 @@ import pytest
 
 from components.fleet import Fleet
 from operations.stack.at_rest import StackAtRest
+from tests.support.cases import table
 from tests.support.recorder import Recorder, record
-from tests.support.stacks import ROOT, SECRET_KEYS, settings, stack
+from tests.support.stacks import ROOT, SECRET_KEYS, settings
 
 NO_ENTRIES = {"gcp:secretmanager/getSecrets:getSecrets": {"id": "none", "secrets": []}}
 LATEST = {"gcpSecret": "projects/p/secrets/s/versions/latest"}
 IDS = dict.fromkeys(("subscriptionId", "tenantId", "clientId"), "00000000-0000-4000-8000-000000000001")
 ACCOUNT = {"account": "acme/aws"}
-BY_REFERENCE = stack(
-    accountPool__rules=["aws", "gcp"],
-    accountPool__members={
-        name: {"type": name, "accountId": f"acme-{name}-1", "credentialsFrom": LATEST}
-        for name in ("aws", "gcp")
-    },
-    tenants__acme__accounts={"aws": {"type": "aws", "deliverTo": "copy"}, "gcp": {"type": "gcp"}},
-    tenants__globex={"namespace": "tenant-globex"},
-    cluster__existingNamespaces=["azureserviceoperator-system"],
-    asoCredentials={
-        "operator": {"workloadIdentityMode": "strict"},
-        "namespaces": {
-            "tenant-globex": {"workloadIdentity": IDS},
-            "tenant-acme": {
-                "servicePrincipal": {
-                    **IDS,
-                    "secretFrom": LATEST,
-                }
-            },
-        },
-    },
-    pullSecrets={
-        "clusters": {
-            "cls-1": {
-                "name": "east",
-                "generation": 1,
-                "project": {"account": "acme/gcp"},
-                "pullSecretFrom": LATEST,
-                "adapters": dict.fromkeys(("validation", "dns", "placement"), "True"),
-            }
-        },
-        "hyperfleet": {"apiUrl": "http://127.0.0.1:1"},
-    },
-    services={
-        "instances": {
-            "it": {"namespace": "tenant-acme", "bindings": {"app": {}}, "credentialsFrom": ACCOUNT},
-        },
-        "apps": {
-            "web": {
-                "namespace": "tenant-acme",
-                "bindings": ["it/app"],
-                "workload": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
-            }
-        },
-    },
-    secretStores={
-        "providers": {
-            "gitlab": {
-                "kind": "GitLab",
-                "namespace": "tenant-acme",
-                "credentialsFrom": LATEST,
-                "spec": {"projectID": "7"},
-            },
-            "it": {
-                "kind": "Kubernetes",
-                "spec": {"remoteNamespace": "account-pool", "auth": {"serviceAccount": {"name": "reader"}}},
-            },
-        },
-        "stores": {
-            "ci": {"namespace": "tenant-acme", "providerRef": "gitlab"},
-            "shared": {"cluster": True, "providerRef": "it"},
-        },
-        "reads": {
-            "direct": {"namespace": "tenant-acme", "store": "shared", "data": {"k": {**ACCOUNT, "key": "k"}}},
-            "eso": {"namespace": "tenant-acme", "store": "ci", "backend": "eso", "data": {"t": {"key": "T"}}},
-        },
-        "pushes": {
-            "out": {
-                "namespace": "tenant-acme",
-                "store": "shared",
-                "data": {"r": {**ACCOUNT, "key": "k", "property": "p"}},
-            }
-        },
-    },
-)
+BY_REFERENCE: Any = table(__file__, "BY_REFERENCE")
 ESO = [f"external-secrets.io/v1/{kind}" for kind in ("SecretStore", "ExternalSecret")]
 MADE: Mapping[str, Mapping[str, Any]] = {
     "pulumi-python:dynamic/credfleet:AccountClaim": {"secretName": "aws-1", "accountId": "111"},

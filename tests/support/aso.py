@@ -6,6 +6,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final
 
+from tests.support.cases import table
 from tests.support.stacks import SMALL, as_passed
 
 SUB: Final = "00000000-0000-4000-8000-0000000000aa"
@@ -17,41 +18,7 @@ ISSUER: Final = "https://oidc.example/dev/"
 CANARY: Final = "canary-9d2e"
 AZURE: Final = {"subscriptionID": SUB, "tenantID": TENANT, "clientID": CLIENT, "clientSecret": CANARY}
 
-SECTION: Final[Mapping[str, Any]] = {
-    "operator": {"issuer": ISSUER},
-    "globalSettings": {"syncPeriod": "1h"},
-    "namespaces": {
-        "team-a": {
-            "servicePrincipal": {
-                "subscriptionId": SUB,
-                "tenantId": TENANT,
-                "clientId": CLIENT,
-                "secretFrom": "team-a-sp",
-            }
-        },
-        "team-b": {"workloadIdentity": {"subscriptionId": SUB, "identity": "team-b"}},
-    },
-    "named": {
-        "billing": {
-            "namespace": "team-a",
-            "workloadIdentity": {"subscriptionId": SUB, "identity": "billing"},
-        }
-    },
-    "resourceGroups": {"rg-identities": {"location": "westeurope"}},
-    "identities": {
-        "team-b": {
-            "resourceGroup": "rg-identities",
-            "roles": {"own-group": {"role": "Contributor", "scope": GROUP_SCOPE}},
-        },
-        "billing": {"resourceGroup": "rg-identities"},
-    },
-    "resources": {
-        "team-a": {"file": "team-a.yaml"},
-        "team-b": {"file": "team-b.yaml"},
-        "billing": {"file": "billing.yaml", "credential": "billing"},
-        "acme": {"file": "acme.yaml"},
-    },
-}
+SECTION: Final[Mapping[str, Any]] = table(__file__, "SECTION")
 
 
 def manifest(

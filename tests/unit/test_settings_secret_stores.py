@@ -17,48 +17,7 @@ from tests.support.stacks import SMALL, as_passed, problems, settings
 BUNDLE = "A" * 2_000
 CANARY = "canary-5c1d"
 READER = {"serviceAccount": {"name": "account-reader"}}
-SECTION: dict[str, Any] = {
-    "providers": {
-        "api": {"kind": "Kubernetes", "spec": {"remoteNamespace": "account-pool", "auth": READER}},
-        "gitlab": {
-            "kind": "GitLab",
-            "namespace": "tenant-acme",
-            "credentialsFrom": "gitlab",
-            "spec": {"projectID": "7"},
-        },
-        "fake": {"kind": "Fake", "spec": {"data": [{"key": "k", "value": "v"}]}},
-    },
-    "stores": {
-        "shared": {
-            "cluster": True,
-            "providerRef": "api",
-            "conditions": [{"namespaces": ["tenant-acme", "tenant-globex"]}],
-        },
-        "own": {"namespace": "tenant-acme", "providerRef": "fake"},
-        "ci": {"namespace": "tenant-acme", "providerRef": "gitlab"},
-    },
-    "reads": {
-        "account": {
-            "namespace": "tenant-acme",
-            "store": "shared",
-            "data": {"id": {"account": "acme/aws", "key": "accessKeyID"}},
-        },
-        "ci-token": {
-            "namespace": "tenant-acme",
-            "store": "ci",
-            "backend": "eso",
-            "refreshInterval": "2h",
-            "data": {"token": {"key": "TOKEN"}},
-        },
-    },
-    "pushes": {
-        "out": {
-            "namespace": "tenant-acme",
-            "store": "own",
-            "data": {"pushed": {"account": "acme/aws", "key": "accessKeyID"}},
-        }
-    },
-}
+SECTION: dict[str, Any] = table(__file__, "SECTION")
 PLACE = "credfleet:secretStores"
 
 

@@ -16,18 +16,7 @@ from components.settings.stack import Settings
 from tests.support.cases import cases, table
 from tests.support.stacks import SECRET_KEYS, stack
 
-ACME: Final[dict[str, Any]] = {
-    "namespace": "tenant-acme",
-    "accounts": {"aws": {"type": "aws", "deliverTo": "aws-account"}},
-    "services": {
-        "instances": {"acme-db": {"credentialsFrom": "acme-db", "bindings": {"orders": {}}}},
-        "apps": {"shop": {"bindings": ["acme-db/orders"]}},
-    },
-    "secretStores": {
-        "providers": {"acme-fake": {"kind": "Fake", "spec": {"data": [{"key": "a", "value": "b"}]}}},
-        "stores": {"acme": {"providerRef": "acme-fake"}},
-    },
-}
+ACME: Final[dict[str, Any]] = table(__file__, "ACME")
 CREDENTIALS: Final = json.dumps(
     {
         "aws-1": '{"accessKeyID": "id"}',
@@ -148,96 +137,7 @@ def selector(namespace: str) -> dict[str, Any]:
     return {"auth": {"SecretRef": {"accessToken": token}}, "projectID": "7"}
 
 
-OWN: Final[dict[str, dict[str, Any]]] = {
-    "a namespace and accounts": {"accounts": {"aws": {"type": "aws", "deliverTo": "aws"}}},
-    "a copy with keys that are called as references are": {
-        "accounts": {"aws": {"type": "aws", "deliverTo": {"name": "aws", "keys": {"secretFrom": "x"}}}}
-    },
-    "the credential of its namespace": {
-        "asoCredentials": {
-            "namespaces": {
-                "tenant-acme": {
-                    "servicePrincipal": {**PRINCIPAL, "secretFrom": {"secret": "tenant-acme/sp/secret"}}
-                }
-            }
-        }
-    },
-    "an identity in its resource group, with a role there": {
-        "asoCredentials": {
-            "resourceGroups": GROUP,
-            "identities": {
-                "acme-id": {
-                    **IDENTITY,
-                    "tags": {"namespace": "any"},
-                    "roles": {
-                        "read": {
-                            "role": "Reader",
-                            "scope": f"/subscriptions/{GUID}/resourceGroups/acme-rg",
-                        }
-                    },
-                }
-            },
-            "named": {"acme-cred": {"workloadIdentity": {"subscriptionId": GUID, "identity": "acme-id"}}},
-        }
-    },
-    "resources with a credential": {
-        "asoCredentials": {
-            "named": {
-                "acme-cred": {
-                    "servicePrincipal": {**PRINCIPAL, "secretFrom": {"account": "acme/aws", "key": "k"}}
-                }
-            },
-            "resources": {"acme": {"file": "tenants/acme/data.yaml", "credential": "acme-cred"}},
-        }
-    },
-    "a service and an app": {
-        "services": {
-            "instances": {"acme-db": {"credentialsFrom": {"entry": "acme-db"}, "bindings": {"orders": {}}}},
-            "apps": {"shop": {"bindings": ["acme-db/orders"]}},
-        }
-    },
-    "a provider with a login of its own": {
-        "secretStores": {"providers": {"acme": {"kind": "GitLab", "spec": selector("tenant-acme")}}}
-    },
-    "a read": {
-        "secretStores": {"reads": {"acme-read": {"store": "all", "data": {"x": {"key": "a"}}}}},
-    },
-    "a push of a Secret and of an account": {
-        "secretStores": {
-            "providers": {"acme": KUBERNETES},
-            "stores": {"acme": {"providerRef": "acme"}},
-            "pushes": {
-                "acme-push": {
-                    "store": "acme",
-                    "data": {
-                        "x": {"secret": "some", "key": "a", "property": "a"},
-                        "y": {"account": "acme/aws", "key": "a", "property": "a"},
-                    },
-                }
-            },
-        }
-    },
-    "the pull secret of its cluster": {
-        "pullSecrets": {
-            "clusters": {
-                "acme1": {
-                    "name": "acme1",
-                    "generation": 1,
-                    "project": "acme-project",
-                    "pullSecretFrom": "acme-pull",
-                    "reader": {
-                        "workload": {
-                            "projectNumber": "1",
-                            "project": "gke-project",
-                            "namespace": "hyperfleet",
-                            "serviceAccount": "reader",
-                        }
-                    },
-                }
-            }
-        }
-    },
-}
+OWN: Final[dict[str, dict[str, Any]]] = table(__file__, "OWN")
 
 
 @pytest.mark.parametrize("more", OWN.values(), ids=OWN.keys())

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.cases import table
 from tests.support.stacks import problems, stack
 
 PRINCIPAL = {
@@ -15,40 +16,7 @@ PRINCIPAL = {
 AUTHS = '{"auths": {"quay.io": {"auth": "dXNlcjpwYXNzd29yZA=="}}}'
 FAKE = {"kind": "Fake", "spec": {"data": [{"key": "k", "value": "v"}]}}
 
-WRITERS: dict[str, dict[str, Any]] = {
-    "tenants.acme.accounts.aws.deliverTo": {"tenants__acme__accounts__aws__deliverTo": "wanted"},
-    "services.instances.orders.bindings.wanted": {
-        "services": {
-            "instances": {
-                "orders": {
-                    "namespace": "tenant-acme",
-                    "credentialsFrom": "aws-1",
-                    "bindings": {"wanted": {}},
-                }
-            }
-        }
-    },
-    "asoCredentials.named.wanted": {
-        "asoCredentials": {"named": {"wanted": {"namespace": "tenant-acme", "podIdentity": PRINCIPAL}}}
-    },
-    "pullSecrets.clusters.cls-1": {
-        "credentials__quay": AUTHS,
-        "pullSecrets": {
-            "namespaceTemplate": "tenant-acme",
-            "secretNameTemplate": "wanted",
-            "clusters": {
-                "cls-1": {"name": "one", "generation": 1, "project": "fleet-1", "pullSecretFrom": "quay"}
-            },
-        },
-    },
-    "secretStores.reads.wanted": {
-        "secretStores": {
-            "providers": {"fake": FAKE},
-            "stores": {"own": {"namespace": "tenant-acme", "providerRef": "fake"}},
-            "reads": {"wanted": {"namespace": "tenant-acme", "store": "own", "data": {"k": {"key": "k"}}}},
-        }
-    },
-}
+WRITERS: dict[str, dict[str, Any]] = table(__file__, "WRITERS")
 """Place → what makes it write tenant-acme/wanted."""
 
 

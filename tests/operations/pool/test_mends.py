@@ -36,6 +36,7 @@ from components.labels import BRING_YOUR_OWN, SHARED, TENANT_NAME
 from operations.pool.health import accounts, claims, settings_of_pool
 from tests.cluster.test_mends import ADVISED as BY_THE_API_SERVER
 from tests.support.advice import ROOT, advised
+from tests.support.cases import table
 from tests.support.memory_cluster import NAMESPACE, answer, credfleet, memory_cluster
 from tests.support.memory_pool import MemoryServer
 
@@ -372,42 +373,7 @@ CASES: Final[Mapping[str, tuple[str, Printed, Mended]]] = {
 }
 """Situation → the advice as the source has it, what leads to it and prints it, and what is so afterwards."""
 
-ELSEWHERE: Final[Mapping[str, str]] = {
-    "credfleet config schema": "tests/operations/config/test_commands.py::"
-    "test_the_schema_is_the_one_that_editors_are_given",
-    "credfleet fleet split --stack STACK --by N --write": "tests/program/test_fleet_split.py::"
-    "test_a_fleet_that_is_split_over_two_stacks_changes_no_object_in_the_cluster_and_in_the_cloud",
-    "credfleet fleet split --stack {} --write": "tests/program/test_fleet_split.py::"
-    "test_a_split_fleet_is_split_otherwise_by_number_and_by_hand_and_no_tenant_is_made_twice",
-    "credfleet fleet up": "tests/program/test_fleet_up.py::"
-    "test_a_stack_that_fails_and_one_whose_claim_is_skipped_stop_no_other",
-    "credfleet pull-secret observe": "tests/operations/pull_secret/test_commands.py::"
-    "test_what_hyperfleet_tells_of_every_cluster_is_kept_for_the_stack",
-    "credfleet review export": "tests/operations/review/test_review.py::"
-    "test_no_credential_of_the_stack_is_in_record_page_or_log",
-    "credfleet preview-report {} --format json": "tests/operations/preview_report/"
-    "test_preview_report_of_a_stack.py::"
-    "test_a_review_has_the_outlook_and_the_policies_of_the_preview_it_is_of",
-    "credfleet sandbox up": "tests/operations/sandbox/test_updates.py::"
-    "test_up_previews_first_and_then_updates",
-    "credfleet sandbox down": "tests/operations/sandbox/test_cloud_services.py::"
-    "test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped",
-    "make down": "tests/operations/sandbox/test_cloud_services.py::"
-    "test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped",
-    "credfleet sandbox env": "tests/operations/sandbox/test_cloud_services.py::"
-    "test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped",
-    "credfleet sandbox env{}": "tests/operations/sandbox/test_cloud_services.py::"
-    "test_services_are_found_in_the_status_and_the_exports_until_they_are_stopped",
-    "credfleet init": "tests/operations/project/test_starting.py::test_a_new_project_is_sound",
-    "credfleet init DIR": "tests/operations/project/test_starting.py::test_a_new_project_is_sound",
-    "credfleet init --here": "tests/operations/project/test_starting.py::"
-    "test_what_a_project_has_stays_byte_for_byte_and_what_it_lacks_is_added",
-    "make up": "tests/operations/sandbox/test_updates.py::test_up_previews_first_and_then_updates",
-    "credfleet pool status{}": "tests/cluster/test_pool_commands.py::"
-    "test_an_account_goes_from_claim_to_release_to_cleaner_to_the_next_tenant",
-    "credfleet pool claim --stack {} -t {} --tenant umbrella": "tests/cluster/test_pool_commands.py::"
-    "test_an_account_goes_from_claim_to_release_to_cleaner_to_the_next_tenant",
-}
+ELSEWHERE: Final[Mapping[str, str]] = table(__file__, "ELSEWHERE")
 """Advice → the test of another subject that runs the command."""
 
 OF_OTHER_PROGRAMS: Final = frozenset({"kubectl", "pulumi"})
