@@ -88,7 +88,7 @@ genuine: env ## lives of stacks; those of dev and of a shared pool with Pulumi's
 SLOW := tests/models tests/fire tests/test_imports.py \
   tests/policies/test_pack_under_the_cli.py $(addprefix tests/operations/, \
   config/test_misconfigurations.py review/test_edits.py review/test_review.py sandbox/test_cloud_services.py) \
-  $(addprefix tests/unit/account_pool/test_,agreement.py interleavings.py sequences.py wrong_variants.py)
+  $(addprefix tests/unit/account_pool/test_,agreement.py interleavings.py wrong_variants.py)
 
 test-fast: env ## tests of decisions only, for in between: no API server, no host of providers
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n 2 --dist worksteal -m unit $(addprefix --ignore=,$(SLOW)) $(addprefix --room=,$(ROOM))

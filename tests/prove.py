@@ -77,7 +77,7 @@ PROOF: Final = (
             ),
         ),
     ),
-    Part("sequences", (*_PYTEST, *(f"{_UNIT}/{each}.py" for each in ("test_sequences", "test_worlds")))),
+    Part("worlds", (*_PYTEST, f"{_UNIT}/test_worlds.py")),
     Part("writes", (*_PYTEST, f"{_UNIT}/test_writes_of_the_pool.py")),
     Part("admission", (*_PYTEST, "tests/cluster/test_admission_by_machine.py")),
     Part("tenants", (*_PYTEST, "tests/operations/review/test_tenant_files.py")),
