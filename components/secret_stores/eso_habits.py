@@ -1,7 +1,7 @@
 """What External Secrets Operator (ESO) does with a selector without a namespace in a ClusterSecretStore.
 
 Each provider of ESO decides that in code of its own. `eso_habits.json` is what those of the version it names
-did when `tests/witness/eso_habits.py` asked them, selector by selector.
+did when they were asked, selector by selector.
 """
 
 from __future__ import annotations
