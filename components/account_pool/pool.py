@@ -83,10 +83,6 @@ _OPENING_SECONDS: Final = 10.0
 
 _HOLD_SECONDS: Final = 1.0
 """How long a process goes by what the pool said of a hold and of its consumers."""
-_AT_ONCE: Final = 12
-"""Claims of a process that run at once. An update never waits: its provider makes four at a time."""
-_TURN_SECONDS: Final = 0.25
-"""How long a claim waits for those before it."""
 _WAKING_SECONDS: Final = 1.0
 """How long a wait in a thread lasts at most before a Ctrl-C is seen."""
 
@@ -119,7 +115,7 @@ class Pool:
         self._driver = Driver(settings.dialect.over(api), f"pool {namespace}")
         self._journal = Journal(api, namespace)
         self._takes_claims = False
-        self._turns = Turns(_AT_ONCE, _TURN_SECONDS)
+        self._turns = Turns()
         self._clock = clock
         self._hold, self._hold_seen = settings.hold, clock()
         self._consumers = settings.consumers
@@ -477,7 +473,7 @@ class Pool:
         return self._driver.run(steps, seconds)
 
     def _claimed(self, wanted: Wanted, take: Take, seconds: float = SECONDS) -> Claimed:
-        """Run a claim in its turn, and note how it ended."""
+        """Run a claim beside others of this process, and note how it ended."""
         try:
             with self._turns.taken() as choose:
                 claimed = self._run(take(wanted, self._begin, choose), seconds)

@@ -12,6 +12,7 @@ import pytest
 
 from components.account_pool.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap, with_pool_uid
 from components.account_pool.model import JsonObject
+from tests.support.cases import table
 from tests.support.guarded_pool import MERGE, GuardedPool, guarded_pool, refusal
 from tests.support.noticed import until
 
@@ -56,21 +57,7 @@ def sign(pool: GuardedPool, user: str) -> str | None:
     return refusal(lambda: api.replace(body=body, namespace=pool.namespace, dry_run="All"))
 
 
-CHANGES: Mapping[str, JsonObject] = {
-    "the partition keys": {"data": {"partitionKeys": "[]"}},
-    "the release policy": {"data": {"releasePolicy": "release"}},
-    "the limits": {"data": {"limits": None}},
-    "the names of labels": {"data": {"labels": "{}"}},
-    "a hold": {"data": {"hold": "why"}},
-    "the format": {"data": {"formatVersion": "2"}},
-    "a uid that is not the pool's": {"data": {POOL_UID: "another"}},
-    "a key of its own": {"data": {"note": "x"}},
-    "bytes": {"binaryData": {"note": "eA=="}},
-    "a label": {"metadata": {"labels": {"note": "x"}}},
-    "an annotation": {"metadata": {"annotations": {"note": "x"}}},
-    "a finalizer": {"metadata": {"finalizers": ["example.com/kept"]}},
-    "a lock": {"immutable": True},
-}
+CHANGES: Mapping[str, JsonObject] = table(__file__, "CHANGES")
 
 
 @pytest.mark.parametrize("user", ["owner", "claimer", "cleaner"])

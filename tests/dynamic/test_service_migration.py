@@ -9,6 +9,7 @@ import grpc
 import pytest
 
 from components.service_credentials.provider import ServiceMigrationProvider
+from tests.support.cases import table
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider
 from tests.support.secrets import Secrets
 
@@ -236,19 +237,7 @@ def pod(name: str, **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"containers": [container], **spec}}
 
 
-READERS = {
-    "a volume": pod("reader", volumes=[{"name": "v", "secret": {"secretName": "queue"}}]),
-    "a projected volume": pod(
-        "reader", volumes=[{"name": "v", "projected": {"sources": [{"secret": {"name": "queue"}}]}}]
-    ),
-    "a variable": pod(
-        "reader",
-        container={
-            "env": [{"name": "X", "valueFrom": {"secretKeyRef": {"name": "queue", "key": "password"}}}]
-        },
-    ),
-    "all variables": pod("reader", container={"envFrom": [{"secretRef": {"name": "queue"}}]}),
-}
+READERS: Any = table(__file__, "READERS")
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import yaml
 
+from tests.support.cases import table
 from tests.support.certificates import pem
 
 TOKEN: Final = "s3ntinel-of-a-token"
@@ -36,24 +37,7 @@ ANSWERS: Final[dict[str, tuple[int, Any]]] = {
 }
 """What a server answers to everything."""
 
-KUBECONFIGS: Final[dict[str, Any]] = {
-    "no file": None,
-    "no YAML": "contexts: [",
-    "a text": "apiVersion",
-    "no such context": {"contexts": [{"name": "other", "context": {"cluster": "c", "user": "u"}}]},
-    "no such user": {"users": []},
-    "no such cluster": {"clusters": []},
-    "plugin missing": {"users": [{"name": "u", "user": {"exec": {"command": "no-such-plugin"}}}]},
-    "plugin fails": {"users": [{"name": "u", "user": {"exec": {"command": "false"}}}]},
-    "certificate missing": {
-        "users": [{"name": "u", "user": {"client-certificate": "/no/such", "client-key": "/no/such"}}],
-        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
-    },
-    "certificate malformed": {
-        "users": [{"name": "u", "user": {"client-certificate-data": "AAAA", "client-key-data": "AAAA"}}],
-        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
-    },
-}
+KUBECONFIGS: Final[dict[str, Any]] = table(__file__, "KUBECONFIGS")
 """What is other than in a sound kubeconfig."""
 
 SILENCES: Final = ("refused", "untrusted", "no TLS", "closed", "silent")

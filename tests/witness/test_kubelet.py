@@ -13,25 +13,14 @@ import pytest
 
 from components.aso_credentials.keys import GLOBAL_SETTINGS
 from components.aso_credentials.settings import GlobalSettings, Operator
+from tests.support.cases import table
 from tests.witness.chart import CHART, entry, keys_of
 from tests.witness.conftest import COUNTS, WHOLE
 from tests.witness.published import published
 
 VERSIONS: Final[Mapping[str, Mapping[str, Any]]] = CHART["versions"]
 IDS: Final = dict.fromkeys(("subscriptionId", "tenantId", "clientId"), "00000000-0000-4000-8000-0000000000aa")
-CREDENTIALS: Final[Mapping[str, dict[str, Any] | None]] = {
-    "none": None,
-    "secret": {"servicePrincipal": {**IDS, "secretFrom": "x"}, "additionalTenants": [IDS["tenantId"]]},
-    "certificate": {"servicePrincipal": {**IDS, "certificateFrom": "x", "passwordFrom": "y"}},
-    "token": {"workloadIdentity": IDS},
-    "pod": {"podIdentity": IDS},
-    "another cloud": {
-        "podIdentity": IDS,
-        "cloud": dict.fromkeys(
-            ("authorityHost", "resourceManagerEndpoint", "resourceManagerAudience"), "https://x"
-        ),
-    },
-}
+CREDENTIALS: Final[Mapping[str, dict[str, Any] | None]] = table(__file__, "CREDENTIALS")
 EVERYTHING: Final[Mapping[str, Any]] = {
     "syncPeriod": "1h",
     "operatorMode": "watchers",

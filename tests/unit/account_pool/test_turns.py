@@ -1,12 +1,9 @@
-"""What the claims of one process do for each other: whose turn it is, and which accounts they choose."""
+"""What the claims of one process do for each other: which accounts they choose."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 
-import pytest
-
-from components.account_pool import turns as module
 from components.account_pool.calls import Kind, Page, Refused, Result
 from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.keys import SHARED_CAPACITY
@@ -16,66 +13,6 @@ from components.account_pool.selection import Choose, in_turn, members_free, mem
 from components.account_pool.turns import Turns
 from components.labels import SHARED
 from tests.support.memory_pool import AWS, AWS_SHARED, POOL, Claims, MemoryServer
-
-
-class Places:
-    """A semaphore that says who gets one, and remembers what it was asked for."""
-
-    def __init__(self, free: int) -> None:
-        self.free = free
-        self.waited: list[float] = []
-
-    def acquire(self, *, timeout: float) -> bool:
-        self.waited.append(timeout)
-        self.free -= 1
-        return self.free >= 0
-
-    def release(self) -> None:
-        self.free += 1
-
-
-@pytest.fixture
-def places(monkeypatch: pytest.MonkeyPatch) -> list[Places]:
-    made: list[Places] = []
-
-    def make(free: int) -> Places:
-        made.append(Places(free))
-        return made[-1]
-
-    monkeypatch.setattr(module, "Semaphore", make)
-    return made
-
-
-def test_who_waited_in_vain_for_a_turn_goes_on_and_gives_none_back(places: list[Places]) -> None:
-    turns = Turns(1, 7)
-    with turns.taken(), turns.taken():
-        assert places[0].waited == [7, 7]
-        assert places[0].free == -1
-    assert places[0].free == 0
-
-
-def test_a_turn_is_given_back_by_who_fails(places: list[Places]) -> None:
-    turns = Turns(1, 7)
-    with pytest.raises(ValueError, match="failed"), turns.taken():
-        raise ValueError("failed")
-    assert places[0].free == 1
-
-
-def test_a_claim_makes_its_calls_in_its_turn(places: list[Places]) -> None:
-    seen: set[int] = set()
-
-    class Watching(MemoryServer):
-        def get(self, kind: Kind, name: str) -> Result:
-            seen.add(all_places - places[0].free)
-            return super().get(kind, name)
-
-    server = Watching()
-    server.add_member("m0")
-    pool = Pool(server, POOL, PoolConfigMap())
-    all_places = places[0].free
-    pool.claim(ClaimRequest("a", "aws"))
-    pool.claim(ClaimRequest("a", "aws"))
-    assert (seen, places[0].free) == ({1}, all_places)
 
 
 def free_accounts(count: int) -> list[JsonObject]:
@@ -93,7 +30,7 @@ def chosen(choose: Choose, wanted: Wanted, bodies: list[JsonObject]) -> str | No
 
 
 def test_claims_at_once_choose_different_accounts_while_there_are_some() -> None:
-    turns, bodies = Turns(20, 0), free_accounts(20)
+    turns, bodies = Turns(), free_accounts(20)
     with ExitStack() as running:
         names = [
             chosen(running.enter_context(turns.taken()), Claims(f"t{number}", "h").wanted, bodies)
@@ -103,14 +40,14 @@ def test_claims_at_once_choose_different_accounts_while_there_are_some() -> None
 
 
 def test_an_account_that_another_claim_is_about_to_take_is_tried_when_there_is_no_other() -> None:
-    turns, bodies = Turns(2, 0), free_accounts(1)
+    turns, bodies = Turns(), free_accounts(1)
     with turns.taken() as first, turns.taken() as second:
         assert chosen(first, Claims("a", "h").wanted, bodies) == "m00"
         assert chosen(second, Claims("b", "h").wanted, bodies) == "m00"
 
 
 def test_holders_of_one_claim_choose_the_same_account() -> None:
-    turns, bodies = Turns(2, 0), free_accounts(20)
+    turns, bodies = Turns(), free_accounts(20)
     with turns.taken() as first, turns.taken() as second:
         names = {
             chosen(first, Claims("a", "h1").wanted, bodies),
@@ -120,7 +57,7 @@ def test_holders_of_one_claim_choose_the_same_account() -> None:
 
 
 def test_what_a_claim_chose_is_nobodys_once_it_has_ended_or_chosen_again() -> None:
-    turns, bodies = Turns(2, 0), free_accounts(20)
+    turns, bodies = Turns(), free_accounts(20)
     a, b = Claims("a", "h").wanted, Claims("b", "h").wanted
     [for_b] = in_turn(b, bodies)[:1]
     with turns.taken() as first, turns.taken() as second:
@@ -140,7 +77,7 @@ def test_the_least_used_shared_account_comes_first_whoever_is_about_to_use_it() 
         server.add_member(name, {SHARED: "true"}, {SHARED_CAPACITY: "9"})
     page = server.list(Kind.MEMBER, members_shared(AWS_SHARED), "", 500)
     assert isinstance(page, Page)
-    turns = Turns(2, 0)
+    turns = Turns()
     with turns.taken() as first, turns.taken() as second:
         for choose, tenant in ((first, "a"), (second, "b")):
             member = choose(replace(Claims(tenant, "h").wanted, partition=AWS_SHARED), list(page.items))
