@@ -53,7 +53,7 @@ ContextOption = Annotated[
         "--context", metavar="NAME", help="Context of the kubeconfig; else the stack's, or its current one."
     ),
 ]
-TenantOption = Annotated[str, typer.Option("--tenant", help="The tenant.", autocompletion=completion.tenants)]
+TenantOption = Annotated[str, typer.Option("--tenant", help="The tenant.")]
 PoolStackOption = Annotated[
     str | None,
     typer.Option(
@@ -286,9 +286,7 @@ class Asked:
     tenant: TenantOption
     type: Annotated[
         str | None,
-        typer.Option(
-            "--type", "-t", help="Type of the account: aws, gcp_cf-sa30.", autocompletion=completion.types
-        ),
+        typer.Option("--type", "-t", help="Type of the account: aws, gcp_cf-sa30."),
     ] = None
     plan: Annotated[
         str | None, typer.Option("--plan", help="Plan, instead of a type: rules of a stack choose.")
@@ -308,7 +306,6 @@ class Asked:
         typer.Option(
             "--slot",
             help="Which of the tenant's accounts of this type; needed where its slots are named, else 0.",
-            autocompletion=completion.slots,
         ),
     ] = None
     spill: Annotated[

@@ -35,9 +35,7 @@ alone = typer.Typer()
 
 AccountArgument = Annotated[
     str,
-    typer.Argument(
-        metavar="ACCOUNT", help="Name of the account's Secret.", autocompletion=completion.accounts
-    ),
+    typer.Argument(metavar="ACCOUNT", help="Name of the account's Secret."),
 ]
 OrganizationOption = Annotated[
     str, typer.Option("--organization", help="Organization of the stack, part of its holder ids.")
@@ -226,7 +224,7 @@ def clean(
     *,
     type_: Annotated[
         str | None,
-        typer.Option("--type", "-t", help="Only accounts of this type.", autocompletion=completion.types),
+        typer.Option("--type", "-t", help="Only accounts of this type."),
     ] = None,
     cleaner: Annotated[
         str, typer.Option("--cleaner", help="Stable id of this cleaner, used by one process at a time.")
@@ -448,7 +446,7 @@ def adopt(
     ] = None,
     slot: Annotated[
         str | None,
-        typer.Option("--slot", help="Slot of every other account.", autocompletion=completion.slots),
+        typer.Option("--slot", help="Slot of every other account."),
     ] = None,
     holder: Annotated[
         str | None, typer.Option("--holder", help="Who uses what the stack does not claim; else `cli`.")
@@ -513,9 +511,7 @@ def import_(
 def bring(
     *,
     tenant: TenantOption,
-    type_: Annotated[
-        str, typer.Option("--type", "-t", help="Type of the account.", autocompletion=completion.types)
-    ],
+    type_: Annotated[str, typer.Option("--type", "-t", help="Type of the account.")],
     account_id: Annotated[str, typer.Option("--account-id", help="Id of the account at its cloud.")],
     values: Annotated[
         str,

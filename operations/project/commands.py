@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from components.errors import CredfleetError
-from operations.cli import completion
 from operations.cli.answer import Answer
 from operations.cli.command import command
 from operations.project.words import PASSPHRASE, ROOMS, Cloud
@@ -37,7 +36,6 @@ def init(
         typer.Option(
             "--rooms",
             metavar="ROOM,…",
-            autocompletion=completion.rooms,
             help="What stack dev shows: accountPool, asoCredentials, pullSecrets, services, secretStores.",
         ),
     ] = None,

@@ -88,7 +88,7 @@ def test_the_tree_holds_the_commands_the_documentation_names() -> None:
     } <= {typed for typed, _ in tree()}
 
 
-COMPLETION = "COMP_WORDS=credfleet pool claim --tenant ", "COMP_CWORD=4", "_CREDFLEET_COMPLETE=complete_bash"
+COMPLETION = "COMP_WORDS=credfleet pool claim --stack ", "COMP_CWORD=4", "_CREDFLEET_COMPLETE=complete_bash"
 
 
 @pytest.mark.parametrize("told", [(), COMPLETION], ids=["help", "completion"])

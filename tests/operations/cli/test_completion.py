@@ -1,4 +1,4 @@
-"""What a shell is offered: names that the files of the stacks here hold, and nothing for what is broken."""
+"""What a shell is offered for --stack, and the version that every command says."""
 
 from pathlib import Path
 
@@ -6,27 +6,6 @@ import pytest
 from typer.testing import CliRunner
 
 from operations.main import app
-from tests.support.cases import cases, table
-
-STACKS = {
-    "dev": "config:\n"
-    "  credfleet:tenants: {acme: {accounts: {main: {type: aws}}}, globex: {accounts: {data: {type: gcp}}}}\n"
-    "  credfleet:accountPool: {members: {aws-1: {type: aws}}, membersFrom: more.csv}\n",
-    "prod": "config: {credfleet:tenants: {acme-prod: {}}}\n",
-    "files": "config: {credfleet:tenantsFrom: files}\n",
-    "broken": "config: [\n",
-    "odd": "config: {credfleet:tenants: [acme], credfleet:accountPool: 7}\n",
-}
-
-
-@pytest.fixture(autouse=True)
-def stacks(project: Path) -> None:
-    for name, text in STACKS.items():
-        (project / f"Pulumi.{name}.yaml").write_text(text)
-    (project / "files").mkdir()
-    (project / "files/hooli.yaml").write_text("accounts: {blob: {type: azure}}\n")
-    (project / "files/_defaults.yaml").write_text("accounts: {none: {type: aws}}\n")
-    (project / "more.csv").write_text("name,type,accountId\ngcp-7,gcp,seven\n")
 
 
 def offered(line: str) -> list[str]:
@@ -34,12 +13,18 @@ def offered(line: str) -> list[str]:
     return CliRunner().invoke(app, env=told, prog_name="credfleet").stdout.split()
 
 
-@cases("line, names", table(__file__, "test_a_shell_is_offered_what_the_files_name"))
-def test_a_shell_is_offered_what_the_files_name(line: str, names: list[str]) -> None:
-    assert offered(line) == names
+def test_a_shell_is_offered_the_stacks_of_the_project_below_which_it_is(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("dev", "prod", "prod-eu"):
+        (project / f"Pulumi.{name}.yaml").write_text("config: [\n")
+    (project / "below").mkdir()
+    monkeypatch.chdir(project / "below")
+    assert offered("credfleet sandbox up --stack ") == ["dev", "prod", "prod-eu"]
+    assert offered("credfleet pool claim --stack p") == ["prod", "prod-eu"]
 
 
-def test_where_there_is_no_project_nothing_is_offered(
+def test_a_shell_is_offered_no_stack_where_there_is_no_project(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
