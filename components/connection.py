@@ -7,12 +7,11 @@ connection.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import count
@@ -48,8 +47,6 @@ _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 CONNECT_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 20.0
-SILENT_SECONDS: Final = 600.0
-"""How long a watch may be silent; the API server ends it before."""
 CONNECTIONS: Final = 64
 DENIED_BY_POLICY: Final = "ValidatingAdmissionPolicy"
 """What a refusal names that was an admission policy's; the API server follows a changed one a second late."""
@@ -199,32 +196,6 @@ class Connection:
             raise NotSignedIn(server=self._server, mend=self._sign_in())
         return _reply(path, response.status, answered, _seconds(response.headers.get("Retry-After")))
 
-    def lines(self, path: str, *, accept: str) -> Iterator[bytes]:
-        """Yield the lines of an answer as they come, as those of a watch, until the server ends it.
-
-        Raises NoReply where none comes, where it breaks off, and where the server refuses; ClusterError as
-        `call`.
-        """
-        import urllib3
-
-        timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=SILENT_SECONDS)
-        try:
-            response = self._send(
-                "GET",
-                self._root + path,
-                headers=self._headers(accept),
-                retries=False,
-                redirect=False,
-                timeout=timeout,
-                preload_content=False,
-            )
-            with contextlib.closing(response):
-                if answer_of(response.status) is not Answer.DONE:
-                    raise NoReply(f"HTTP {response.status}")
-                yield from response
-        except urllib3.exceptions.HTTPError as error:
-            raise NoReply(_innermost(error)) from None
-
     def _headers(self, accept: str) -> dict[str, str]:
         token = self._current_token()
         return {
@@ -336,10 +307,6 @@ class _PatientConnection(Connection):
                 return reply
             time.sleep(seconds)
         raise AssertionError
-
-    def lines(self, path: str, *, accept: str) -> Iterator[bytes]:
-        """Yield the lines of one answer; what breaks off is not asked for again."""
-        return self._connection.lines(path, accept=accept)
 
 
 class Recording(Connection):

@@ -47,7 +47,7 @@ from components.account_pool.model import (
     Wanted,
 )
 from components.account_pool.protocol import Amendment, Begin, Outcome, Released
-from components.account_pool.selection import MEMBERS, RECORDS, Choose, members_of_type
+from components.account_pool.selection import MEMBERS, RECORDS, Choose, Turns, members_of_type
 from components.account_pool.spilling import placed
 from components.account_pool.status import PoolStatus, status_of
 from components.account_pool.steps import any_record, get_member, get_record, list_all, read, read_both, write
@@ -58,7 +58,6 @@ from components.account_pool.sweeping import (
     pending_records,
     sweep,
 )
-from components.account_pool.turns import Turns
 from components.connection import ClusterTarget, NoReply, connect
 from components.errors import (
     CredfleetError,

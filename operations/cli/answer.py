@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import typer
 from pulumi_sandbox.steering import escaped, steers, visible
@@ -26,43 +26,16 @@ class Verdict:
     bold: bool = False
 
 
-_WIPE: Final = "\x1b[H\x1b[2J\x1b[3J"
-
 Part: TypeAlias = str | Table | Commands | Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a command: a JSON document, the same for people in parts, and the exit code.
-
-    again: looks once more, as soon as that may show anything else, where somebody watches.
-    """
+    """The answer of a command: a JSON document, the same for people in parts, and the exit code."""
 
     document: Any
     parts: Iterable[Part]
     exit_code: int = 0
-    again: Callable[[], Answer] | None = None
-
-
-def follow(answer: Answer, form: Form) -> Answer:
-    """Write an answer and, where it is watched, each later one that differs, until Ctrl-C; return the last.
-
-    A terminal is wiped before each. Raises as `write` and as the looks do.
-    """
-    if answer.again is None:
-        write(answer, form)
-        return answer
-    shown: list[Any] = []
-    try:
-        while answer.again is not None:
-            if answer.document not in shown:
-                typer.echo(_WIPE if sys.stdout.isatty() else "", nl=False)
-                write(answer, form)
-                shown = [answer.document]
-            answer = answer.again()
-    except KeyboardInterrupt:
-        pass
-    return answer
 
 
 def write(answer: Answer, form: Form) -> None:

@@ -18,7 +18,7 @@ from pulumi_sandbox.steering import visible
 
 from components.documents import Unreadable
 from components.errors import ConfigurationError, CredfleetError, ExplainedError
-from operations.cli.answer import Answer, follow, write, write_json
+from operations.cli.answer import Answer, write, write_json
 from operations.cli.command import Group
 from operations.cli.options import Form, asks_for_json, wanted_form
 
@@ -247,7 +247,7 @@ class ReportingGroup(Group):
         try:
             answer = super().invoke(ctx)
             if isinstance(answer, Answer):
-                answer = follow(answer, wanted_form(ctx))
+                write(answer, wanted_form(ctx))
         except typer.TyperException as error:
             if isinstance(error, typer.BadParameter):  # of what reads options for typer, not of ours
                 error.message = error.message.replace("Value error, ", "")

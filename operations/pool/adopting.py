@@ -2,18 +2,29 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from components.account_pool.adoption import SlotNames
-from components.account_pool.model import Claimed
+from components.account_pool.model import Claimed, ClaimRequest
 from components.account_pool.pool import OPERATOR
+from components.account_pool.rules import Fault
+from components.account_pool.settings import AccountPool
 from components.errors import Misconfigured, Misused, Withheld
+from components.naming import stack_holder
+from components.settings.nouns import Tenant
+from components.settings.shards import Stacks
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
-from operations.pool.access import Written
+from operations.config.settings import judged, pool_of
+from operations.pool.access import Where, Written
 from operations.pool.maintenance import and_flush
-from operations.pool.outlook import stack_claims
+from operations.sandbox.stack_state import stack_here
+
+Whose: TypeAlias = tuple[str, str, str]
+"""Organization, project and stack."""
 
 _TERM = re.compile(r"(?P<tenant>.+?)/(?P<type>[a-z0-9][-a-z0-9_.]*)=(?P<slot>.*)")
 
@@ -95,3 +106,41 @@ def by_tenant_and_type(terms: Sequence[str]) -> Mapping[tuple[str, str], Sequenc
             )
         slots[parts["tenant"], parts["type"]].append(parts["slot"])
     return slots
+
+
+@dataclass(frozen=True, slots=True)
+class StackClaims:
+    """The pool of a stack, where it is, and the claims the stack makes, under its holder ids.
+
+    is_ours: whether a tenant is this stack's, by its name: stacks may hold accounts under one name.
+    """
+
+    pool: AccountPool
+    where: Where
+    whose: Whose
+    claims: tuple[ClaimRequest, ...]
+    is_ours: Callable[[str], bool]
+
+
+def stack_claims(stack: str, organization: str, kubeconfig: Path | None) -> StackClaims:
+    """Return what a stack's configuration claims; raises as `judged` and `pool_of`."""
+    at_rest = stack_here(stack)
+    settings = judged(at_rest)
+    pool = pool_of(settings, stack)
+    whose = (organization, at_rest.project.name, settings.held_as or stack)
+    claims = (c for name, tenant in settings.tenants.items() for c in claims_of(name, tenant, pool, whose))
+    return StackClaims(
+        pool,
+        Where.of_stack(pool, settings.cluster, kubeconfig),
+        whose,
+        tuple(claims),
+        Stacks.read(at_rest.project.directory).tenants_of(stack),
+    )
+
+
+def claims_of(name: str, tenant: Tenant, pool: AccountPool, whose: Whose) -> Iterator[ClaimRequest]:
+    """Return the claims that a stack makes for a tenant, under the holder ids it makes them with."""
+    for slot, account in tenant.accounts.items():
+        served = account.pool(pool.ruleset)
+        if not isinstance(served, Fault):
+            yield account.claim_on(served, name, slot, stack_holder(*whose, name, slot))

@@ -12,7 +12,7 @@ import typer
 from operations.cli import completion
 from operations.cli.answer import Answer
 from operations.cli.command import command, group, parameter
-from operations.cli.options import ClusterOption, StackOption, form_option
+from operations.cli.options import form_option
 from operations.pool.access import (
     DEFAULT_STACK,
     Asked,
@@ -54,7 +54,6 @@ class MetricsForm(StrEnum):
     app,
     "credfleet pool status",
     "credfleet pool status --namespace account-pool --output json",
-    "credfleet pool status --watch",
     "credfleet pool status --all --by tenant",
 )
 def status(
@@ -66,7 +65,6 @@ def status(
         By | None,
         typer.Option("--by", help="Tell together what a tenant has, a stack holds, or is of a type."),
     ] = None,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show each change, until Ctrl-C.")] = False,
     where: Meant,
 ) -> Answer:
     """Show who has which account since when, and what is free.
@@ -77,8 +75,8 @@ def status(
     from operations.pool import status
 
     if all_:
-        return status.status_everywhere(where, by=by, watch=watch)
-    return status.status(where, by=by, watch=watch)
+        return status.status_everywhere(where, by=by)
+    return status.status(where, by=by)
 
 
 @command(
@@ -154,22 +152,6 @@ def explain(asked: Asked, where: Meant) -> Answer:
     from operations.pool import explain
 
     return explain.explained(asked, where)
-
-
-@command(app, "credfleet pool outlook", "credfleet pool outlook --stack prod --output json")
-def outlook(
-    *,
-    stack: StackOption = "dev",
-    organization: OrganizationOption = "organization",
-    kubeconfig: ClusterOption = None,
-) -> Answer:
-    """Tell what all claims of a stack can expect of the pool.
-
-    A forecast, never a guarantee: others claim and release meanwhile. Pool and cluster are the stack's.
-    """
-    from operations.pool import outlook
-
-    return outlook.expected_of(stack, organization, kubeconfig)
 
 
 @command(

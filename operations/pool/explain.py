@@ -6,15 +6,16 @@ from typing import Any, Final
 
 from components.account_pool.evacuation import among
 from components.account_pool.model import ClaimRequest
-from components.account_pool.outlook import Candidate, Explanation, explain
+from components.account_pool.outlook import Candidate, Explanation, Prospect, explain
 from operations.cli.answer import Answer, Part, Verdict
 from operations.cli.tables import Column, Table
 from operations.pool.access import Asked, Meant
 from operations.pool.claims import named_slots, placed, refuse_unnamed_slot
-from operations.pool.outlook import BAD
 
 _SHOWN: Final = 20
 """Accounts told one by one in a table; JSON tells all."""
+
+_BAD: Final = (Prospect.EXHAUSTED, Prospect.REFUSED)
 
 
 def explained(asked: Asked, where: Meant) -> Answer:
@@ -34,7 +35,9 @@ def explained(asked: Asked, where: Meant) -> Answer:
     return Answer(
         as_document(where.namespace, request, rule, explanation),
         [
-            Verdict(expected.prospect not in BAD, f"{about}: {expected.text}"),
+            Verdict(
+                expected.prospect not in (Prospect.EXHAUSTED, Prospect.REFUSED), f"{about}: {expected.text}"
+            ),
             _claim(explanation),
             *(
                 f"The tenant has {other.member} under slot {other.slot} ({other.partition})."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -12,7 +12,7 @@ from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.consumers import stack_of
 from components.account_pool.pool import Pool
 from components.account_pool.status import Account, PoolStatus, Standing, status_of
-from components.connection import ClusterTarget, Connection, reach
+from components.connection import reach
 from components.errors import CredfleetError, Problem
 from components.labels import HYPERSCALER_TYPE
 from operations.cli.answer import Answer, Part
@@ -20,7 +20,6 @@ from operations.cli.tables import Column, Table
 from operations.pool import pools
 from operations.pool.access import By, Where
 from operations.pool.waiting import WAIT, oldest_first, told
-from operations.pool.watching import Changes, folders
 
 _ALWAYS_TOLD: Final = frozenset(
     {Standing.FREE, Standing.CLAIMED, Standing.DIRTY, Standing.CLEANING, Standing.QUARANTINED}
@@ -43,85 +42,41 @@ class Seen:
         return f"{self.namespace}/{account.secret_name}" if self.is_one_of else account.secret_name
 
 
-def status(where: Where, *, by: By | None, watch: bool) -> Answer:
+def status(where: Where, *, by: By | None) -> Answer:
     """Return how the accounts of a pool stand; raises as `Where.open_existing`."""
-    pool = where.open_existing()
-    look = _Look(lambda: ([where.namespace], [Seen(where.namespace, pool.status())], []), by)
-    return look.watched(_reached(where.target()), ()) if watch else look()
+    return _told([Seen(where.namespace, where.open_existing().status())], [], by)
 
 
-def status_everywhere(where: Where, *, by: By | None, watch: bool) -> Answer:
-    """Return how the accounts of every pool stand that the user may read; raises as `pools.namespaces`."""
+def status_everywhere(where: Where, *, by: By | None) -> Answer:
+    """Return how the accounts of every pool stand that the user may read; raises as `pools.namespaces`.
+
+    One that cannot be read hides no other.
+    """
     target = where.told()
-    connection = _reached(target)
-    look = _Look(lambda: _every_pool(target, connection), by)
-    return look.watched(connection, (pools.EVERYWHERE,)) if watch else look()
-
-
-def _reached(target: ClusterTarget) -> Connection:
-    return reach(target, "start it, or name another --kubeconfig")
-
-
-Found = tuple[Sequence[str], Sequence[Seen], Sequence[Problem]]
-"""The namespaces that were looked at, the pools there, and what is wrong with others."""
-
-
-def _every_pool(target: ClusterTarget, connection: Connection) -> Found:
-    """Look at every pool; one that cannot be read hides no other."""
-    names, seen, problems = pools.namespaces(connection), list[Seen](), list[Problem]()
-    for name in names:
+    seen, problems = list[Seen](), list[Problem]()
+    for name in pools.namespaces(reach(target, "start it, or name another --kubeconfig")):
         try:
             settings = Pool.settings_of(target, name) or PoolConfigMap()
             seen.append(Seen(name, status_of(Pool.census(target, name), settings), is_one_of=True))
         except CredfleetError as error:
             problems.append(Problem(f"pool {name}: {error.place}", error.cause, error.mend))
-    return names, seen, problems
+    return _told(seen, problems, by)
 
 
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """Looks at pools, and again whenever anything in their namespaces changed."""
-
-    find: Callable[[], Found]
-    by: By | None
-
-    def __call__(self) -> Answer:
-        return self._answer(self.find(), None)
-
-    def watched(self, connection: Connection, besides: Iterable[str]) -> Answer:
-        """Look, and again as soon as something changed; a pool that was not there before is followed, too."""
-        changes = Changes(connection)
-        changes.follow(besides)
-
-        def look() -> Answer:
-            found = self.find()
-            if changes.follow(path for name in found[0] for path in folders(name)):
-                found = self.find()
-            return self._answer(found, again)
-
-        def again() -> Answer:
-            changes.wait()
-            return look()
-
-        return look()
-
-    def _answer(self, found: Found, again: Callable[[], Answer] | None) -> Answer:
-        _, seen, problems = found
-        lines = [f"✗ {each.place}: {each.cause}\n→ {each.mend}" for each in problems]
-        if self.by is not None:
-            groups = [*grouped(seen, self.by)]
-            document = {"by": str(self.by), "groups": [*map(_group_as_document, groups)]}
-            parts: list[Part] = [_group_table(groups, self.by), *lines]
-        else:
-            documents = [as_document(each.namespace, each.status) for each in seen]
-            is_one = len(seen) == 1 and not seen[0].is_one_of
-            document = documents[0] if is_one else {"pools": documents}
-            parts = [*_parts(seen, datetime.now(UTC)), *lines]
-        if problems:
-            document |= {
-                "unreadable": [{"place": p.place, "cause": p.cause, "mend": p.mend} for p in problems]
-            }
-        return Answer(document, parts, again=again)
+def _told(seen: Sequence[Seen], problems: Sequence[Problem], by: By | None) -> Answer:
+    lines = [f"✗ {each.place}: {each.cause}\n→ {each.mend}" for each in problems]
+    if by is not None:
+        groups = [*grouped(seen, by)]
+        document = {"by": str(by), "groups": [*map(_group_as_document, groups)]}
+        parts: list[Part] = [_group_table(groups, by), *lines]
+    else:
+        documents = [as_document(each.namespace, each.status) for each in seen]
+        is_one = len(seen) == 1 and not seen[0].is_one_of
+        document = documents[0] if is_one else {"pools": documents}
+        parts = [*_parts(seen, datetime.now(UTC)), *lines]
+    if problems:
+        document |= {"unreadable": [{"place": p.place, "cause": p.cause, "mend": p.mend} for p in problems]}
+    return Answer(document, parts)
 
 
 def _parts(seen: Sequence[Seen], now: datetime) -> Iterator[Part]:

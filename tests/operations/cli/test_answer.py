@@ -7,10 +7,9 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from components.errors import CredfleetError
-from operations.cli.answer import Answer, Part, Verdict, follow
+from operations.cli.answer import Answer, Part, Verdict
 from operations.cli.command import command, group
 from operations.cli.failures import ReportingGroup
-from operations.cli.options import Form
 from operations.cli.tables import Column, Commands, Table
 
 STEERING = "re\x1b[31md\x9b2J\x07\u202e\u061c\u200b\u2028\u2029\ud800ok"
@@ -87,19 +86,6 @@ def test_what_has_no_names_says_so_instead_of_printing_none() -> None:
 def test_a_failure_in_yaml_has_the_document_of_json() -> None:
     error = CredfleetError(code="odd", place="here", cause="because", mend="do")
     assert yaml.safe_load(run(error, "-o", "yaml").stdout) == json.loads(run(error, "-o", "json").stdout)
-
-
-def test_whoever_watches_is_shown_what_differs_until_they_end_it(capsys: pytest.CaptureFixture[str]) -> None:
-    looks = iter(["one", "one", "two"])
-
-    def look() -> Answer:
-        text = next(looks, None)
-        if text is None:
-            raise KeyboardInterrupt
-        return Answer({"text": text}, [text], again=look)
-
-    assert follow(look(), Form.TABLE).document == {"text": "two"}
-    assert capsys.readouterr().out == "one\ntwo\n"
 
 
 def test_lines_and_tabs_stay() -> None:

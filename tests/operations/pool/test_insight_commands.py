@@ -1,4 +1,4 @@
-"""`credfleet pool explain` and `outlook`, and `credfleet doctor`, on pools that are as told."""
+"""`credfleet pool explain` and `credfleet doctor`, on pools that are as told."""
 
 import json
 from dataclasses import dataclass, field
@@ -17,8 +17,6 @@ from components.connection import ClusterTarget
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from operations.main import app
 from operations.pool.access import Where
-from operations.stack.passphrase import PassphraseCrypter
-from tests.operations.conftest import PASSPHRASE
 from tests.support.memory_pool import POOL, MemoryServer
 
 KEYS = ("eu-access",)
@@ -209,67 +207,6 @@ def test_a_request_that_makes_no_sense_is_not_explained(arguments: list[str]) ->
     assert explain(*arguments).exit_code == (4 if arguments == ["--type", "AWS"] else 2)
 
 
-def outlook(*arguments: str) -> list[dict[str, Any]]:
-    result = run("pool", "outlook", "--output", "json", *arguments)
-    assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
-    assert (told["stack"], told["namespace"]) == ("dev", "account-pool")
-    return told["expected"]
-
-
-@pytest.mark.usefixtures("stack")
-def test_an_outlook_hands_out_the_pool_to_all_claims_of_the_stack_together(pool: FakePool) -> None:
-    pool.all_members = (member("aws-1"), member("gcp-1", "gcp_cf-sa30"))
-    told = outlook()
-    assert [(each["tenant"], each["slot"], each["type"], each["prospect"]) for each in told] == [
-        ("acme", "main", "aws", "free"),
-        ("acme", "spare", "aws", "exhausted"),
-        ("globex", "main", "gcp_cf-sa30", "free"),
-    ]
-    assert set(told[0]) == {"tenant", "slot", "type", "prospect", "secretName", "text"}
-    assert all(each["text"].startswith("expected ") for each in told)
-
-
-@pytest.mark.usefixtures("stack")
-@pytest.mark.parametrize(("organization", "prospect"), [("organization", "held"), ("acme-corp", "reuse")])
-def test_an_outlook_knows_the_stack_by_its_holder_ids(
-    pool: FakePool, organization: str, prospect: str
-) -> None:
-    carrier, record = claim_of("acme", "main", "aws-1", "pulumi/organization/credfleet/dev/acme/main")
-    pool.all_members, pool.all_records = (carrier,), (record,)
-    told = outlook("--organization", organization)
-    assert (told[0]["prospect"], told[0]["secretName"]) == (prospect, "aws-1")
-
-
-@pytest.mark.usefixtures("stack")
-@pytest.mark.parametrize(
-    ("holder", "told"),
-    [
-        ("pulumi/organization/credfleet/dev/initech/main", True),
-        ("pulumi/organization/credfleet/prod/x/y", False),
-    ],
-)
-def test_an_outlook_names_what_only_the_next_update_gives_back(
-    pool: FakePool, *, holder: str, told: bool
-) -> None:
-    carrier, record = claim_of("initech", "main", "aws-1", holder)
-    pool.all_members, pool.all_records = (carrier,), (record,)
-    exhausted = outlook()[0]
-    assert exhausted["prospect"] == "exhausted"
-    assert ("initech/main" in exhausted["text"]) == told
-
-
-@pytest.mark.usefixtures("stack")
-def test_an_outlook_counts_the_accounts_this_update_will_make(pool: FakePool, stack: Path) -> None:
-    file = stack / "Pulumi.dev.yaml"
-    crypter = PassphraseCrypter.new(PASSPHRASE)
-    coming = "    members: {aws-9: {type: aws, accountId: '9', credentialsFrom: nine}}\n"
-    value = crypter.encrypt('{"key": "value"}')
-    secret = f"  credfleet:credentials: {{nine: {{secure: {value}}}}}\n"
-    file.write_text(f"encryptionsalt: {crypter.salt}\n{STACK}{coming}{secret}")
-    assert outlook()[0]["prospect"] == "free"
-
-
 @pytest.mark.usefixtures("stack")
 def test_adoption_takes_slots_and_holders_of_the_stack_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     server = MemoryServer()
@@ -290,12 +227,6 @@ def test_adoption_takes_slots_and_holders_of_the_stack_it_is_told(monkeypatch: p
         ("aws-2", "spare", "pulumi/organization/credfleet/dev/acme/spare"),
     ]
     assert [each["problem"] for each in told["found"]][2].startswith("every slot named for it has an account")
-
-
-@pytest.mark.usefixtures("pool", "project")
-def test_a_stack_without_a_pool_has_no_outlook() -> None:
-    result = run("pool", "outlook", "--output", "json")
-    assert (result.exit_code, json.loads(result.stdout)["error"]["code"]) == (1, "no-pool")
 
 
 def examined(*arguments: str) -> tuple[int, list[dict[str, Any]]]:

@@ -6,10 +6,8 @@ That an API server tells the times and the changes is for tests/cluster/test_poo
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -22,16 +20,15 @@ from components.account_pool.keys import POOL_STATE
 from components.account_pool.model import Member, Phase
 from components.account_pool.pool import Pool
 from components.account_pool.status import Account, PoolStatus, SharedClaim, Standing, status_of
-from components.connection import Connection, NoReply, Reply
+from components.connection import Connection, Reply
 from components.errors import NotAllowed
 from components.labels import HYPERSCALER_TYPE
 from components.labels import SHARED as SHARED_LABEL
 from operations.main import app
-from operations.pool import pools, watching
+from operations.pool import pools
 from operations.pool import status as status_module
 from operations.pool.access import By, Where
 from operations.pool.status import Seen, counted, grouped, listed, shared_out
-from operations.pool.watching import Changes
 from tests.operations.pool.test_metrics import claimed, labelled, member
 from tests.support.memory_pool import KEB
 
@@ -177,47 +174,6 @@ def test_pools_are_found_everywhere_or_else_where_this_user_may_read() -> None:
     assert pools.namespaces(Answers(**some)) == ["c"]
     with pytest.raises(Exception, match="may not"):
         pools.namespaces(Answers())
-
-
-class Watched(Answers):
-    """Whose watches tell what is put into them."""
-
-    def __init__(self) -> None:
-        super().__init__(folder={"metadata": {"resourceVersion": "7"}})
-        self.asked: SimpleQueue[str] = SimpleQueue()
-        self.told: SimpleQueue[bytes] = SimpleQueue()
-
-    def lines(self, path: str, *, accept: str) -> Iterator[bytes]:
-        assert "as=PartialObjectMetadata;" in accept
-        self.asked.put(path)
-        yield from iter(self.told.get, b"")
-
-
-def test_a_change_is_waited_for_from_the_version_that_was_seen_and_a_watch_that_ends_is_begun_anew() -> None:
-    connection = Watched()
-    changes = Changes(connection)
-    assert changes.follow(["/api/v1/folder"])
-    assert not changes.follow(["/api/v1/folder"])
-    for line in (b"{}\n", b""):
-        connection.told.put(line)
-        changes.wait()
-    assert all("&resourceVersion=7" in connection.asked.get() for _ in range(2))
-
-
-def test_who_may_not_watch_is_shown_it_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    paused = list[float]()
-
-    def refused(_connection: Watched, _path: str, **_: str) -> Iterator[bytes]:
-        if len(paused) > 3:
-            SimpleQueue[None]().get()  # this thread is done
-        raise NoReply("HTTP 403")
-
-    monkeypatch.setattr(Watched, "lines", refused)
-    monkeypatch.setattr(watching, "sleep", paused.append)
-    changes = Changes(Watched())
-    changes.follow(["/api/v1/folder"])
-    changes.wait()
-    assert paused
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.keys import SHARED_CAPACITY
 from components.account_pool.model import ClaimRequest, JsonObject, Wanted
 from components.account_pool.pool import Pool
-from components.account_pool.selection import Choose, in_turn, members_free, members_shared
-from components.account_pool.turns import Turns
+from components.account_pool.selection import Choose, Turns, in_turn, members_free, members_shared
 from components.labels import SHARED
 from tests.support.memory_pool import AWS, AWS_SHARED, POOL, Claims, MemoryServer
 
