@@ -119,8 +119,8 @@ witness: env ## ask software that others wrote, all cases; the counts stand in d
 	@CREDFLEET_WITNESS=whole $(BIN)/pytest -q -n 0 -p no:randomly tests/witness tests/cluster/test_eso_manifests.py
 
 model: env ## explore the claim protocol's model whole; the wrong variants must be found
-	@$(BIN)/python -m models.claims.claimcheck
-	@$(BIN)/python -m models.claims.claimcheck -wrong
+	@$(BIN)/python -m tests.models.claimcheck
+	@$(BIN)/python -m tests.models.claimcheck -wrong
 
 prove: env ## all that the claim protocol is proved with, at its full counts
 	@$(BIN)/credfleet sandbox build

@@ -28,7 +28,7 @@ KEPT: Final = ROOT / ".sandbox" / "prove"
 
 _PYTEST: Final = ("-m", "pytest", "-q", "-n", "0")
 _UNIT: Final = "tests/unit/account_pool"
-_CHECKER: Final = ("-m", "models.claims.claimcheck")
+_CHECKER: Final = ("-m", "tests.models.claimcheck")
 _TRIED: Final = re.compile(r"^tried (\d+) (.+)$", re.MULTILINE)
 _EXPLORED: Final = re.compile(r"^total: (\d+) scenarios, (\d+) states, (\d+) transitions", re.MULTILINE)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from models.claims.claimcheck import program
+from tests.models.claimcheck import program
 
 Checker = Callable[..., subprocess.CompletedProcess[str]]
 

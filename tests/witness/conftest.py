@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import pytest
 from pulumi_sandbox.errors import SandboxError
 
-from models.go_program import built
+from tests.support.go_program import built
 
 SOURCE: Final = Path(__file__).parent / "program"
 WHOLE: Final = os.environ.get("CREDFLEET_WITNESS") == "whole"

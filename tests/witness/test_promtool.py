@@ -18,10 +18,10 @@ import yaml
 
 from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
-from models.go_program import built
 from operations.pool.metrics import exposition, gauges_of, is_up
 from tests.operations.pool.test_metrics import NOW, claimed
 from tests.support.deployed import DEPLOY
+from tests.support.go_program import built
 from tests.support.queries import dashboard, rule_groups
 from tests.witness.conftest import COUNTS, WHOLE
 

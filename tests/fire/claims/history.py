@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from models.go_program import built
+from tests.support.go_program import built
 
 SOURCE: Final = Path(__file__).parent / "judge"
 ENDS: Final = ("ok", "none", "unknown", "refused", "overtaken", "failed")

@@ -1,6 +1,6 @@
 """Runs the model checker of the claim protocol.
 
-`python -m models.claims.claimcheck -small` explores the small scope; see README.md beside this file.
+`python -m tests.models.claimcheck -small` explores the small scope; see models/claims/README.md.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from models.go_program import built
+from tests.support.go_program import built
 
 
 def program() -> Path:
     """Return the path of the built checker; raises as `built`."""
-    return built(Path(__file__).parent, "claimcheck")
+    return built(Path(__file__).parents[2] / "models" / "claims", "claimcheck")
 
 
 def main() -> int:
