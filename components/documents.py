@@ -484,23 +484,11 @@ _TOLD: Final = (
         "a text without quotes cannot begin with this character",
         "put the text in quotes",
     ),
-    (r"tag|handle", "what begins with ! is a tag here, and this is none that YAML knows", "put it in quotes"),
-    (
-        r"expected alphabetic|anchor|alias",
-        "what begins with & or * names an anchor here, and this is none",
-        "put it in quotes",
-    ),
     (
         r"node content",
         "a value is missing here, or a bracket or comma is one too many",
         "correct this line, or put the text in quotes",
     ),
-    (
-        r"block scalar",
-        "behind > or | there is more than the end of the line",
-        "begin the text on the next line, or put it in quotes",
-    ),
-    (r"document start|<stream|directive|%", "the document ended before here", "remove what follows, or ---"),
 )
 """What the parser says → cause and mend."""
 

@@ -27,8 +27,6 @@ CONFIGURATION = 2
 EXHAUSTED = 3
 MISCONFIGURED = 4
 NOT_ALLOWED = 5
-DOOMED = 6
-"""A preview foresees that the update will fail."""
 CANCELLED = 8
 CLAIMS_SKIPPED = 9
 """An update went well, but for claims that it skipped."""

@@ -176,23 +176,19 @@ def metrics(where: Meant) -> Answer:
 @command(
     app,
     "credfleet pool serve --stack prod",
-    "credfleet pool serve --namespace account-pool --listen 0.0.0.0:9469 --every 30s",
+    "credfleet pool serve --namespace account-pool --listen 0.0.0.0:9469",
 )
 def serve(
     *,
     listen: Annotated[
         str, typer.Option("--listen", metavar="HOST:PORT", help="Where to serve it.")
     ] = "127.0.0.1:9469",
-    every: Annotated[
-        str, typer.Option("--every", metavar="TIME", help="Look at the pool no more often.")
-    ] = "15s",
     where: Meant,
 ) -> Answer:
-    """Serve the pool's metrics to Prometheus, at /metrics; /healthz and /readyz are for probes."""
+    """Serve the pool's metrics to Prometheus, at /metrics."""
     from operations.pool import serving
-    from operations.pool.claims import seconds
 
-    return serving.serve(where, listen, seconds(every, option="--every"))
+    return serving.serve(where, listen)
 
 
 @command(
@@ -514,11 +510,11 @@ def bring(
 
     Exit codes: 5 not allowed.
     """
-    from operations.pool import bringing
+    from operations.pool import importing
     from operations.pool.claims import partition as parts
 
     account = {"tenant": tenant, "type": type_, "accountId": account_id}
-    return bringing.brought(where, {**account, "partition": parts(partition or ())}, values)
+    return importing.brought(where, {**account, "partition": parts(partition or ())}, values)
 
 
 @command(app, "credfleet pool recover --dry-run", "credfleet pool recover --yes")

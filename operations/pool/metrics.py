@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
@@ -27,6 +27,9 @@ from operations.cli.answer import Answer
 from operations.pool.access import Where
 from operations.pool.status import values
 from operations.pool.waiting import WAIT, seconds_since
+
+if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
 
 _NO_LABEL_CHARACTER: Final = re.compile(r"[^a-zA-Z0-9_]")
 
@@ -153,27 +156,11 @@ def _gauge(name: str, help_: str, samples: Samples) -> Metric:
     return family
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Once:
-    """What a registry of Prometheus' library collects: these."""
-
-    families: Iterable[Metric]
-
-    def collect(self) -> Iterable[Metric]:
-        """Return them."""
-        return self.families
-
-
-def registry(families: Iterable[Metric]) -> CollectorRegistry:
-    """Return what Prometheus' library writes in any of its formats."""
-    made = CollectorRegistry(auto_describe=False)
-    made.register(Once(families))
-    return made
-
-
 def exposition(families: Iterable[Metric]) -> str:
     """Write metrics in the text exposition format, version 0.0.4."""
-    return generate_latest(registry(families)).decode()
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(cast("Collector", SimpleNamespace(collect=lambda: families)))
+    return generate_latest(registry).decode()
 
 
 def as_document(families: Iterable[Metric]) -> list[dict[str, Any]]:

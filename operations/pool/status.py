@@ -8,18 +8,54 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.consumers import stack_of
 from components.account_pool.pool import Pool
 from components.account_pool.status import Account, PoolStatus, Standing, status_of
-from components.connection import reach
-from components.errors import CredfleetError, Problem
+from components.connection import Connection, NoReply, reach
+from components.errors import ClusterError, CredfleetError, Problem
 from components.labels import HYPERSCALER_TYPE
 from operations.cli.answer import Answer, Part
 from operations.cli.tables import Column, Table
-from operations.pool import pools
 from operations.pool.access import By, Where
 from operations.pool.waiting import WAIT, oldest_first, told
+
+_EVERYWHERE: Final = f"/api/v1/configmaps?fieldSelector=metadata.name%3D{CONFIG_MAP}"
+_OK: Final = 200
+
+
+def pool_namespaces(connection: Connection) -> list[str]:
+    """Return the namespaces with a pool; of who may list no ConfigMaps everywhere, those that can be read.
+
+    Raises ClusterError, `not-allowed` for who may list neither ConfigMaps nor namespaces, `unreachable`.
+    """
+    try:
+        found = connection.call("GET", _EVERYWHERE)
+        if found.status == _OK:
+            return sorted(each["metadata"]["namespace"] for each in found.body["items"])
+        listed = connection.call("GET", "/api/v1/namespaces")
+        if listed.status != _OK:
+            raise ClusterError(
+                code="not-allowed",
+                place=connection.server,
+                cause=f"which pools there are is not told to this user: {listed.text}",
+                mend="name a pool with --namespace, or let this user list namespaces",
+            )
+        names = sorted(each["metadata"]["name"] for each in listed.body["items"])
+        return [name for name in names if _has_settings(connection, name)]
+    except NoReply as silence:
+        raise ClusterError(
+            code="unreachable",
+            place=connection.server,
+            cause=f"the API server does not answer ({silence})",
+            mend="start it, or name another --kubeconfig",
+        ) from None
+
+
+def _has_settings(connection: Connection, namespace: str) -> bool:
+    path = f"/api/v1/namespaces/{namespace}/configmaps/{CONFIG_MAP}"
+    return connection.call("GET", path).status == _OK
+
 
 _ALWAYS_TOLD: Final = frozenset(
     {Standing.FREE, Standing.CLAIMED, Standing.DIRTY, Standing.CLEANING, Standing.QUARANTINED}
@@ -48,13 +84,13 @@ def status(where: Where, *, by: By | None) -> Answer:
 
 
 def status_everywhere(where: Where, *, by: By | None) -> Answer:
-    """Return how the accounts of every pool stand that the user may read; raises as `pools.namespaces`.
+    """Return how the accounts of every pool stand that the user may read; raises as `pool_namespaces`.
 
     One that cannot be read hides no other.
     """
     target = where.told()
     seen, problems = list[Seen](), list[Problem]()
-    for name in pools.namespaces(reach(target, "start it, or name another --kubeconfig")):
+    for name in pool_namespaces(reach(target, "start it, or name another --kubeconfig")):
         try:
             settings = Pool.settings_of(target, name) or PoolConfigMap()
             seen.append(Seen(name, status_of(Pool.census(target, name), settings), is_one_of=True))

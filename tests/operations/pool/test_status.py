@@ -25,7 +25,6 @@ from components.errors import NotAllowed
 from components.labels import HYPERSCALER_TYPE
 from components.labels import SHARED as SHARED_LABEL
 from operations.main import app
-from operations.pool import pools
 from operations.pool import status as status_module
 from operations.pool.access import By, Where
 from operations.pool.status import Seen, counted, grouped, listed, shared_out
@@ -140,7 +139,7 @@ def test_one_pool_that_cannot_be_read_hides_no_other(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Pool, "settings_of", staticmethod(settings_of))
     monkeypatch.setattr(Pool, "census", staticmethod(census))
     monkeypatch.setattr(status_module, "status_of", as_one)
-    monkeypatch.setattr(pools, "namespaces", namespaces)
+    monkeypatch.setattr(status_module, "pool_namespaces", namespaces)
     result = CliRunner().invoke(app, ["pool", "status", "--all", "-o", "json"])
     document = json.loads(result.stdout)
     assert [each["namespace"] for each in document["pools"]] == ["one"]
@@ -169,11 +168,11 @@ def objects(*names: str) -> dict[str, Any]:
 
 
 def test_pools_are_found_everywhere_or_else_where_this_user_may_read() -> None:
-    assert pools.namespaces(Answers(configmaps=objects("b", "a"))) == ["a", "b"]
+    assert status_module.pool_namespaces(Answers(configmaps=objects("b", "a"))) == ["a", "b"]
     some = {"namespaces": objects("c", "b"), "namespaces/c/configmaps/credfleet-pool": {}}
-    assert pools.namespaces(Answers(**some)) == ["c"]
+    assert status_module.pool_namespaces(Answers(**some)) == ["c"]
     with pytest.raises(Exception, match="may not"):
-        pools.namespaces(Answers())
+        status_module.pool_namespaces(Answers())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.errors import ProjectionError
-from components.projection.marks import applied, marked
+from components.projection.provider import applied, marked
 
 DECLARED = {"type": "aws", "kept-back": "true"}
 CLAIMED = {"tenant": "globex"}
