@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 from components.account_pool.census import Census
 from components.account_pool.config_map import PoolConfigMap
@@ -27,9 +28,6 @@ from operations.cli.answer import Answer
 from operations.pool.access import Where
 from operations.pool.status import values
 from operations.pool.waiting import WAIT, seconds_since
-
-if TYPE_CHECKING:
-    from prometheus_client.registry import Collector
 
 _NO_LABEL_CHARACTER: Final = re.compile(r"[^a-zA-Z0-9_]")
 
@@ -156,10 +154,18 @@ def _gauge(name: str, help_: str, samples: Samples) -> Metric:
     return family
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Families(Collector):
+    families: Iterable[Metric]
+
+    def collect(self) -> Iterable[Metric]:
+        return self.families
+
+
 def exposition(families: Iterable[Metric]) -> str:
     """Write metrics in the text exposition format, version 0.0.4."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(cast("Collector", SimpleNamespace(collect=lambda: families)))
+    registry.register(_Families(families))
     return generate_latest(registry).decode()
 
 

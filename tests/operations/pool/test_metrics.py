@@ -21,7 +21,6 @@ from components.account_pool.keys import (
     SHARED_CLAIMS,
 )
 from components.account_pool.model import Member, Partition, Phase, Policy, Record
-from components.errors import ClusterError
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from operations.main import app
 from operations.pool import metrics
@@ -215,20 +214,15 @@ def _pool(monkeypatch: pytest.MonkeyPatch) -> None:
     def look(*_: object) -> tuple[PoolConfigMap, Census]:
         return PoolConfigMap(partition_keys=("eu-access",)), Census((member("aws-1"),), ())
 
-    def refused(*_: object) -> None:
-        raise ClusterError(code="not-allowed", place="events", cause="may\x1b not", mend="ask")
-
     monkeypatch.setattr(Where, "open_existing", opened)
     monkeypatch.setattr(Where, "target", lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
     monkeypatch.setattr(metrics, "look", look)
-    monkeypatch.setattr(metrics, "connect", refused)
 
 
 @pytest.mark.usefixtures("_pool")
 def test_the_command_prints_nothing_but_the_exposition() -> None:
     result = CliRunner().invoke(app, ["pool", "metrics", "--context", "prod"])
     assert value(parsed(result.stdout), AVAILABLE, namespace="account-pool", type="aws") == 1
-    assert "· without counters: events: may\ufffd not" in result.stderr
 
 
 @pytest.mark.usefixtures("_pool")
