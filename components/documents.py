@@ -489,6 +489,7 @@ _TOLD: Final = (
         "a value is missing here, or a bracket or comma is one too many",
         "correct this line, or put the text in quotes",
     ),
+    (r"document start|<stream|directive|%", "the document ended before here", "remove what follows, or ---"),
 )
 """What the parser says → cause and mend."""
 
