@@ -2,10 +2,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from components.account_pool.adoption import SlotNames
 from components.account_pool.model import Claimed, ClaimRequest
@@ -15,16 +13,12 @@ from components.account_pool.settings import AccountPool
 from components.errors import Misconfigured, Misused, Withheld
 from components.naming import stack_holder
 from components.settings.nouns import Tenant
-from components.settings.shards import Stacks
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged, pool_of
-from operations.pool.access import Where, Written
+from operations.pool.access import Written
 from operations.pool.maintenance import and_flush
 from operations.sandbox.stack_state import stack_here
-
-Whose: TypeAlias = tuple[str, str, str]
-"""Organization, project and stack."""
 
 _TERM = re.compile(r"(?P<tenant>.+?)/(?P<type>[a-z0-9][-a-z0-9_.]*)=(?P<slot>.*)")
 
@@ -42,7 +36,7 @@ def adopt(
     The claims of the stack that is meant, if one is, name slots and holders; organization: the stack's.
     Raises Misused for a term that is none, and as `stack_claims`, `Where.open_existing` and `Pool.adopt`.
     """
-    claims = stack_claims(where.stack, organization, where.kubeconfig).claims if where.stack else ()
+    claims = stack_claims(where.stack, organization) if where.stack else ()
     yes = where.yes
     pool = (where if yes else where.for_a_look()).open_existing(OPERATOR)
     adoptable = pool.adoptable(SlotNames(by_tenant_and_type(mapped), claims, slot, holder or "cli"))
@@ -108,38 +102,21 @@ def by_tenant_and_type(terms: Sequence[str]) -> Mapping[tuple[str, str], Sequenc
     return slots
 
 
-@dataclass(frozen=True, slots=True)
-class StackClaims:
-    """The pool of a stack, where it is, and the claims the stack makes, under its holder ids.
-
-    is_ours: whether a tenant is this stack's, by its name: stacks may hold accounts under one name.
-    """
-
-    pool: AccountPool
-    where: Where
-    whose: Whose
-    claims: tuple[ClaimRequest, ...]
-    is_ours: Callable[[str], bool]
-
-
-def stack_claims(stack: str, organization: str, kubeconfig: Path | None) -> StackClaims:
-    """Return what a stack's configuration claims; raises as `judged` and `pool_of`."""
+def stack_claims(stack: str, organization: str) -> tuple[ClaimRequest, ...]:
+    """Return what a stack's configuration claims, under its holder ids; raises as `judged` and `pool_of`."""
     at_rest = stack_here(stack)
     settings = judged(at_rest)
     pool = pool_of(settings, stack)
     whose = (organization, at_rest.project.name, settings.held_as or stack)
-    claims = (c for name, tenant in settings.tenants.items() for c in claims_of(name, tenant, pool, whose))
-    return StackClaims(
-        pool,
-        Where.of_stack(pool, settings.cluster, kubeconfig),
-        whose,
-        tuple(claims),
-        Stacks.read(at_rest.project.directory).tenants_of(stack),
+    return tuple(
+        claim for name, tenant in settings.tenants.items() for claim in _claims_of(name, tenant, pool, whose)
     )
 
 
-def claims_of(name: str, tenant: Tenant, pool: AccountPool, whose: Whose) -> Iterator[ClaimRequest]:
-    """Return the claims that a stack makes for a tenant, under the holder ids it makes them with."""
+def _claims_of(
+    name: str, tenant: Tenant, pool: AccountPool, whose: tuple[str, str, str]
+) -> Iterator[ClaimRequest]:
+    """Return the claims that a stack makes for a tenant; whose: organization, project and stack."""
     for slot, account in tenant.accounts.items():
         served = account.pool(pool.ruleset)
         if not isinstance(served, Fault):
