@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
@@ -164,9 +164,7 @@ class _Families(Collector):
 
 def exposition(families: Iterable[Metric]) -> str:
     """Write metrics in the text exposition format, version 0.0.4."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Families(families))
-    return generate_latest(registry).decode()
+    return generate_latest(_Families(families)).decode()
 
 
 def as_document(families: Iterable[Metric]) -> list[dict[str, Any]]:
