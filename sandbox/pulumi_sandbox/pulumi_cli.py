@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Final
@@ -76,6 +77,7 @@ def find(owner: str, progress: Progress) -> PulumiCli:
     return built
 
 
+@cache
 def _asked(program: str | None) -> PulumiCli | None:
     if program is None:
         return None
