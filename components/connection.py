@@ -175,7 +175,9 @@ class Connection:
         """
         import urllib3
 
-        headers = self._headers(accept)
+        headers = {"Accept": accept, "User-Agent": "credfleet"}
+        if (token := self._current_token()) is not None:
+            headers["Authorization"] = token
         if body is not None:
             headers["Content-Type"] = content_type
         try:
@@ -195,14 +197,6 @@ class Connection:
         if response.status == _UNAUTHENTICATED and self._sign_in is not None:
             raise NotSignedIn(server=self._server, mend=self._sign_in())
         return _reply(path, response.status, answered, _seconds(response.headers.get("Retry-After")))
-
-    def _headers(self, accept: str) -> dict[str, str]:
-        token = self._current_token()
-        return {
-            "Accept": accept,
-            "User-Agent": "credfleet",
-            **({"Authorization": token} if token else {}),
-        }
 
     def _current_token(self) -> str | None:
         if time.monotonic() >= self._token_until:
