@@ -22,7 +22,10 @@ Answer = TypeVar("Answer")
 
 
 class JointReading(Generic[Query, Answer]):
-    """Joins equal questions; safe for any number of threads."""
+    """Joins equal questions; safe for any number of threads.
+
+    A read shows every write done before it was asked for: who asks while one is under way waits for the next.
+    """
 
     def __init__(self, ask: Callable[[Query], Answer]) -> None:
         self._ask = ask

@@ -47,7 +47,7 @@ from components.account_pool.model import (
     Wanted,
 )
 from components.account_pool.protocol import Amendment, Begin, Outcome, Released
-from components.account_pool.selection import MEMBERS, RECORDS, Choose, Turns, members_of_type
+from components.account_pool.selection import MEMBERS, RECORDS, Choose, RunningClaims, members_of_type
 from components.account_pool.spilling import placed
 from components.account_pool.status import PoolStatus, status_of
 from components.account_pool.steps import any_record, get_member, get_record, list_all, read, read_both, write
@@ -114,7 +114,7 @@ class Pool:
         self._driver = Driver(settings.dialect.over(api), f"pool {namespace}")
         self._journal = Journal(api, namespace)
         self._takes_claims = False
-        self._turns = Turns()
+        self._running = RunningClaims()
         self._clock = clock
         self._hold, self._hold_seen = settings.hold, clock()
         self._consumers = settings.consumers
@@ -474,7 +474,7 @@ class Pool:
     def _claimed(self, wanted: Wanted, take: Take, seconds: float = SECONDS) -> Claimed:
         """Run a claim beside others of this process, and note how it ended."""
         try:
-            with self._turns.taken() as choose:
+            with self._running.choosing() as choose:
                 claimed = self._run(take(wanted, self._begin, choose), seconds)
         except PoolError as refusal:
             self._note_refusal(wanted, refusal)

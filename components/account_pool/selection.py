@@ -18,45 +18,6 @@ from components.account_pool.keys import INTERNAL, POOL_RECORD, POOL_STATE
 from components.account_pool.model import JsonObject, Member, Partition, Wanted
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
-
-class Turns:
-    """Knows which member each running claim is about to take; safe for any number of threads."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._chosen: dict[str, str] = {}
-        """Which member each claim is about to take, by the name of its record."""
-
-    @contextmanager
-    def taken(self) -> Generator[Choose]:
-        """Yield how a claim chooses as long as it runs."""
-        records = set[str]()
-
-        def choose(wanted: Wanted, untried: list[JsonObject]) -> Member | None:
-            records.add(wanted.record)
-            return self._choose(wanted, untried)
-
-        try:
-            yield choose
-        finally:
-            with self._lock:
-                for record in records:
-                    self._chosen.pop(record, None)
-
-    def _choose(self, wanted: Wanted, untried: list[JsonObject]) -> Member | None:
-        """Put last what other claims are about to take. A shared member has room for several."""
-        if wanted.partition.shared:
-            return next_to_take(wanted, untried)
-        with self._lock:
-            self._chosen.pop(wanted.record, None)
-            spoken_for = {*self._chosen.values()}
-            untried.sort(key=lambda body: body["metadata"]["name"] in spoken_for)
-            member = next_to_take(wanted, untried)
-            if member is not None:
-                self._chosen[wanted.record] = member.name
-        return member
-
-
 Choose: TypeAlias = Callable[[Wanted, list[JsonObject]], Member | None]
 """Takes from members in the order of a claim the one that it tries next, and all before it."""
 
@@ -143,3 +104,44 @@ def next_to_take(wanted: Wanted, untried: list[JsonObject]) -> Member | None:
         if judge(member, wanted.partition, wanted.owner).takes:
             return member
     return None
+
+
+class RunningClaims:
+    """Knows which member each claim of this process is about to take; safe for any number of threads.
+
+    A courtesy, never a lock: only the API server says who gets an account.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._chosen: dict[str, str] = {}
+        """Which member each claim is about to take, by the name of its record."""
+
+    @contextmanager
+    def choosing(self) -> Generator[Choose]:
+        """Yield how a claim chooses as long as it runs."""
+        records = set[str]()
+
+        def choose(wanted: Wanted, untried: list[JsonObject]) -> Member | None:
+            records.add(wanted.record)
+            return self._choose(wanted, untried)
+
+        try:
+            yield choose
+        finally:
+            with self._lock:
+                for record in records:
+                    self._chosen.pop(record, None)
+
+    def _choose(self, wanted: Wanted, untried: list[JsonObject]) -> Member | None:
+        """Put last what other claims are about to take. A shared member has room for several."""
+        if wanted.partition.shared:
+            return next_to_take(wanted, untried)
+        with self._lock:
+            self._chosen.pop(wanted.record, None)
+            spoken_for = {*self._chosen.values()}
+            untried.sort(key=lambda body: body["metadata"]["name"] in spoken_for)
+            member = next_to_take(wanted, untried)
+            if member is not None:
+                self._chosen[wanted.record] = member.name
+        return member

@@ -9,7 +9,7 @@ from components.account_pool.config_map import PoolConfigMap
 from components.account_pool.keys import SHARED_CAPACITY
 from components.account_pool.model import ClaimRequest, JsonObject, Wanted
 from components.account_pool.pool import Pool
-from components.account_pool.selection import Choose, Turns, in_turn, members_free, members_shared
+from components.account_pool.selection import Choose, RunningClaims, in_turn, members_free, members_shared
 from components.labels import SHARED
 from tests.support.memory_pool import AWS, AWS_SHARED, POOL, Claims, MemoryServer
 
@@ -29,25 +29,25 @@ def chosen(choose: Choose, wanted: Wanted, bodies: list[JsonObject]) -> str | No
 
 
 def test_claims_at_once_choose_different_accounts_while_there_are_some() -> None:
-    turns, bodies = Turns(), free_accounts(20)
+    turns, bodies = RunningClaims(), free_accounts(20)
     with ExitStack() as running:
         names = [
-            chosen(running.enter_context(turns.taken()), Claims(f"t{number}", "h").wanted, bodies)
+            chosen(running.enter_context(turns.choosing()), Claims(f"t{number}", "h").wanted, bodies)
             for number in range(20)
         ]
     assert sorted(filter(None, names)) == [body["metadata"]["name"] for body in bodies]
 
 
 def test_an_account_that_another_claim_is_about_to_take_is_tried_when_there_is_no_other() -> None:
-    turns, bodies = Turns(), free_accounts(1)
-    with turns.taken() as first, turns.taken() as second:
+    turns, bodies = RunningClaims(), free_accounts(1)
+    with turns.choosing() as first, turns.choosing() as second:
         assert chosen(first, Claims("a", "h").wanted, bodies) == "m00"
         assert chosen(second, Claims("b", "h").wanted, bodies) == "m00"
 
 
 def test_holders_of_one_claim_choose_the_same_account() -> None:
-    turns, bodies = Turns(), free_accounts(20)
-    with turns.taken() as first, turns.taken() as second:
+    turns, bodies = RunningClaims(), free_accounts(20)
+    with turns.choosing() as first, turns.choosing() as second:
         names = {
             chosen(first, Claims("a", "h1").wanted, bodies),
             chosen(second, Claims("a", "h2").wanted, bodies),
@@ -56,17 +56,17 @@ def test_holders_of_one_claim_choose_the_same_account() -> None:
 
 
 def test_what_a_claim_chose_is_nobodys_once_it_has_ended_or_chosen_again() -> None:
-    turns, bodies = Turns(), free_accounts(20)
+    turns, bodies = RunningClaims(), free_accounts(20)
     a, b = Claims("a", "h").wanted, Claims("b", "h").wanted
     [for_b] = in_turn(b, bodies)[:1]
-    with turns.taken() as first, turns.taken() as second:
+    with turns.choosing() as first, turns.choosing() as second:
         chosen(first, a, [for_b])
         assert chosen(second, b, bodies) != for_b["metadata"]["name"]
         chosen(first, a, [body for body in bodies if body is not for_b])
         assert chosen(second, b, bodies) == for_b["metadata"]["name"]
-    with turns.taken() as first:
+    with turns.choosing() as first:
         chosen(first, a, [for_b])
-    with turns.taken() as second:
+    with turns.choosing() as second:
         assert chosen(second, b, bodies) == for_b["metadata"]["name"]
 
 
@@ -76,8 +76,8 @@ def test_the_least_used_shared_account_comes_first_whoever_is_about_to_use_it() 
         server.add_member(name, {SHARED: "true"}, {SHARED_CAPACITY: "9"})
     page = server.list(Kind.MEMBER, members_shared(AWS_SHARED), "", 500)
     assert isinstance(page, Page)
-    turns = Turns()
-    with turns.taken() as first, turns.taken() as second:
+    turns = RunningClaims()
+    with turns.choosing() as first, turns.choosing() as second:
         for choose, tenant in ((first, "a"), (second, "b")):
             member = choose(replace(Claims(tenant, "h").wanted, partition=AWS_SHARED), list(page.items))
             assert member is not None
