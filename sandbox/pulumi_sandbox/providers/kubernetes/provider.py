@@ -64,6 +64,7 @@ _FIELDS: Final[dict[tuple[str, str], tuple[Path, ...]]] = {
     ("v1", "ResourceQuota"): _spec("scopes"),
     ("v1", "Service"): _spec("clusterIP"),
 }
+"""The genuine provider's list (pulumi-kubernetes 4.34); the API server itself refuses some more changes."""
 
 
 def fields(inputs: Properties, *, secrets_mutable: bool, config_maps_mutable: bool) -> tuple[Path, ...]:

@@ -1,0 +1,137 @@
+"""The kinds of provider that External Secrets Operator has and that have no client here, by their shapes.
+
+`eso_shapes.json` is reduced from the schema of its CustomResourceDefinition v2.9.0, by
+`tests/witness/eso_shapes.py`. A word there is a scalar or a selector, `!` a field that is needed, `where` a
+value that has to be by rules in CEL. So the rule of references holds for them, the API server takes what is
+taken here, and they can be written for ESO; what else their code demands ESO tells.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+from pydantic import AfterValidator, Field, JsonValue, Strict, create_model, model_validator
+
+from components.secret_stores.model import (
+    AS_ESO,
+    CaBundle,
+    CaSelector,
+    ProviderSpec,
+    SecretSelector,
+    Selector,
+    ServiceAccountSelector,
+    Shape,
+)
+from components.secret_stores.registry import RefRegister
+from components.settings.words import Flag, unfit
+
+_Rule: TypeAlias = tuple[str, str]
+
+_SHAPES: Final = Path(__file__).with_name("eso_shapes.json")
+_NAMES: Final = {
+    "aws": "AWS",
+    "beyondtrustworkloadcredentials": "BeyondtrustWorkloadCredentials",
+    "bitwardensecretsmanager": "BitwardenSecretsManager",
+    "cloudrusm": "CloudruSM",
+    "crd": "CRD",
+    "dvls": "DVLS",
+    "ibm": "IBM",
+    "keepersecurity": "KeeperSecurity",
+    "nebiusmysterybox": "NebiusMysterybox",
+    "onepassword": "OnePassword",
+    "onepasswordSDK": "OnePasswordSDK",
+    "openBao": "OpenBao",
+    "ovh": "OVHcloud",
+    "passworddepot": "PasswordDepot",
+    "secretserver": "SecretServer",
+    "yandexcertificatemanager": "YandexCertificateManager",
+    "yandexlockbox": "YandexLockbox",
+}
+"""Key of the embedded block → its name in ESO, where that is not the key with a capital."""
+
+_WORDS: Final[Mapping[str, Any]] = {
+    "text": str,
+    "bytes": CaBundle,
+    "flag": Flag,
+    "whole": Annotated[int, Strict()],
+    "number": Annotated[float, Strict()],
+    "any": JsonValue,
+    "secret": SecretSelector,
+    "account": ServiceAccountSelector,
+    "certificates": CaSelector,
+    "object": Selector,
+}
+
+
+def know_all(kinds: RefRegister, module: str) -> None:
+    """Add every kind of ESO that a register does not know yet; module: what a process imports to know it."""
+    for key in _shapes():
+        kinds.know(
+            _NAMES.get(key, key.capitalize()), embedded=key, module=module, model=partial(_spec_of, key)
+        )
+
+
+@cache
+def _shapes() -> Mapping[str, Mapping[str, Any]]:
+    return json.loads(_SHAPES.read_text(encoding="utf-8"))
+
+
+@cache
+def _spec_of(key: str) -> type[ProviderSpec]:
+    return _model(key, _shapes()[key], ProviderSpec)
+
+
+def _model(name: str, shape: Any, base: type[Any]) -> type[Any]:
+    rules: Sequence[_Rule] = ()
+    if _is_marked(shape, "where"):
+        _, shape, *rules = shape
+    fields: dict[str, Any] = {}
+    for index, (given, each) in enumerate(shape.items()):
+        alias = given.removesuffix("!")
+        _, said, default = each if _is_marked(each, "default") else (None, each, None)
+        field = Field(alias=alias) if given.endswith("!") else Field(default=default, alias=alias)
+        fields[f"field_{index}"] = _type_of(alias, said), field
+    judge: Any = model_validator(mode="after")(partial(_judged, rules))
+    return create_model(name, __base__=base, __validators__={"rules": judge} if rules else {}, **fields)
+
+
+def _is_marked(shape: Any, mark: str) -> bool:
+    return isinstance(shape, list) and shape[0] == mark
+
+
+def _type_of(name: str, shape: Any) -> Any:
+    match shape:
+        case str():
+            return _WORDS[shape]
+        case ["list", each]:
+            return tuple[_type_of(name, each), ...]
+        case ["map", each]:
+            return Mapping[str, _type_of(name, each)]
+        case ["one of", *words]:
+            return Literal[tuple(words)]
+        case ["where", each, *rules] if not isinstance(each, dict):
+            return Annotated[_type_of(name, each), AfterValidator(partial(_judged, rules))]
+        case _:
+            return _model(name, shape, Shape)
+
+
+def _judged(rules: Sequence[_Rule], given: Any) -> Any:
+    """Return what was given, if it is by the rules."""
+    said = (
+        given.model_dump(mode="json", by_alias=True, exclude_none=True) if isinstance(given, Shape) else given
+    )
+    for rule, message in rules:
+        if not _program(rule).eval(data={"self": said}).value():
+            raise unfit(message, AS_ESO)
+    return given
+
+
+@cache
+def _program(rule: str) -> Any:
+    from cel_expr_python import cel
+
+    return cel.NewEnv(variables={"self": cel.Type.DYN}).compile(rule)
