@@ -44,7 +44,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def documents(path: Path) -> list[Manifest]:
-    return list(yaml.safe_load_all(path.read_text()))
+    return list(yaml.load_all(path.read_text(), yaml.CSafeLoader))
 
 
 def known(key: str) -> Kind:

@@ -316,7 +316,7 @@ def test_a_certificate_kept_in_a_secret_logs_in_to_another_server(
     assert server.asked == ["credfleet test GET /api/v1/namespaces/default/secrets/db"]
 
 
-@pytest.mark.parametrize("status", [403, 500])
+@pytest.mark.parametrize("status", [400, 403])
 def test_the_words_of_another_server_are_not_repeated(
     reads: Provider, cluster: Cluster, namespace: str, tmp_path: Path, status: int
 ) -> None:

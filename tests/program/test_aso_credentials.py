@@ -332,6 +332,7 @@ def test_a_preview_refuses_a_resource_whose_kind_the_cluster_does_not_serve(stac
     assert refused.out.partition("Diagnostics:")[2].count("so nothing can be made of it") == 1
 
 
+@pytest.mark.life
 def test_a_destroy_takes_from_azure_what_no_resource_needs_any_more_one_at_a_time(stack: Stack) -> None:
     stack.create_namespaces()
     stack.configure(shared="bc", alone="e", tenants="", claimed="")

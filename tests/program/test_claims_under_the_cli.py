@@ -92,6 +92,7 @@ def test_renamed_stack_moves_nothing_until_it_is_held_as_before(
     assert [copy_of(stack, admin, tenant) for tenant in CLAIMS] == before
 
 
+@pytest.mark.life
 def test_renamed_stack_keeps_the_ids_of_services_without_the_roster(stack: SlotStack) -> None:
     services = {"db": {"namespace": f"{stack.project.pool}-acme", "credentialsFrom": "service"}}
     stack.declare(1, {"acme": []}, services=services)
@@ -101,6 +102,7 @@ def test_renamed_stack_keeps_the_ids_of_services_without_the_roster(stack: SlotS
     assert "pulumi config set credfleet:heldAs" in told(ran)
 
 
+@pytest.mark.life
 def test_renamed_slot_takes_its_copy_along(stack: SlotStack, admin: DynamicClient) -> None:
     stack.declare(2, {"acme": ["main"]})
     stack.up("--skip-preview").quiet()
@@ -127,6 +129,7 @@ def test_a_copy_that_cannot_be_delivered_is_refused_before_anything_is_claimed(
     assert accounts(stack) == []
 
 
+@pytest.mark.life
 def test_stack_of_the_former_version_sees_no_change(stack: SlotStack) -> None:
     """The state of a version without forecasts and with claims in the roster."""
     stack.up("--skip-preview").quiet()

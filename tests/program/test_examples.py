@@ -93,6 +93,7 @@ def copies(tmp_path: Path, control_plane: ControlPlane) -> Generator[Copies]:
         services.stop()
 
 
+@pytest.mark.life
 def test_claims_of_other_stacks_are_served_and_used_beside_other_providers(
     copies: Copies, admin: DynamicClient
 ) -> None:

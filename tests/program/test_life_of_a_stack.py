@@ -70,6 +70,7 @@ def test_a_stack_is_brought_up_kept_repaired_changed_and_taken_down(
     assert not [name for name in namespaces if name.startswith(project.pool)]
 
 
+@pytest.mark.life
 def test_an_interrupted_update_says_so_saves_what_it_did_and_is_continued(
     project: FleetProject, admin: DynamicClient
 ):

@@ -144,6 +144,7 @@ def test_a_tenant_that_cannot_be_served_is_skipped_and_taken_up_once_there_is_an
     assert "t5" in copies(admin, project)
 
 
+@pytest.mark.life
 def test_a_failed_claim_stops_no_other_tenant_that_is_told_to_go_on(
     project: FleetProject, admin: DynamicClient
 ):

@@ -186,6 +186,7 @@ def stack(project: FleetProject, admin: DynamicClient) -> Generator[Stack]:
         services.stop()
 
 
+@pytest.mark.life
 def test_a_pull_secret_is_brought_rotated_in_place_repaired_and_taken_back(stack: Stack) -> None:
     first = {"east": "sentinel-1", "west": "sentinel-2", "south": "sentinel-3"}
     east, west = cluster("east"), cluster("west")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
 from tests.support.fleet_project import FleetProject
 from tests.support.secrets import Secrets
@@ -21,6 +23,7 @@ def configure(project: FleetProject, **delivered: str) -> None:
     project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1, 2, 3))
 
 
+@pytest.mark.life
 def test_refused_copy_of_one_tenant_leaves_the_others_theirs(
     project: FleetProject, admin: DynamicClient
 ) -> None:

@@ -56,6 +56,7 @@ def stack(project: FleetProject, admin: DynamicClient, namespace: str) -> Stack:
     return Stack(project, admin, namespace)
 
 
+@pytest.mark.life
 def test_one_input_becomes_two_secrets_that_follow_it(stack: Stack) -> None:
     stack.configure({"type": "database", "port": 5.0, "user": {"name": "a&b", "password": "sentinel-1"}})
     stack.up()
@@ -81,6 +82,7 @@ def test_one_input_becomes_two_secrets_that_follow_it(stack: Stack) -> None:
     stack.project.preview("--expect-no-changes").quiet()
 
 
+@pytest.mark.life
 def test_credentials_in_secret_manager_become_secrets_that_follow_their_newest_version(
     stack: Stack, google: str
 ) -> None:
@@ -138,6 +140,7 @@ def test_a_migration_that_is_killed_is_finished_by_the_next_update_and_moves_onc
     assert here.names() == {"it"}
 
 
+@pytest.mark.life
 def test_what_is_wrong_with_secrets_in_the_cluster_is_told_at_preview_and_they_stay_as_they_are(
     stack: Stack,
 ) -> None:

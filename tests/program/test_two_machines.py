@@ -81,6 +81,7 @@ def machines(project: FleetProject, tmp_path: Path) -> tuple[Machine, Machine]:
     return one, other
 
 
+@pytest.mark.life
 def test_a_state_that_moves_to_another_machine_has_nothing_to_change(
     machines: tuple[Machine, Machine],
 ) -> None:

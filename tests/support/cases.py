@@ -1,6 +1,7 @@
 """Tables of cases: the name of each, where it has one, is its test's id."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,4 +18,9 @@ def cases(arguments: str, table: Mapping[str, object] | Sequence[object]) -> pyt
 
 def table(test_file: str, test: str) -> Any:
     """Return the table of a test, which is in the YAML beside its file, under its name."""
-    return yaml.safe_load(Path(test_file).with_suffix(".yaml").read_text(encoding="utf-8"))[test]
+    return _tables(Path(test_file).with_suffix(".yaml"))[test]
+
+
+@cache
+def _tables(file: Path) -> Any:
+    return yaml.load(file.read_bytes(), yaml.CSafeLoader)

@@ -28,6 +28,7 @@ def _reviewed(project: Path, record: Record) -> set[tuple[str, str]]:
     return {(step.op, step.urn) for step in digest.steps}
 
 
+@pytest.mark.life
 def test_the_review_of_one_tenants_file_names_that_tenant_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
