@@ -23,4 +23,4 @@ def table(test_file: str, test: str) -> Any:
 
 @cache
 def _tables(file: Path) -> Any:
-    return yaml.load(file.read_bytes(), yaml.CSafeLoader)
+    return yaml.safe_load(file.read_text(encoding="utf-8"))
