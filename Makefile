@@ -73,15 +73,15 @@ down: env ## stop what `up` started
 test: env ## all tests; of one room with ROOM=account_pool
 	@$(BIN)/credfleet sandbox build
 	@$(BIN)/python -m compileall -q components operations policies sandbox
-	@# Six workers on two cores: much of the time is waiting for the API server. What they compile is kept,
+	@# Five workers on two cores: much of the time is waiting for the API server. What they compile is kept,
 	@# wherever that is turned off: it is half of collecting the tests. One that hangs ends with its stacks told.
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 6 --dist worksteal -o faulthandler_timeout=600 \
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 5 --dist worksteal -o faulthandler_timeout=600 \
 	  -o faulthandler_exit_on_timeout=true -m "not life and not built" --ignore=tests/genuine $(addprefix --room=,$(ROOM))
 
 genuine: env ## lives of stacks; those of dev and of a shared pool with Pulumi's own Kubernetes provider, built once
 	@$(BIN)/credfleet sandbox build
 	@$(BIN)/python -m tests.genuine.provider
-	@$(BIN)/pytest -n 4 --dist worksteal -o faulthandler_timeout=900 -m life tests
+	@$(BIN)/pytest -n 4 --dist worksteal -o faulthandler_timeout=900 -m life tests sandbox/tests
 	@$(BIN)/pytest -n 2 --dist loadfile -o faulthandler_timeout=900 tests/genuine
 
 # These try every order of calls, start processes, or run the linter of the imports, which `check` does as well.

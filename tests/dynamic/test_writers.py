@@ -27,6 +27,7 @@ from tests.dynamic.test_frozen_paths import providers
 from tests.support.dynamic_host import Host, Recorded, dynamic_host
 from tests.support.fault_proxy import OF_READS, OF_WRITES, Fault, FaultProxy, Plan, running
 from tests.support.hyperfleet import served_hyperfleet
+from tests.support.proving import counted
 from tests.support.written import CASES, World
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def passing_faults(seed: int, share: float) -> Plan:
     return plan
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", range(counted(1, 5)))
 @pytest.mark.parametrize("kind", CASES)
 def test_faults_that_pass_fail_nothing(
     kind: type[Shell], seed: int, disturbed: Host, proxy: FaultProxy, world: World

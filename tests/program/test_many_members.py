@@ -11,7 +11,13 @@ WORKERS_PER_CORE = 4
 """Of the genuine language host and the CLI; a program has as many threads for all its registrations."""
 
 
-@pytest.mark.parametrize("parallel", [WORKERS_PER_CORE * (os.cpu_count() or 1), 1], ids=["default", "one"])
+@pytest.mark.parametrize(
+    "parallel",
+    [
+        pytest.param(WORKERS_PER_CORE * (os.cpu_count() or 1), id="default"),
+        pytest.param(1, id="one", marks=pytest.mark.life),
+    ],
+)
 def test_preview_of_more_new_members_than_threads_ends(project: FleetProject, parallel: int) -> None:
     project.configure(
         credentials={"aws": '{"accessKeyID":"AKIA","secretAccessKey":"sentinel-1"}'},

@@ -319,6 +319,7 @@ def test_what_a_cluster_has_is_taken_down_before_hyperfleet_lets_it_go(stack: St
     assert f"skipped: pull secret {EAST}: HyperFleet deletes the cluster" in stack.update().out
 
 
+@pytest.mark.life
 def test_an_entry_somebody_else_made_is_refused_until_it_is_imported(stack: Stack, namespace: str) -> None:
     stack.share(namespace)
     stack.manager.create(entry(EAST), {"team": "platform"})

@@ -138,6 +138,7 @@ def test_every_user_has_a_kubeconfig_with_the_one_context(control_plane: Control
     assert {config["current-context"] for config in configs} == {CONTEXT}
 
 
+@pytest.mark.life
 def test_a_killed_part_is_seen_and_the_next_start_brings_all_back_on_their_ports_with_the_data(
     own_plane: ControlPlane, tmp_path: Path
 ):
@@ -153,6 +154,7 @@ def test_a_killed_part_is_seen_and_the_next_start_brings_all_back_on_their_ports
             assert again.ports == own_plane.ports
 
 
+@pytest.mark.life
 def test_a_second_start_reuses_what_runs_and_a_new_user_joins_without_anyone_losing_a_token(
     own_plane: ControlPlane, tmp_path: Path
 ):
@@ -178,6 +180,7 @@ def test_a_second_start_reuses_what_runs_and_a_new_user_joins_without_anyone_los
         assert api.resources.get(api_version="v1", kind="Secret").get(namespace="default").items == []
 
 
+@pytest.mark.life
 def test_what_a_killed_start_left_behind_is_ended_by_the_next(tmp_path: Path):
     folder = tmp_path / "killed"
     start = (
@@ -217,6 +220,7 @@ def test_an_interrupted_start_leaves_nothing_running(tmp_path: Path):
     assert pids(tmp_path / "interrupted") == {part: [] for part in Part}
 
 
+@pytest.mark.life
 def test_two_that_start_at_once_share_one_control_plane_on_ports_that_nobody_took_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -291,6 +295,7 @@ def test_users_that_are_none_are_refused_with_the_mend(tmp_path: Path, damage: b
     assert (refused.value.code, refused.value.place) == ("state-unreadable", str(Layout(tmp_path).tokens))
 
 
+@pytest.mark.life
 def test_a_control_plane_whose_users_were_removed_is_started_anew_with_their_data(own_plane: ControlPlane):
     before = pids(own_plane.folder)
     Layout(own_plane.folder).tokens.unlink()

@@ -133,6 +133,7 @@ def test_there_are_sixty_edits_of_every_room_and_operation() -> None:
     assert {each.stack for each in EDITS} == {"dev", "staging", "prod"}
 
 
+@pytest.mark.life
 def test_a_review_without_keys_finds_what_the_keyed_preview_does_or_names_what_it_was_not_told(
     tmp_path: Path,
 ) -> None:

@@ -225,6 +225,7 @@ def test_a_provider_that_the_branch_pickled_is_never_loaded(tmp_path: Path, reco
     assert "a review runs no dynamic provider of the branch: Read is not allowed" in done.stdout + done.stderr
 
 
+@pytest.mark.life
 def test_an_environment_of_a_kms_shows_as_new_where_nobody_recorded_it() -> None:
     """The template itself, for genuine clouds, with no key and no state."""
     done = subprocess.run(
