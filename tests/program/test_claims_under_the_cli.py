@@ -114,6 +114,7 @@ def test_renamed_slot_takes_its_copy_along(stack: SlotStack, admin: DynamicClien
     stack.preview("--expect-no-changes").quiet()
 
 
+@pytest.mark.life
 def test_a_copy_that_cannot_be_delivered_is_refused_before_anything_is_claimed(
     stack: SlotStack, admin: DynamicClient
 ) -> None:
