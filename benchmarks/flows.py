@@ -10,10 +10,10 @@ from urllib.parse import quote
 
 from benchmarks.kept_alive import MERGE_PATCH, METADATA, METADATA_LIST, Access, KeptAlive, Tally, expect
 from benchmarks.large_pools import TYPE, member_name
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.kubernetes_api import KubernetesApi
-from components.account_pool.model import Claimed, ClaimRequest, Partition, Policy, record_name
-from components.account_pool.pool import CLAIMS, Pool
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.kubernetes_api import KubernetesApi
+from components.account_pool.core.model import Claimed, ClaimRequest, Partition, Policy, record_name
+from components.account_pool.core.pool import CLAIMS, Pool
 from components.connection import CONNECTIONS, Connection
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from components.account_pool.component import Grantee as Grantee
     from components.account_pool.component import TenantAccounts as TenantAccounts
     from components.account_pool.component import TenantAccountsArgs as TenantAccountsArgs
-    from components.account_pool.config_map import PoolConfigMap as PoolConfigMap
-    from components.account_pool.declared import DeclaredMember as DeclaredMember
-    from components.account_pool.model import ClaimRequest as ClaimRequest
-    from components.account_pool.model import Policy as Policy
+    from components.account_pool.core.config_map import PoolConfigMap as PoolConfigMap
+    from components.account_pool.core.declared import DeclaredMember as DeclaredMember
+    from components.account_pool.core.model import ClaimRequest as ClaimRequest
+    from components.account_pool.core.model import Policy as Policy
     from components.account_pool.provider import AccountClaim as AccountClaim
     from components.account_pool.provider import AccountClaimArgs as AccountClaimArgs
     from components.aso_credentials.component import AsoGlobalSettings as AsoGlobalSettings
@@ -42,9 +42,9 @@ _MODULES: Final = {
         "TenantAccounts",
         "TenantAccountsArgs",
     ),
-    "account_pool.config_map": ("PoolConfigMap",),
-    "account_pool.declared": ("DeclaredMember",),
-    "account_pool.model": ("ClaimRequest", "Policy"),
+    "account_pool.core.config_map": ("PoolConfigMap",),
+    "account_pool.core.declared": ("DeclaredMember",),
+    "account_pool.core.model": ("ClaimRequest", "Policy"),
     "account_pool.provider": ("AccountClaim", "AccountClaimArgs"),
     "aso_credentials.component": (
         "AsoGlobalSettings",

@@ -9,7 +9,7 @@ from typing import Final
 from rule import SECRETS, Resource, resource_rule, stack_rule
 from stack_config import STACK_CONFIG
 
-from components.account_pool import keys
+from components.account_pool.core import keys
 from components.labels import (
     ACCOUNT_ID,
     BRING_YOUR_OWN,

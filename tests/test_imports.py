@@ -177,7 +177,11 @@ def test_no_import_breaks(contract: Contract, graph: grimp.ImportGraph) -> None:
 @pytest.mark.parametrize(
     ("importer", "imported", "contract"),
     [
-        ("components.account_pool.protocol", "pulumi", pulumi_outside_of_components_providers_and_wiring),
+        (
+            "components.account_pool.core.protocol",
+            "pulumi",
+            pulumi_outside_of_components_providers_and_wiring,
+        ),
         ("components.naming", "pulumi_kubernetes", pulumi_outside_of_components_providers_and_wiring),
         ("operations.pool.cleaning", "pulumi", pulumi_outside_of_components_providers_and_wiring),
         *(
@@ -191,10 +195,14 @@ def test_no_import_breaks(contract: Contract, graph: grimp.ImportGraph) -> None:
             )
         ),
         ("components.naming", "components.projection.component", commands_that_reach_what_declares),
-        ("components.pull_secret.payload", "components.account_pool.model", rooms_that_import_each_other),
+        (
+            "components.pull_secret.payload",
+            "components.account_pool.core.model",
+            rooms_that_import_each_other,
+        ),
         ("policies.rule", "operations.stack.at_rest", policies_that_import_more_than_words),
         ("policies.rights", "operations.main", policies_that_import_more_than_words),
-        ("policies.aso", "components.account_pool.pool", policies_that_import_more_than_words),
+        ("policies.aso", "components.account_pool.core.pool", policies_that_import_more_than_words),
         ("policies.aso", "components.aso_credentials.component", policies_that_import_more_than_words),
         ("components.errors", "components.connection", circles),
         ("policies.rule", "pack", circles),

@@ -13,15 +13,15 @@ from typing import Any
 
 import pulumi
 
-from components.account_pool import evacuation, forecast
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.declared import Declaration
-from components.account_pool.forecast import ClaimForecast
-from components.account_pool.model import ClaimRequest
-from components.account_pool.outlook import leaving, vacancies
-from components.account_pool.pool import Pool
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.declared import Declaration
+from components.account_pool.core.model import ClaimRequest
+from components.account_pool.core.pool import Pool
+from components.account_pool.forecast import evacuation, forecast
+from components.account_pool.forecast.forecast import ClaimForecast
+from components.account_pool.forecast.outlook import leaving, vacancies
+from components.account_pool.forecast.skipping import foretold_reason, skips
 from components.account_pool.roster import PoolRoster
-from components.account_pool.skipping import foretold_reason, skips
 from components.connection import ClusterTarget
 from components.dynamic import WARNING
 from components.errors import CredfleetError, Misconfigured, NotSignedIn

@@ -26,21 +26,21 @@ from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
 
-from components.account_pool.admission import admission_manifests
+from components.account_pool.admission.policies import admission_manifests
+from components.account_pool.admission.roles import RIGHTS, Right, rights_to_bring
+from components.account_pool.admission.state_machine import Verb
 from components.account_pool.claim_forecast import ClaimForecasts
-from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.declared import Declaration, DeclaredMember
-from components.account_pool.forecast import Claim, ClaimForecast
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.declared import Declaration, DeclaredMember
+from components.account_pool.core.model import ClaimRequest, tenant_label
+from components.account_pool.core.quotas import quota_data, quota_labels, quota_name
+from components.account_pool.forecast.forecast import Claim, ClaimForecast
+from components.account_pool.forecast.skipping import in_words
 from components.account_pool.member_data import OWNER
 from components.account_pool.member_secret import MemberSecret
-from components.account_pool.model import ClaimRequest, tenant_label
 from components.account_pool.provider import AccountClaim, AccountClaimArgs
-from components.account_pool.quotas import quota_data, quota_labels, quota_name
-from components.account_pool.rights import RIGHTS, Right, rights_to_bring
 from components.account_pool.roster import PoolRoster, PoolRosterArgs
-from components.account_pool.rows import Verb
 from components.account_pool.seal import PoolSeal, PoolSealArgs
-from components.account_pool.skipping import in_words
 from components.connection import ClusterTarget
 from components.dynamic import SECRET
 from components.holding import holder_here

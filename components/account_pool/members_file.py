@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from components.account_pool.declared import DeclaredMember
-from components.account_pool.model import Member
+from components.account_pool.core.declared import DeclaredMember
+from components.account_pool.core.model import Member
 from components.account_pool.settings import Partition
 from components.documents import shown
 from components.errors import Problem

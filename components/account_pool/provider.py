@@ -16,12 +16,12 @@ from pulumi import Input, Output
 from pulumi.dynamic import CheckFailure
 from pulumi.output import Unknown
 
-from components.account_pool import forecast
-from components.account_pool.evacuation import slot_of
-from components.account_pool.forecast import ClaimForecast
-from components.account_pool.model import Claimed, ClaimRequest, Fence, Partition, Policy, tenant_label
-from components.account_pool.pool import Pool
-from components.account_pool.skipping import LEFT_TO_OTHERS, SKIPPED, in_words, reason_of, skips
+from components.account_pool.core.model import Claimed, ClaimRequest, Fence, Partition, Policy, tenant_label
+from components.account_pool.core.pool import Pool
+from components.account_pool.forecast import forecast
+from components.account_pool.forecast.evacuation import slot_of
+from components.account_pool.forecast.forecast import ClaimForecast
+from components.account_pool.forecast.skipping import LEFT_TO_OTHERS, SKIPPED, in_words, reason_of, skips
 from components.connection import DENIED_BY_POLICY, ClusterTarget
 from components.dynamic import IDENTITY, WARNING, DynamicResource, Properties, Shell, tell
 from components.errors import CredfleetError, LostMember, NotAllowed, PoolError

@@ -14,12 +14,18 @@ from functools import cache
 from pulumi import Output, RunError
 from pulumi.dynamic import CheckFailure
 
-from components.account_pool import forecast
-from components.account_pool.census import Census
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.consumers import Consumer, keeping
-from components.account_pool.declared import Declaration, DeclaredMember, is_touched, narrowed_all, refusals
-from components.account_pool.pool import Pool
+from components.account_pool.core.census import Census
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.consumers import Consumer, keeping
+from components.account_pool.core.declared import (
+    Declaration,
+    DeclaredMember,
+    is_touched,
+    narrowed_all,
+    refusals,
+)
+from components.account_pool.core.pool import Pool
+from components.account_pool.forecast import forecast
 from components.connection import ClusterTarget
 from components.dynamic import DynamicResource, Properties, Shell, tell
 from components.errors import CredfleetError, Misconfigured, Problem

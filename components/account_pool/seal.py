@@ -15,8 +15,8 @@ from urllib.parse import quote
 
 from pulumi import Input, RunError
 
-from components.account_pool.declared import blocked
-from components.account_pool.pool import Pool
+from components.account_pool.core.declared import blocked
+from components.account_pool.core.pool import Pool
 from components.connection import DENIED_BY_POLICY, ClusterTarget, NoReply, connect
 from components.dynamic import IDENTITY, DynamicResource, Properties, Shell
 from components.errors import CredfleetError

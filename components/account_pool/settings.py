@@ -8,12 +8,12 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from components.account_pool import consumers
-from components.account_pool.declared import DeclaredMember
-from components.account_pool.dialect import NAMED, Dialect
-from components.account_pool.keys import INTERNAL, POOL_STATE
+from components.account_pool.core import consumers
+from components.account_pool.core.declared import DeclaredMember
+from components.account_pool.core.dialect import NAMED, Dialect
+from components.account_pool.core.keys import INTERNAL, POOL_STATE
+from components.account_pool.core.model import ClaimRequest, Policy
 from components.account_pool.member_data import OWNER
-from components.account_pool.model import ClaimRequest, Policy
 from components.account_pool.rules import ANY, PLANS, Fault, Pool, Request, Ruleset, read_rules
 from components.labels import EU_ACCESS, HYPERSCALER_TYPE, HYPERSCALERS, SHARED, TENANT_NAME
 from components.naming import config_path, is_namespace, is_object_name

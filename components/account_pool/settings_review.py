@@ -10,13 +10,13 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.consumers import is_within
-from components.account_pool.declared import DeclaredMember
-from components.account_pool.judgement import judge
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.consumers import is_within
+from components.account_pool.core.declared import DeclaredMember
+from components.account_pool.core.judgement import judge
+from components.account_pool.core.model import Partition, account_key, tenant_label
 from components.account_pool.member_data import data_fault
 from components.account_pool.members_file import ExistingMember
-from components.account_pool.model import Partition, account_key, tenant_label
 from components.account_pool.rules import Fault, Pool, Ruleset
 from components.account_pool.settings import AccountPool, Member, Slot
 from components.credentials import Credentials

@@ -19,10 +19,10 @@ from components.account_pool.component import (
     TenantAccounts,
     TenantAccountsArgs,
 )
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.declared import Declaration
-from components.account_pool.forecast import Claim, ClaimForecast
-from components.account_pool.model import ClaimRequest
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.declared import Declaration
+from components.account_pool.core.model import ClaimRequest
+from components.account_pool.forecast.forecast import Claim, ClaimForecast
 from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.rules import Fault
 from components.connection import ClusterTarget

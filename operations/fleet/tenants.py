@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from components.account_pool.consumers import stack_of
+from components.account_pool.core.consumers import stack_of
 from components.errors import CredfleetError
 from components.settings.shards import STACKS, Shard, Shards, Stacks
 from components.settings.stack import Settings

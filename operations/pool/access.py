@@ -24,7 +24,7 @@ DEFAULT_STACK: Final = "dev"
 """The stack whose rules and cleaners they mean then."""
 
 if TYPE_CHECKING:
-    from components.account_pool.pool import Pool
+    from components.account_pool.core.pool import Pool
     from components.account_pool.settings import AccountPool
     from components.connection import ClusterTarget
     from components.settings.nouns import Cluster
@@ -127,7 +127,7 @@ class Where:
 
         manager: under which name the API server books what is written; None means a claimer's.
         """
-        from components.account_pool.pool import CLAIMS, Pool
+        from components.account_pool.core.pool import CLAIMS, Pool
 
         return Pool.open(self.told(), self.namespace, manager=manager or CLAIMS)
 

@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from components.account_pool.adoption import SlotNames
-from components.account_pool.model import Claimed, ClaimRequest
-from components.account_pool.pool import OPERATOR
+from components.account_pool.core.adoption import SlotNames
+from components.account_pool.core.model import Claimed, ClaimRequest
+from components.account_pool.core.pool import OPERATOR
 from components.account_pool.rules import Fault
 from components.account_pool.settings import AccountPool
 from components.errors import Misconfigured, Misused, Withheld

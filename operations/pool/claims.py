@@ -11,11 +11,11 @@ from typing import Final, Protocol
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.services import Step
 
-from components.account_pool.consumers import stack_of
-from components.account_pool.evacuation import among, slot_and_generation
-from components.account_pool.model import Claimed, ClaimRequest, Record
-from components.account_pool.pool import Pool
-from components.account_pool.protocol import Outcome
+from components.account_pool.core.consumers import stack_of
+from components.account_pool.core.model import Claimed, ClaimRequest, Record
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.protocol import Outcome
+from components.account_pool.forecast.evacuation import among, slot_and_generation
 from components.account_pool.rules import Request
 from components.errors import Exhausted, Misconfigured, Misused, how_many
 from components.naming import HELD_AS

@@ -19,9 +19,9 @@ from typing import Final
 
 import typer
 
-from components.account_pool.cleaning import Wiped
-from components.account_pool.model import Member
-from components.account_pool.pool import CLEANER
+from components.account_pool.core.cleaning import Wiped
+from components.account_pool.core.model import Member
+from components.account_pool.core.pool import CLEANER
 from components.errors import Misconfigured, Misused
 from components.labels import hyperscaler_of
 from operations.cli.answer import Answer

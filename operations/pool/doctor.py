@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from components.account_pool.admission import API_VERSION, BINDING, POLICY
-from components.account_pool.census import Census
-from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.pool import Pool
-from components.account_pool.rights import Right
-from components.account_pool.status import status_of
+from components.account_pool.admission.policies import API_VERSION, BINDING, POLICY
+from components.account_pool.admission.roles import Right
+from components.account_pool.core.census import Census
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.status import status_of
 from components.connection import ClusterTarget, Connection, NoReply, Reply, connect
 from components.errors import ClusterError, ConfigurationError, ExplainedError, NotSignedIn
 from operations.cli.answer import Answer

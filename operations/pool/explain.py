@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from components.account_pool.evacuation import among
-from components.account_pool.model import ClaimRequest
-from components.account_pool.outlook import Candidate, Explanation, Prospect, explain
+from components.account_pool.core.model import ClaimRequest
+from components.account_pool.forecast.evacuation import among
+from components.account_pool.forecast.outlook import Candidate, Explanation, Prospect, explain
 from operations.cli.answer import Answer, Part, Verdict
 from operations.cli.tables import Column, Table
 from operations.pool.access import Asked, Meant

@@ -8,15 +8,15 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from components.account_pool.admission import BINDING, admission_manifests
-from components.account_pool.census import Census
-from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.judgement import held
-from components.account_pool.model import JsonObject, Phase
-from components.account_pool.rights import RIGHTS, Right
-from components.account_pool.rows import Verb
-from components.account_pool.status import Account, PoolStatus, Standing
-from components.account_pool.sweeping import SweepReport
+from components.account_pool.admission.policies import BINDING, admission_manifests
+from components.account_pool.admission.roles import RIGHTS, Right
+from components.account_pool.admission.state_machine import Verb
+from components.account_pool.core.census import Census
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.judgement import held
+from components.account_pool.core.model import JsonObject, Phase
+from components.account_pool.core.status import Account, PoolStatus, Standing
+from components.account_pool.core.sweeping import SweepReport
 from components.connection import Reply
 from components.errors import CredfleetError
 from operations.pool.status import place

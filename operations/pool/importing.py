@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
-from components.account_pool.bringing import brought_name
-from components.account_pool.declared import DeclaredMember
+from components.account_pool.core.bringing import brought_name
+from components.account_pool.core.declared import DeclaredMember
+from components.account_pool.core.model import Partition, account_key
+from components.account_pool.core.pool import OPERATOR
 from components.account_pool.members_file import ExistingMember, differences, read_members_file
-from components.account_pool.model import Partition, account_key
-from components.account_pool.pool import OPERATOR
 from components.account_pool.settings import Member
 from components.account_pool.settings_review import credential_fault, review_identities
 from components.connection import Answer as Meaning
@@ -31,7 +31,7 @@ from operations.cli.inputs import STANDARD_INPUT, place_of, read_bytes
 from operations.cli.tables import Column, Table
 
 if TYPE_CHECKING:
-    from components.account_pool.dialect import Dialect
+    from components.account_pool.core.dialect import Dialect
     from operations.pool.access import Written
 
 

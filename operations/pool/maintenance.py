@@ -6,11 +6,11 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from components.account_pool.consumers import stack_of
-from components.account_pool.evacuation import slot_and_generation
-from components.account_pool.model import Member
-from components.account_pool.pool import OPERATOR, Pool
-from components.account_pool.sweeping import FREED_UNASKED
+from components.account_pool.core.consumers import stack_of
+from components.account_pool.core.model import Member
+from components.account_pool.core.pool import OPERATOR, Pool
+from components.account_pool.core.sweeping import FREED_UNASKED
+from components.account_pool.forecast.evacuation import slot_and_generation
 from components.errors import Problem, how_many
 from operations.cli.answer import Answer, Part
 from operations.cli.ask import ask

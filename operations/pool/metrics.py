@@ -17,11 +17,11 @@ from prometheus_client import generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from components.account_pool.census import Census
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.model import Phase
-from components.account_pool.pool import Pool
-from components.account_pool.status import Account, Standing, status_of
+from components.account_pool.core.census import Census
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.model import Phase
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.status import Account, Standing, status_of
 from components.connection import ClusterTarget
 from components.labels import SHARED
 from operations.cli.answer import Answer

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.consumers import stack_of
-from components.account_pool.pool import Pool
-from components.account_pool.status import Account, PoolStatus, Standing, status_of
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.consumers import stack_of
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.status import Account, PoolStatus, Standing, status_of
 from components.connection import Connection, NoReply, reach
 from components.errors import ClusterError, CredfleetError, Problem
 from components.labels import HYPERSCALER_TYPE

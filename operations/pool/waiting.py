@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from components.account_pool.status import Account, Standing
+from components.account_pool.core.status import Account, Standing
 
 WAIT: Final = (Standing.DIRTY, Standing.CLEANING, Standing.QUARANTINED)
 """What does not end by itself: a cleaner or an operator has to come."""

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from pulumi_sandbox.protocol import urns
 
-from components.account_pool.forecast import Claim, Forecast, heard
+from components.account_pool.forecast.forecast import Claim, Forecast, heard
 from components.documents import read_json
 from components.labels import TENANT
 from components.settings.words import named_in

@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 
 from pulumi_sandbox.protocol.values import Properties, Secret, Value, reveal, text
 
-from components.account_pool.pool import Pool
+from components.account_pool.core.pool import Pool
 from components.connection import ClusterTarget, record
 from components.credentials import KEY
 from components.documents import read_json

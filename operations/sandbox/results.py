@@ -8,7 +8,7 @@ from typing import Final
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import masked
 
-from components.account_pool.skipping import SKIPPED
+from components.account_pool.forecast.skipping import SKIPPED
 from components.errors import how_many
 from operations.sandbox.deployment import Outcome, Step
 from operations.sandbox.report import Claimed, Declared, Skipped

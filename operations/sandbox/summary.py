@@ -28,7 +28,7 @@ from operations.stack.at_rest import StackAtRest
 from operations.stack.state import Snapshot
 
 if TYPE_CHECKING:
-    from components.account_pool.model import Member
+    from components.account_pool.core.model import Member
     from components.account_pool.settings import AccountPool
     from components.settings.stack import Settings
 
@@ -235,9 +235,9 @@ def _pool(
     """
     if (section := settings.account_pool) is None:
         return (), None, {}
-    from components.account_pool.config_map import PoolConfigMap
-    from components.account_pool.pool import Pool
-    from components.account_pool.status import status_of
+    from components.account_pool.core.config_map import PoolConfigMap
+    from components.account_pool.core.pool import Pool
+    from components.account_pool.core.status import status_of
 
     try:
         where = Where.of_stack(section, settings.cluster, cluster.kubeconfig)

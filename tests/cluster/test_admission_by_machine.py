@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from components.account_pool.audit import COMPONENT
-from components.account_pool.config_map import CONFIG_MAP
-from components.account_pool.dialect import Dialect
-from components.account_pool.model import JsonObject
-from components.account_pool.rows import Table, Verb, Write, allows
+from components.account_pool.admission.state_machine import Table, Verb, Write, allows
+from components.account_pool.core.audit import COMPONENT
+from components.account_pool.core.config_map import CONFIG_MAP
+from components.account_pool.core.dialect import Dialect
+from components.account_pool.core.model import JsonObject
 from tests.support.guarded_pool import enforce, merged
 from tests.support.memory_pool import KEB
 from tests.support.people import ALL_OBJECTS, grant

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from components.account_pool.audit import COMPONENT
-from components.account_pool.model import JsonObject
+from components.account_pool.core.audit import COMPONENT
+from components.account_pool.core.model import JsonObject
 from tests.support.guarded_pool import MERGE, GuardedPool, guarded_pool, refusal
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 from kubernetes.dynamic.exceptions import NotFoundError
 
-from components.account_pool import changes
-from components.account_pool.calls import Patch
-from components.account_pool.keys import (
+from components.account_pool.core import changes
+from components.account_pool.core.calls import Patch
+from components.account_pool.core.keys import (
     CLAIM_ORIGIN,
     CLAIM_POLICY,
     CLAIM_TOKEN,
@@ -24,7 +24,7 @@ from components.account_pool.keys import (
     STATE_REASON,
     TENANT_ID,
 )
-from components.account_pool.model import JsonObject, Member, Partition, Phase, Policy
+from components.account_pool.core.model import JsonObject, Member, Partition, Phase, Policy
 from components.labels import (
     ACCOUNT_ID,
     BRING_YOUR_OWN,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from components.account_pool.keys import POOL_RECORD
-from components.account_pool.model import JsonObject, Member, Phase, Policy, Record
+from components.account_pool.core.keys import POOL_RECORD
+from components.account_pool.core.model import JsonObject, Member, Phase, Policy, Record
 from tests.support.guarded_pool import MERGE, GuardedPool, guarded_pool, record_of, refusal
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from components.account_pool.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap, with_pool_uid
-from components.account_pool.model import JsonObject
+from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap, with_pool_uid
+from components.account_pool.core.model import JsonObject
 from tests.support.cases import table
 from tests.support.guarded_pool import MERGE, GuardedPool, guarded_pool, refusal
 from tests.support.noticed import until

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pulumi_sandbox.services.users import ADMIN
 
-from components.account_pool import pool as pools
-from components.account_pool.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
-from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE, SHARED_CAPACITY
-from components.account_pool.kubernetes_api import KubernetesApi
-from components.account_pool.model import Claimed, ClaimRequest, Fence, Policy
-from components.account_pool.pool import CLAIMS, Pool
+from components.account_pool.core import pool as pools
+from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
+from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE, SHARED_CAPACITY
+from components.account_pool.core.kubernetes_api import KubernetesApi
+from components.account_pool.core.model import Claimed, ClaimRequest, Fence, Policy
+from components.account_pool.core.pool import CLAIMS, Pool
 from components.connection import ClusterTarget, Connection, Reply, connect
 from components.errors import CredfleetError, NotAllowed, PoolError, Restored
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, SHARED, TENANT_NAME

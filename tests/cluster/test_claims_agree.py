@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from pulumi_sandbox.services.users import ADMIN
 
-from components.account_pool.kubernetes_api import KubernetesApi
-from components.account_pool.model import Claimed, ClaimRequest
-from components.account_pool.pool import CLAIMS, Pool
+from components.account_pool.core.kubernetes_api import KubernetesApi
+from components.account_pool.core.model import Claimed, ClaimRequest
+from components.account_pool.core.pool import CLAIMS, Pool
 from components.connection import ClusterTarget, Connection, connect
 from components.errors import PoolError
 from tests.support.drawn_pools import REQUESTS, Spoken, disagreements, pools

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 import pytest
 from pulumi_sandbox.services.users import ADMIN
 
-from components.account_pool.calls import Found, Get, Kind, Patch, Refused, Unknown, perform
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.keys import CLAIM_TOKEN
-from components.account_pool.kubernetes_api import KubernetesApi
-from components.account_pool.model import ClaimRequest, Member, Policy
-from components.account_pool.pool import CLAIMS, Pool
+from components.account_pool.core.calls import Found, Get, Kind, Patch, Refused, Unknown, perform
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.keys import CLAIM_TOKEN
+from components.account_pool.core.kubernetes_api import KubernetesApi
+from components.account_pool.core.model import ClaimRequest, Member, Policy
+from components.account_pool.core.pool import CLAIMS, Pool
 from components.connection import ClusterTarget, connect
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from sandbox.tests.support.cluster import ROOT

@@ -26,10 +26,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from typer.testing import CliRunner
 
 from components import connection
-from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.keys import POOL_STATE
-from components.account_pool.model import ClaimRequest, Phase
-from components.account_pool.pool import CLEANER, Pool
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.keys import POOL_STATE
+from components.account_pool.core.model import ClaimRequest, Phase
+from components.account_pool.core.pool import CLEANER, Pool
 from components.connection import ClusterTarget
 from components.labels import HYPERSCALER_TYPE
 from operations.main import app

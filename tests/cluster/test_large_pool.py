@@ -15,11 +15,11 @@ import pytest
 from pulumi_sandbox.services.users import ADMIN
 
 from benchmarks.large_pools import CREDENTIAL, TYPE, make_pool
-from components.account_pool.calls import PAGE_SIZE
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.kubernetes_api import KubernetesApi
-from components.account_pool.model import Claimed, ClaimRequest, Policy
-from components.account_pool.pool import CLAIMS, Pool
+from components.account_pool.core.calls import PAGE_SIZE
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.kubernetes_api import KubernetesApi
+from components.account_pool.core.model import Claimed, ClaimRequest, Policy
+from components.account_pool.core.pool import CLAIMS, Pool
 from components.connection import ClusterTarget, connect
 from tests.support.fault_proxy import Exchange, FaultProxy, nothing, running
 from tests.support.memory_pool import is_free

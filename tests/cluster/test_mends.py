@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from components.account_pool.keys import POOL_STATE
-from components.account_pool.model import Member, Phase
+from components.account_pool.core.keys import POOL_STATE
+from components.account_pool.core.model import Member, Phase
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from tests.support.guarded_pool import GuardedPool, Keys, guarded_pool
 from tests.support.memory_cluster import credfleet

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from components.account_pool.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
-from components.account_pool.keys import POOL_RECORD, POOL_STATE
-from components.account_pool.model import Policy
-from components.account_pool.rights import RIGHTS, rights_to_bring
-from components.account_pool.rows import Verb
+from components.account_pool.admission.roles import RIGHTS, rights_to_bring
+from components.account_pool.admission.state_machine import Verb
+from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
+from components.account_pool.core.keys import POOL_RECORD, POOL_STATE
+from components.account_pool.core.model import Policy
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from sandbox.tests.support.cluster import ROOT, client_for
 from tests.support.fleet_project import CREDFLEET

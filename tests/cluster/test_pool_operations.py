@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from typer.testing import CliRunner
 
-from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.connection import ClusterTarget, connect
 from operations.main import app
 from tests.support.deployed import Accounts

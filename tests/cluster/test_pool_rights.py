@@ -19,9 +19,9 @@ from components.account_pool.component import (
     TenantAccounts,
     TenantAccountsArgs,
 )
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.model import ClaimRequest, Policy
-from components.account_pool.pool import Pool
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.model import ClaimRequest, Policy
+from components.account_pool.core.pool import Pool
 from components.connection import ClusterTarget
 from components.labels import HYPERSCALER_TYPE
 from tests.support.guarded_pool import MERGE, enforce

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from typer.testing import CliRunner
 
-from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.keys import CLEANING_TOKEN, POOL_STATE
-from components.account_pool.model import ClaimRequest, Policy
-from components.account_pool.pool import Pool
-from components.account_pool.status import Standing
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.keys import CLEANING_TOKEN, POOL_STATE
+from components.account_pool.core.model import ClaimRequest, Policy
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.status import Standing
 from components.connection import ClusterTarget
 from components.labels import HYPERSCALER_TYPE
 from components.naming import stack_holder

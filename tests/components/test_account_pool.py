@@ -14,10 +14,10 @@ from components.account_pool.component import (
     TenantAccounts,
     TenantAccountsArgs,
 )
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.declared import DeclaredMember
-from components.account_pool.dialect import Dialect
-from components.account_pool.model import ClaimRequest, Policy
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.declared import DeclaredMember
+from components.account_pool.core.dialect import Dialect
+from components.account_pool.core.model import ClaimRequest, Policy
 from components.projection.sources import Source
 from components.providers import kubernetes_provider
 from tests.support.cases import cases, table

@@ -9,7 +9,7 @@ import grpc
 import pytest
 from pulumi.runtime.proto.provider_pb2 import DiffResponse
 
-from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE
+from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE
 from components.account_pool.provider import AccountClaimProvider
 from components.labels import TENANT_NAME
 from tests.support.dynamic_host import UNKNOWN, Properties, Provider, dynamic_host

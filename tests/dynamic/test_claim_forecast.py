@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from components.account_pool.claim_forecast import ClaimForecasts
-from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.declared import Declaration, DeclaredMember
-from components.account_pool.dialect import Dialect
-from components.account_pool.forecast import heard
-from components.account_pool.model import ClaimRequest
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.declared import Declaration, DeclaredMember
+from components.account_pool.core.dialect import Dialect
+from components.account_pool.core.model import ClaimRequest
+from components.account_pool.forecast.forecast import heard
 from components.account_pool.provider import AccountClaimProvider
 from components.connection import ClusterTarget
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import pytest
 
-from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.dialect import Dialect
-from components.account_pool.forecast import heard
-from components.account_pool.keys import POOL_RECORD, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.dialect import Dialect
+from components.account_pool.core.keys import POOL_RECORD, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
+from components.account_pool.forecast.forecast import heard
 from components.account_pool.roster import PoolRosterProvider
 from components.labels import SHARED, TENANT_NAME
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host

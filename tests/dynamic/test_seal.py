@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import grpc
 import pytest
 
-from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
+from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
 from components.account_pool.seal import PoolSealProvider
 from components.labels import SHARED, TENANT_NAME
 from tests.support.dynamic_host import Host, Properties, dynamic_host

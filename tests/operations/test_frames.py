@@ -17,7 +17,7 @@ import pytest
 from pulumi.automation.events import EngineEvent
 from pulumi_sandbox.protocol import urns
 
-from components.account_pool.status import Account, PoolStatus, Standing
+from components.account_pool.core.status import Account, PoolStatus, Standing
 from operations.cli.answer import Part, write_parts
 from operations.pool.status import Seen, counted, listed
 from operations.sandbox import display, results

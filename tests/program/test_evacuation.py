@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE
+from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE
 from tests.program.accounts import accounts
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
 from tests.support.fleet_project import FleetProject

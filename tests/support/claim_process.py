@@ -10,10 +10,10 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any
 
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.kubernetes_api import KubernetesApi
-from components.account_pool.model import Claimed, ClaimRequest, Policy
-from components.account_pool.pool import CLAIMS, Pool
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.kubernetes_api import KubernetesApi
+from components.account_pool.core.model import Claimed, ClaimRequest, Policy
+from components.account_pool.core.pool import CLAIMS, Pool
 from components.connection import ClusterTarget, Connection, Reply, connect
 from components.errors import PoolError
 

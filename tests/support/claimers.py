@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass, field
 from random import Random
 from typing import Any
 
-from components.account_pool.model import Claimed, ClaimRequest, Policy
-from components.account_pool.pool import Pool
+from components.account_pool.core.model import Claimed, ClaimRequest, Policy
+from components.account_pool.core.pool import Pool
 from components.connection import ClusterTarget
 from components.errors import Exhausted, Unreachable
 

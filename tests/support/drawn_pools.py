@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
-from components.account_pool.calls import Kind, PoolApi
-from components.account_pool.census import Census
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.dialect import Dialect
-from components.account_pool.keys import (
+from components.account_pool.core.calls import Kind, PoolApi
+from components.account_pool.core.census import Census
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.dialect import Dialect
+from components.account_pool.core.keys import (
     CLAIM_ORIGIN,
     CLAIM_POLICY,
     CLAIM_TOKEN,
@@ -27,7 +27,7 @@ from components.account_pool.keys import (
     STATE_REASON,
     TENANT_ID,
 )
-from components.account_pool.model import (
+from components.account_pool.core.model import (
     Claimed,
     ClaimRequest,
     Partition,
@@ -37,9 +37,9 @@ from components.account_pool.model import (
     Token,
     record_name,
 )
-from components.account_pool.outlook import Prospect, explain, outlook
-from components.account_pool.pool import Pool
-from components.account_pool.status import Standing, status_of
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.status import Standing, status_of
+from components.account_pool.forecast.outlook import Prospect, explain, outlook
 from components.errors import Exhausted, Misconfigured, PoolError
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from tests.support.memory_pool import KEB, POOL, MemoryServer

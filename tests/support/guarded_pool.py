@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kubernetes.dynamic.exceptions import DynamicApiError
 
-from components.account_pool.admission import admission_manifests
-from components.account_pool.audit import COMPONENT
-from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.keys import (
+from components.account_pool.admission.policies import admission_manifests
+from components.account_pool.admission.state_machine import Verb
+from components.account_pool.core.audit import COMPONENT
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.keys import (
     CLAIM_ORIGIN,
     CLAIM_POLICY,
     CLAIM_TOKEN,
@@ -23,8 +24,7 @@ from components.account_pool.keys import (
     SHARED_CLAIMS,
     TENANT_ID,
 )
-from components.account_pool.model import JsonObject, Member, Partition, Phase, Policy, Record
-from components.account_pool.rows import Verb
+from components.account_pool.core.model import JsonObject, Member, Partition, Phase, Policy, Record
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from tests.support.noticed import until
 from tests.support.people import ALL_OBJECTS, grant, impersonating

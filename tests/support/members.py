@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from components.account_pool.keys import CLAIM_TOKEN
+from components.account_pool.core.keys import CLAIM_TOKEN
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, TENANT_NAME
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from components.account_pool import pool as pools
-from components.account_pool.calls import Kind
-from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core import pool as pools
+from components.account_pool.core.calls import Kind
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.connection import ClusterTarget
 from operations.main import app
 from operations.pool.access import Where

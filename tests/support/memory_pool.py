@@ -19,8 +19,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from components.account_pool import cleaning, protocol
-from components.account_pool.calls import (
+from components.account_pool.core import cleaning, protocol
+from components.account_pool.core.calls import (
     Answer,
     Both,
     Call,
@@ -40,12 +40,12 @@ from components.account_pool.calls import (
     Yielded,
     perform,
 )
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.consumers import Consumer, consumer_of
-from components.account_pool.dialect import Dialect
-from components.account_pool.judgement import Verdict, judge
-from components.account_pool.keys import CLEANING_TOKEN, POOL_RECORD
-from components.account_pool.model import (
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.consumers import Consumer, consumer_of
+from components.account_pool.core.dialect import Dialect
+from components.account_pool.core.judgement import Verdict, judge
+from components.account_pool.core.keys import CLEANING_TOKEN, POOL_RECORD
+from components.account_pool.core.model import (
     Claimed,
     JsonObject,
     Member,
@@ -56,9 +56,9 @@ from components.account_pool.model import (
     State,
     Wanted,
 )
-from components.account_pool.selection import members_of_type
-from components.account_pool.steps import get_record
-from components.account_pool.sweeping import pending_records, sweep
+from components.account_pool.core.selection import members_of_type
+from components.account_pool.core.steps import get_record
+from components.account_pool.core.sweeping import pending_records, sweep
 from components.errors import LostMember, PoolError
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from components.account_pool.calls import (
+from components.account_pool.core.calls import (
     Answer,
     Both,
     Call,

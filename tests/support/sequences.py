@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final, TypeAlias
 
-from components.account_pool.member_steps import POLICY, STATE, TENANT, TOKEN
-from components.account_pool.model import JsonObject
-from components.account_pool.relations import OWNER, TYPE
-from components.account_pool.rows import Field, Step, Table, Verb, Write
+from components.account_pool.admission.conditions import OWNER, TYPE
+from components.account_pool.admission.member_transitions import POLICY, STATE, TENANT, TOKEN
+from components.account_pool.admission.state_machine import Field, Step, Table, Verb, Write
+from components.account_pool.core.model import JsonObject
 from tests.support.transitions import put
 
 Texts: TypeAlias = Mapping[Field, str | None]

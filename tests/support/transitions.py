@@ -13,12 +13,12 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, Final
 
-from components.account_pool import relations, rows, transitions
-from components.account_pool.config_map import POOL_UID, PoolConfigMap
-from components.account_pool.dialect import Dialect
-from components.account_pool.keys import POOL_RECORD, POOL_STATE, STATE_BEFORE
-from components.account_pool.model import JsonObject
-from components.account_pool.rows import ANYTHING, Among, Field, Step, Table, Where, Write
+from components.account_pool.admission import conditions, state_machine, transitions
+from components.account_pool.admission.state_machine import ANYTHING, Among, Field, Step, Table, Where, Write
+from components.account_pool.core.config_map import POOL_UID, PoolConfigMap
+from components.account_pool.core.dialect import Dialect
+from components.account_pool.core.keys import POOL_RECORD, POOL_STATE, STATE_BEFORE
+from components.account_pool.core.model import JsonObject
 
 UID: Final = "00000000-0000-4000-8000-000000000000"
 TOKENS: Final = tuple(f"claim-{number}.{UID}.{number}" for number in (1, 2))
@@ -68,12 +68,12 @@ DOMAINS: Final[Mapping[str, tuple[Any, ...]]] = {
 _POLICIES: Final = ("release", "retain", "clean", "quarantine", "forget", None)
 _TENANTS: Final = ("acme", "globex", "A tenant", None)
 _REST: Final[Mapping[Where, tuple[Any, ...]]] = {
-    rows.LABELS: ({}, {"note": "x"}, {"dirty": "true"}, {"dirty": "false"}),
-    rows.NOTES: ({}, {"note": "x"}, {"note": "y", "other": ""}),
-    rows.DATA: ({}, {"key": "c2VjcmV0"}, {"key": "bmV3"}),
-    rows.BYTES: (None, {"bytes": "eA=="}),
-    rows.FINALIZERS: (None, ["example.com/kept"], ["foregroundDeletion"]),
-    rows.LOCK: (None, True),
+    state_machine.LABELS: ({}, {"note": "x"}, {"dirty": "true"}, {"dirty": "false"}),
+    state_machine.NOTES: ({}, {"note": "x"}, {"note": "y", "other": ""}),
+    state_machine.DATA: ({}, {"key": "c2VjcmV0"}, {"key": "bmV3"}),
+    state_machine.BYTES: (None, {"bytes": "eA=="}),
+    state_machine.FINALIZERS: (None, ["example.com/kept"], ["foregroundDeletion"]),
+    state_machine.LOCK: (None, True),
 }
 _DECLARED: Final = PoolConfigMap(("eu-access",)).render()
 _SAID: Final[tuple[Mapping[str, str], ...]] = (
@@ -99,9 +99,9 @@ _SAID: Final[tuple[Mapping[str, str], ...]] = (
 
 def choices(table: Table, one: Field, owner: JsonObject) -> tuple[Any, ...]:
     """Return what a field is tried with; owner: an owner reference to what is there."""
-    if one.where == rows.REFERENCES:
+    if one.where == state_machine.REFERENCES:
         return None, [owner]
-    if table.name == "settings" and one == relations.OTHER_DATA:
+    if table.name == "settings" and one == conditions.OTHER_DATA:
         return _SAID
     if one.key is None:
         return _REST[one.where]
@@ -165,7 +165,7 @@ class Drawing:
 
     def pairs(self, before: JsonObject) -> Iterator[JsonObject]:
         """Yield an object with each other combination of what its data may hold, all else as it was."""
-        of_data = [one for one in self._table.fields if one.where == rows.DATA]
+        of_data = [one for one in self._table.fields if one.where == state_machine.DATA]
         for values in product(*(choices(self._table, one, self._owner) for one in of_data)):
             after = copy.deepcopy(before)
             for one, value in zip(of_data, values, strict=True):
@@ -200,7 +200,7 @@ def signed(body: JsonObject) -> JsonObject:
 
 def said(body: JsonObject, words: Dialect) -> JsonObject:
     """Return an account as a pool with these words has it; one that is dirty says so in them."""
-    labels = words.labels(rows.LABELS.of(body) or {})
+    labels = words.labels(state_machine.LABELS.of(body) or {})
     if words.dirty is not None and labels.get(POOL_STATE) == "dirty" and words.dirty not in labels:
         del labels[POOL_STATE]
         labels[words.dirty] = "true"
@@ -210,7 +210,7 @@ def said(body: JsonObject, words: Dialect) -> JsonObject:
 def understood(body: JsonObject, words: Dialect) -> JsonObject:
     """Return an account in credfleet's words; what says dirty below another state is a label like others."""
     own = {theirs: key for key, theirs in words.renamed.items()}
-    given: JsonObject = rows.LABELS.of(body) or {}
+    given: JsonObject = state_machine.LABELS.of(body) or {}
     labels = {own.get(key, key): text for key, text in given.items()}
     if words.dirty is not None and words.dirty in labels and POOL_STATE not in labels:
         word = labels.pop(words.dirty)
@@ -226,13 +226,13 @@ def meant(write: Write, words: Dialect) -> Write:
     """
     if (dirty := words.dirty) is None:
         return write
-    both = all(POOL_STATE in (rows.LABELS.of(body) or {}) for body in (write.before, write.after))
+    both = all(POOL_STATE in (state_machine.LABELS.of(body) or {}) for body in (write.before, write.after))
 
     def of(body: JsonObject | None) -> JsonObject | None:
         if body is None:
             return None
-        labels = dict(rows.LABELS.of(own := understood(body, words)) or {})
-        notes = dict(rows.NOTES.of(body) or {})
+        labels = dict(state_machine.LABELS.of(own := understood(body, words)) or {})
+        notes = dict(state_machine.NOTES.of(body) or {})
         word = labels.get(dirty) if both else labels.pop(dirty, None)
         if labels.get(POOL_STATE) == "quarantined" and word == "true":
             notes.setdefault(STATE_BEFORE, "dirty")

@@ -10,7 +10,7 @@ from uuid import uuid4
 import requests
 from kubernetes.dynamic.exceptions import ForbiddenError
 
-from components.account_pool.keys import POOL_STATE
+from components.account_pool.core.keys import POOL_STATE
 from components.account_pool.member_data import OWNER
 from components.account_pool.member_secret import MemberSecretProvider
 from components.account_pool.provider import AccountClaimProvider

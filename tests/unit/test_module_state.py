@@ -6,7 +6,7 @@ from pathlib import Path
 
 COMPONENTS = Path(__file__).parents[2] / "components"
 OPENED_ONCE = {
-    "account_pool/pool.py _pools",
+    "account_pool/core/pool.py _pools",
     "connection.py _connections",
     "secret_manager.py _opened",
 }

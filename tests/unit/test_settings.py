@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 from pydantic import ValidationError
 
-from components.account_pool.model import Policy
+from components.account_pool.core.model import Policy
 from components.errors import ConfigurationError
 from components.projection.settings import CredentialSource
 from components.settings.review import review_far_accounts

@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 import pytest
 import yaml
 
-from components.account_pool.census import Census
-from components.account_pool.config_map import PoolConfigMap
+from components.account_pool.core.census import Census
+from components.account_pool.core.config_map import PoolConfigMap
 from operations.pool.metrics import exposition, gauges_of, is_up
 from tests.operations.pool.test_metrics import NOW, claimed
 from tests.support.deployed import DEPLOY

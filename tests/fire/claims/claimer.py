@@ -19,7 +19,7 @@ from random import Random
 from threading import Lock
 from typing import Any, Final
 
-from components.account_pool.pool import Pool
+from components.account_pool.core.pool import Pool
 from components.connection import ClusterTarget
 from components.errors import CredfleetError
 from tests.fire.claims.clients import Holder, Keeper, Place

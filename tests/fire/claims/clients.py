@@ -9,10 +9,10 @@ from itertools import count
 from random import Random
 from typing import Any, Final, Protocol
 
-from components.account_pool.cleaning import Wiped
-from components.account_pool.model import Claimed, ClaimRequest, Member, Policy
-from components.account_pool.pool import Pool
-from components.account_pool.protocol import Outcome
+from components.account_pool.core.cleaning import Wiped
+from components.account_pool.core.model import Claimed, ClaimRequest, Member, Policy
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.protocol import Outcome
 from components.errors import Exhausted, LostMember, NotAllowed, PoolError, Unreachable, Withheld
 
 POLICIES: Final = (Policy.RELEASE, Policy.CLEAN, Policy.RETAIN)

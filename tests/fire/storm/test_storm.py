@@ -21,7 +21,7 @@ import pytest
 from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.users import ADMIN
 
-from components.account_pool.pool import Pool
+from components.account_pool.core.pool import Pool
 from components.connection import ClusterTarget
 from tests.fire.storm.history import Change, History, changes_in
 from tests.program.conftest import CREDENTIALS, pool_of

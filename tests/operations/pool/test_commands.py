@@ -18,14 +18,14 @@ from pulumi_sandbox.stack_cluster import StackCluster
 from typer.testing import CliRunner, Result
 
 from components import connection
-from components.account_pool import protocol
-from components.account_pool.census import Census
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.model import Claimed, ClaimRequest, Member, Partition, Phase, Policy, Record
-from components.account_pool.pool import Pool
-from components.account_pool.protocol import Outcome, Released
-from components.account_pool.status import PoolStatus, status_of
-from components.account_pool.sweeping import sweep
+from components.account_pool.core import protocol
+from components.account_pool.core.census import Census
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.model import Claimed, ClaimRequest, Member, Partition, Phase, Policy, Record
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.protocol import Outcome, Released
+from components.account_pool.core.status import PoolStatus, status_of
+from components.account_pool.core.sweeping import sweep
 from components.connection import ClusterTarget
 from components.errors import (
     CredfleetError,

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from components.account_pool.admission import admission_manifests
-from components.account_pool.census import Census
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.keys import CLAIM_ORIGIN, POOL_STATE, STATE_BEFORE, STATE_REASON
-from components.account_pool.model import Member, Partition, Phase, Policy, Record, Token
-from components.account_pool.rights import RIGHTS, Right
-from components.account_pool.status import status_of
-from components.account_pool.sweeping import Orphan, SweepReport
+from components.account_pool.admission.policies import admission_manifests
+from components.account_pool.admission.roles import RIGHTS, Right
+from components.account_pool.core.census import Census
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.keys import CLAIM_ORIGIN, POOL_STATE, STATE_BEFORE, STATE_REASON
+from components.account_pool.core.model import Member, Partition, Phase, Policy, Record, Token
+from components.account_pool.core.status import status_of
+from components.account_pool.core.sweeping import Orphan, SweepReport
 from components.connection import Reply
 from components.errors import Problem
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME

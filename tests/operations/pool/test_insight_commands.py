@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from components.account_pool.census import Census
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE
-from components.account_pool.model import Member, Partition, Phase, Policy, Record, record_name
-from components.account_pool.pool import Pool
+from components.account_pool.core.census import Census
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE
+from components.account_pool.core.model import Member, Partition, Phase, Policy, Record, record_name
+from components.account_pool.core.pool import Pool
 from components.connection import ClusterTarget
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from operations.main import app

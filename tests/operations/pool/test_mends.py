@@ -18,10 +18,10 @@ from typing import Final
 
 import pytest
 
-from components.account_pool.calls import Found, Kind
-from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.declared import Declaration, DeclaredMember, refusals
-from components.account_pool.keys import (
+from components.account_pool.core.calls import Found, Kind
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.declared import Declaration, DeclaredMember, refusals
+from components.account_pool.core.keys import (
     CLAIM_TOKEN,
     CLEANING_TOKEN,
     POOL_RECORD,
@@ -29,8 +29,8 @@ from components.account_pool.keys import (
     SHARED_CAPACITY,
     SHARED_CLAIMS,
 )
-from components.account_pool.pool import Pool
-from components.account_pool.status import status_of
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.status import status_of
 from components.connection import ClusterTarget, Reply
 from components.labels import BRING_YOUR_OWN, SHARED, TENANT_NAME
 from operations.pool.health import accounts, claims, settings_of_pool

@@ -11,16 +11,16 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from typer.testing import CliRunner
 
-from components.account_pool.census import Census
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.keys import (
+from components.account_pool.core.census import Census
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.keys import (
     CLAIM_TOKEN,
     INTERNAL,
     POOL_STATE,
     SHARED_CAPACITY,
     SHARED_CLAIMS,
 )
-from components.account_pool.model import Member, Partition, Phase, Policy, Record
+from components.account_pool.core.model import Member, Partition, Phase, Policy, Record
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from operations.main import app
 from operations.pool import metrics

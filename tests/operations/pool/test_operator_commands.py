@@ -12,16 +12,16 @@ import pytest
 from pulumi_sandbox.services.processes import first_ended
 from typer.testing import CliRunner, Result
 
-from components.account_pool.adoption import Adoption, SlotNames, adoptions
-from components.account_pool.calls import Kind
-from components.account_pool.census import Census
-from components.account_pool.cleaning import Wiped
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.keys import POOL_STATE
-from components.account_pool.model import Claimed, ClaimRequest, Member, Policy, Token
-from components.account_pool.pool import Cleaned, Pool
-from components.account_pool.status import PoolStatus, status_of
-from components.account_pool.sweeping import Orphan, RecoveryReport, SweepReport
+from components.account_pool.core.adoption import Adoption, SlotNames, adoptions
+from components.account_pool.core.calls import Kind
+from components.account_pool.core.census import Census
+from components.account_pool.core.cleaning import Wiped
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.keys import POOL_STATE
+from components.account_pool.core.model import Claimed, ClaimRequest, Member, Policy, Token
+from components.account_pool.core.pool import Cleaned, Pool
+from components.account_pool.core.status import PoolStatus, status_of
+from components.account_pool.core.sweeping import Orphan, RecoveryReport, SweepReport
 from components.connection import ClusterTarget
 from components.errors import NotAllowed, Problem
 from components.labels import TENANT_NAME

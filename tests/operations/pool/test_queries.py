@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from components.account_pool.census import Census
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.consumers import Consumer
-from components.account_pool.keys import SHARED_CAPACITY, SHARED_CLAIMS
+from components.account_pool.core.census import Census
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.consumers import Consumer
+from components.account_pool.core.keys import SHARED_CAPACITY, SHARED_CLAIMS
 from components.labels import HYPERSCALER_TYPE, SHARED
 from operations.pool.metrics import exposition, gauges_of, is_up
 from tests.operations.pool.test_metrics import claimed, labelled

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from components.account_pool.keys import SHARED_CAPACITY, SHARED_CLAIMS
+from components.account_pool.core.keys import SHARED_CAPACITY, SHARED_CLAIMS
 from components.labels import SHARED
 from components.naming import stack_holder
 from tests.support.memory_cluster import NAMESPACE, answer, credfleet, memory_cluster

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from components.account_pool.census import Census
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.consumers import Consumer
-from components.account_pool.keys import POOL_STATE
-from components.account_pool.model import Member, Phase
-from components.account_pool.pool import Pool
-from components.account_pool.status import Account, PoolStatus, SharedClaim, Standing, status_of
+from components.account_pool.core.census import Census
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.consumers import Consumer
+from components.account_pool.core.keys import POOL_STATE
+from components.account_pool.core.model import Member, Phase
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.status import Account, PoolStatus, SharedClaim, Standing, status_of
 from components.connection import Connection, Reply
 from components.errors import NotAllowed
 from components.labels import HYPERSCALER_TYPE

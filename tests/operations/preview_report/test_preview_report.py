@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from components.account_pool.forecast import lines, unseen_lines
-from components.account_pool.outlook import Expectation, Prospect, Vacancy
+from components.account_pool.forecast.forecast import lines, unseen_lines
+from components.account_pool.forecast.outlook import Expectation, Prospect, Vacancy
 from components.skipped_lines import skipped_lines
 from operations.main import app
 from operations.preview_report.command import as_document

@@ -8,7 +8,7 @@ from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 
-from components.account_pool.status import Standing
+from components.account_pool.core.status import Standing
 from operations.sandbox.report import Claimed, Declared, Report, Share, Skipped, Violation, render, write
 
 SECRET = "kubernetes:core/v1:Secret"

@@ -5,7 +5,8 @@ from components import repeating
 repeating.FIRST_ANSWER_SECONDS = repeating.PATIENCE_SECONDS = 0.3  # type: ignore[misc]
 
 from components import connection, secret_manager  # noqa: E402 - they take these by name
-from components.account_pool import pool, provider, seal  # noqa: E402
+from components.account_pool import provider, seal  # noqa: E402
+from components.account_pool.core import pool  # noqa: E402
 from components.pull_secret import hyperfleet  # noqa: E402
 
 connection.CONNECT_SECONDS = connection.ANSWER_SECONDS = 0.3  # type: ignore[misc]

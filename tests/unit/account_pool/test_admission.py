@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from components.account_pool.admission import BINDING, POLICY, admission_manifests
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.model import JsonObject
-from components.account_pool.transitions import tables
+from components.account_pool.admission.policies import BINDING, POLICY, admission_manifests
+from components.account_pool.admission.transitions import tables
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.model import JsonObject
 
 MANIFESTS = admission_manifests("account-pool", PoolConfigMap())
 POLICIES = [manifest for manifest in MANIFESTS if manifest["kind"] == POLICY]

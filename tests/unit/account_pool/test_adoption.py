@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from components.account_pool.adoption import SlotNames, adoptions
-from components.account_pool.census import Census
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.keys import TENANT_ID
-from components.account_pool.model import ClaimRequest, Policy
-from components.account_pool.pool import Pool
-from components.account_pool.status import Standing
+from components.account_pool.core.adoption import SlotNames, adoptions
+from components.account_pool.core.census import Census
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.keys import TENANT_ID
+from components.account_pool.core.model import ClaimRequest, Policy
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.status import Standing
 from components.errors import Withheld
 from components.labels import TENANT_NAME
 from components.naming import tenant_label

@@ -13,19 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.account_pool import protocol
-from components.account_pool.calls import Both, Kind, Pause, PoolApi, Steps, Together, perform
-from components.account_pool.census import Census
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.dialect import Dialect
-from components.account_pool.judgement import judge
-from components.account_pool.keys import CLAIM_TOKEN, INTERNAL, POOL_STATE, SHARED_CAPACITY
-from components.account_pool.model import Claimed, ClaimRequest, Record, Wanted
-from components.account_pool.outlook import Prospect, explain, outlook
-from components.account_pool.pool import Pool
-from components.account_pool.selection import members_free, members_owned, members_shared
-from components.account_pool.status import Standing, status_of
-from components.account_pool.steps import get_record
+from components.account_pool.core import protocol
+from components.account_pool.core.calls import Both, Kind, Pause, PoolApi, Steps, Together, perform
+from components.account_pool.core.census import Census
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.dialect import Dialect
+from components.account_pool.core.judgement import judge
+from components.account_pool.core.keys import CLAIM_TOKEN, INTERNAL, POOL_STATE, SHARED_CAPACITY
+from components.account_pool.core.model import Claimed, ClaimRequest, Record, Wanted
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.selection import members_free, members_owned, members_shared
+from components.account_pool.core.status import Standing, status_of
+from components.account_pool.core.steps import get_record
+from components.account_pool.forecast.outlook import Prospect, explain, outlook
 from components.errors import Misconfigured, NotAllowed, PoolError
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from tests.support.drawn_pools import KEYS, REQUESTS, SETTINGS, Spoken, disagreements, pools

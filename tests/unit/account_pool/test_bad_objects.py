@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 from pulumi.dynamic import CheckFailure
 
-from components.account_pool import pool as live
 from components.account_pool import roster
-from components.account_pool.calls import Kind
-from components.account_pool.cleaning import Wiped
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.keys import (
+from components.account_pool.core import pool as live
+from components.account_pool.core.calls import Kind
+from components.account_pool.core.cleaning import Wiped
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.keys import (
     CLAIM_TOKEN,
     CLEANING_TOKEN,
     POOL_RECORD,
@@ -22,11 +22,11 @@ from components.account_pool.keys import (
     SHARED_CAPACITY,
     SHARED_CLAIMS,
 )
-from components.account_pool.model import ClaimRequest, JsonObject, Member, Phase, Token
-from components.account_pool.outlook import Prospect, explain, outlook
-from components.account_pool.pool import Cleaned, Pool
+from components.account_pool.core.model import ClaimRequest, JsonObject, Member, Phase, Token
+from components.account_pool.core.pool import Cleaned, Pool
+from components.account_pool.core.status import Standing
+from components.account_pool.forecast.outlook import Prospect, explain, outlook
 from components.account_pool.roster import PoolRosterProvider
-from components.account_pool.status import Standing
 from components.connection import ClusterTarget
 from components.dynamic import Properties
 from components.errors import Misconfigured, StoreError

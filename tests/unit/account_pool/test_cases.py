@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from components.account_pool import cleaning, protocol, sweeping
-from components.account_pool.calls import (
+from components.account_pool.core import cleaning, protocol, sweeping
+from components.account_pool.core.calls import (
     Both,
     Call,
     Create,
@@ -29,11 +29,11 @@ from components.account_pool.calls import (
     Yielded,
     perform,
 )
-from components.account_pool.census import Census
-from components.account_pool.cleaning import Wiped
-from components.account_pool.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
-from components.account_pool.declared import blocked_reason
-from components.account_pool.keys import (
+from components.account_pool.core.census import Census
+from components.account_pool.core.cleaning import Wiped
+from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
+from components.account_pool.core.declared import blocked_reason
+from components.account_pool.core.keys import (
     CLAIM_ORIGIN,
     CLAIM_TOKEN,
     CLEANING_TOKEN,
@@ -43,7 +43,7 @@ from components.account_pool.keys import (
     STATE_BEFORE,
     STATE_REASON,
 )
-from components.account_pool.model import (
+from components.account_pool.core.model import (
     Claimed,
     ClaimRequest,
     Member,
@@ -53,11 +53,11 @@ from components.account_pool.model import (
     Record,
     State,
 )
-from components.account_pool.outlook import Prospect, outlook
-from components.account_pool.protocol import Amendment, Outcome
-from components.account_pool.selection import MEMBERS
-from components.account_pool.status import Standing, status_of
-from components.account_pool.steps import list_all
+from components.account_pool.core.protocol import Amendment, Outcome
+from components.account_pool.core.selection import MEMBERS
+from components.account_pool.core.status import Standing, status_of
+from components.account_pool.core.steps import list_all
+from components.account_pool.forecast.outlook import Prospect, outlook
 from components.errors import Exhausted, LimitReached, LostMember, Misconfigured, NotAllowed, Restored
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, SHARED, TENANT_NAME
 from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, Sweeps, is_free, run

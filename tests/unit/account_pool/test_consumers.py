@@ -1,9 +1,17 @@
 """What a preview says of the consumers of a pool: who gets no more, and who keeps what it has."""
 
-from components.account_pool.census import Census
-from components.account_pool.consumers import Consumer, keeping
-from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Policy, Record, record_name
-from components.account_pool.outlook import Prospect, outlook, vacancies
+from components.account_pool.core.census import Census
+from components.account_pool.core.consumers import Consumer, keeping
+from components.account_pool.core.model import (
+    ClaimRequest,
+    Member,
+    Partition,
+    Phase,
+    Policy,
+    Record,
+    record_name,
+)
+from components.account_pool.forecast.outlook import Prospect, outlook, vacancies
 from components.errors import NotAllowed, QuotaReached
 from components.labels import HYPERSCALER_TYPE
 

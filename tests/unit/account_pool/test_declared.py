@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from components.account_pool import protocol
-from components.account_pool.calls import Kind
-from components.account_pool.census import Census
-from components.account_pool.declared import Declaration, DeclaredMember, is_touched, refusals
-from components.account_pool.keys import POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
-from components.account_pool.member_steps import member_table
-from components.account_pool.model import State
-from components.account_pool.rows import Verb, Write, allows
+from components.account_pool.admission.member_transitions import member_table
+from components.account_pool.admission.state_machine import Verb, Write, allows
+from components.account_pool.core import protocol
+from components.account_pool.core.calls import Kind
+from components.account_pool.core.census import Census
+from components.account_pool.core.declared import Declaration, DeclaredMember, is_touched, refusals
+from components.account_pool.core.keys import POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
+from components.account_pool.core.model import State
 from components.labels import BRING_YOUR_OWN, SHARED, TENANT_NAME
 from tests.support.guarded_pool import merged, secret
 from tests.support.memory_pool import Claims, MemoryServer, run

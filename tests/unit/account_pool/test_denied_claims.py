@@ -12,10 +12,10 @@ import pulumi
 import pytest
 
 from components.account_pool import provider as provider_module
-from components.account_pool.calls import Kind, Refusal, Refused, Result
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.model import JsonObject
-from components.account_pool.pool import Pool
+from components.account_pool.core.calls import Kind, Refusal, Refused, Result
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.model import JsonObject
+from components.account_pool.core.pool import Pool
 from components.account_pool.provider import AccountClaimProvider
 from tests.support.memory_pool import POOL, MemoryServer
 

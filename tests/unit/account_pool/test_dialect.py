@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.account_pool.admission import admission_manifests
-from components.account_pool.calls import Kind
-from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.dialect import Dialect
-from components.account_pool.keys import POOL_STATE, STATE_REASON
-from components.account_pool.model import ClaimRequest
-from components.account_pool.pool import Pool
-from components.account_pool.selection import MEMBERS, MEMBERS_WITH_STATE, members_free, members_shared
-from components.account_pool.status import Standing
+from components.account_pool.admission.policies import admission_manifests
+from components.account_pool.core.calls import Kind
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.dialect import Dialect
+from components.account_pool.core.keys import POOL_STATE, STATE_REASON
+from components.account_pool.core.model import ClaimRequest
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.selection import MEMBERS, MEMBERS_WITH_STATE, members_free, members_shared
+from components.account_pool.core.status import Standing
 from components.errors import Misconfigured, PoolError
 from components.labels import EU_ACCESS, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from tests.support.memory_pool import KEB, POOL, MemoryServer

@@ -11,16 +11,16 @@ from dataclasses import replace
 
 import pytest
 
-from components.account_pool import protocol
-from components.account_pool.calls import Found, Kind
-from components.account_pool.cleaning import Wiped
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.keys import CLAIM_POLICY, CLAIM_TOKEN, POOL_STATE
-from components.account_pool.model import Claimed, Policy
-from components.account_pool.pool import Pool
-from components.account_pool.record_steps import record_table
-from components.account_pool.rows import Verb, Write, allows
-from components.account_pool.sweeping import SweepReport, recover, sweep
+from components.account_pool.admission.record_transitions import record_table
+from components.account_pool.admission.state_machine import Verb, Write, allows
+from components.account_pool.core import protocol
+from components.account_pool.core.calls import Found, Kind
+from components.account_pool.core.cleaning import Wiped
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.keys import CLAIM_POLICY, CLAIM_TOKEN, POOL_STATE
+from components.account_pool.core.model import Claimed, Policy
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.sweeping import SweepReport, recover, sweep
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from tests.support.memory_pool import KEB, POOL, Claims, MemoryServer, run
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from components.account_pool import driver as driving
-from components.account_pool import pool as live
-from components.account_pool import protocol
-from components.account_pool.audit import Happening, Journal
-from components.account_pool.calls import Found, Kind, Pause, Refusal, Refused, Result, Steps, Unknown
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.driver import Driver
-from components.account_pool.keys import POOL_STATE
-from components.account_pool.model import ClaimRequest, JsonObject
-from components.account_pool.pool import Pool
+from components.account_pool.core import driver as driving
+from components.account_pool.core import pool as live
+from components.account_pool.core import protocol
+from components.account_pool.core.audit import Happening, Journal
+from components.account_pool.core.calls import Found, Kind, Pause, Refusal, Refused, Result, Steps, Unknown
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.driver import Driver
+from components.account_pool.core.keys import POOL_STATE
+from components.account_pool.core.model import ClaimRequest, JsonObject
+from components.account_pool.core.pool import Pool
 from components.errors import Misconfigured, NotAllowed, Unreachable
 from components.repeating import LONGEST_PAUSE_SECONDS, jitter
 from tests.support.memory_pool import Claims, MemoryServer

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.evacuation import (
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.model import ClaimRequest
+from components.account_pool.core.pool import Pool
+from components.account_pool.forecast.evacuation import (
     Generations,
     Standing,
     among,
@@ -18,9 +20,7 @@ from components.account_pool.evacuation import (
     slot_and_generation,
     slot_of,
 )
-from components.account_pool.model import ClaimRequest
-from components.account_pool.outlook import Prospect
-from components.account_pool.pool import Pool
+from components.account_pool.forecast.outlook import Prospect
 from components.errors import NotAllowed
 from components.labels import EU_ACCESS
 from tests.support.memory_pool import POOL, MemoryServer

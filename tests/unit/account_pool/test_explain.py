@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.account_pool.census import Census
-from components.account_pool.keys import (
+from components.account_pool.core.census import Census
+from components.account_pool.core.keys import (
     CLAIM_ORIGIN,
     CLAIM_TOKEN,
     INTERNAL,
@@ -17,8 +17,16 @@ from components.account_pool.keys import (
     SHARED_CLAIMS,
     STATE_REASON,
 )
-from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Policy, Record, record_name
-from components.account_pool.outlook import Explanation, Prospect, explain, outlook
+from components.account_pool.core.model import (
+    ClaimRequest,
+    Member,
+    Partition,
+    Phase,
+    Policy,
+    Record,
+    record_name,
+)
+from components.account_pool.forecast.outlook import Explanation, Prospect, explain, outlook
 from components.errors import Misconfigured
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.account_pool import evacuation
-from components.account_pool.census import Census
-from components.account_pool.forecast import Forecast, Told, heard, lines, unseen_lines
-from components.account_pool.keys import SHARED_CAPACITY, SHARED_CLAIMS
-from components.account_pool.model import ClaimRequest, Member
-from components.account_pool.outlook import Expectation, Prospect, Vacancy, outlook, vacancies
+from components.account_pool.core.census import Census
+from components.account_pool.core.keys import SHARED_CAPACITY, SHARED_CLAIMS
+from components.account_pool.core.model import ClaimRequest, Member
+from components.account_pool.forecast import evacuation
+from components.account_pool.forecast.forecast import Forecast, Told, heard, lines, unseen_lines
+from components.account_pool.forecast.outlook import Expectation, Prospect, Vacancy, outlook, vacancies
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from tests.support.drawn_pools import KEYS, REQUESTS, Spoken, pools
 

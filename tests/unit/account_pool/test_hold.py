@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import pytest
 
-from components.account_pool.calls import Found, Kind
-from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap, hold_of
-from components.account_pool.model import ClaimRequest, Phase, Policy
-from components.account_pool.outlook import Prospect, explain, outlook
-from components.account_pool.pool import Pool
-from components.account_pool.protocol import Outcome
+from components.account_pool.core.calls import Found, Kind
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap, hold_of
+from components.account_pool.core.model import ClaimRequest, Phase, Policy
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.protocol import Outcome
+from components.account_pool.forecast.outlook import Prospect, explain, outlook
 from components.errors import Misconfigured, NotAllowed
 from components.labels import TENANT_NAME
 from operations.pool.status import as_document

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import pytest
 
-from components.account_pool.keys import POOL_STATE, SHARED_CAPACITY
-from components.account_pool.model import Claimed, Phase, Policy
+from components.account_pool.core.keys import POOL_STATE, SHARED_CAPACITY
+from components.account_pool.core.model import Claimed, Phase, Policy
 from components.errors import Exhausted, LimitReached, LostMember, NotAllowed
 from components.labels import SHARED, TENANT_NAME
 from tests.support.memory_pool import (

@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 
-from components.account_pool.kubernetes_api import JointReading
+from components.account_pool.core.kubernetes_api import JointReading
 
 ASKERS = 8
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from components.account_pool.calls import Found, Kind, Page, Refusal, Refused, Result, Unknown
-from components.account_pool.kubernetes_api import KubernetesApi
+from components.account_pool.core.calls import Found, Kind, Page, Refusal, Refused, Result, Unknown
+from components.account_pool.core.kubernetes_api import KubernetesApi
 from components.connection import Connection, NoReply, Reply
 
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"

@@ -7,11 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.account_pool.bringing import brought_name
-from components.account_pool.config_map import POOL_UID, PoolConfigMap, has_pool_uid, with_pool_uid
-from components.account_pool.judgement import misconfiguration
-from components.account_pool.keys import CLAIM_TOKEN, INTERNAL, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
-from components.account_pool.model import (
+from components.account_pool.core.bringing import brought_name
+from components.account_pool.core.config_map import POOL_UID, PoolConfigMap, has_pool_uid, with_pool_uid
+from components.account_pool.core.judgement import misconfiguration
+from components.account_pool.core.keys import (
+    CLAIM_TOKEN,
+    INTERNAL,
+    POOL_STATE,
+    SHARED_CAPACITY,
+    SHARED_CLAIMS,
+)
+from components.account_pool.core.model import (
     Member,
     Partition,
     Phase,
@@ -22,7 +28,7 @@ from components.account_pool.model import (
     record_name,
     tenant_label,
 )
-from components.account_pool.selection import (
+from components.account_pool.core.selection import (
     in_order,
     members_free,
     members_owned,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.account_pool.census import Census
-from components.account_pool.keys import (
+from components.account_pool.core.census import Census
+from components.account_pool.core.keys import (
     CLAIM_ORIGIN,
     CLAIM_TOKEN,
     INTERNAL,
@@ -16,8 +16,16 @@ from components.account_pool.keys import (
     SHARED_CAPACITY,
     SHARED_CLAIMS,
 )
-from components.account_pool.model import ClaimRequest, Member, Partition, Phase, Policy, Record, record_name
-from components.account_pool.outlook import Prospect, outlook
+from components.account_pool.core.model import (
+    ClaimRequest,
+    Member,
+    Partition,
+    Phase,
+    Policy,
+    Record,
+    record_name,
+)
+from components.account_pool.forecast.outlook import Prospect, outlook
 from components.errors import Exhausted
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from components.account_pool.calls import Answer, Found, Get, Kind, ListPage, Replace, Steps, Yielded
-from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.consumers import Consumer
-from components.account_pool.keys import SHARED_CAPACITY
-from components.account_pool.model import Claimed, ClaimRequest, JsonObject
-from components.account_pool.pool import Pool
-from components.account_pool.quotas import COUNTED_IN, ENTERED, quota_data, quota_labels, quota_name
-from components.account_pool.rows import Verb, Write, allows
-from components.account_pool.transitions import quota_table
+from components.account_pool.admission.state_machine import Verb, Write, allows
+from components.account_pool.admission.transitions import quota_table
+from components.account_pool.core.calls import Answer, Found, Get, Kind, ListPage, Replace, Steps, Yielded
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.consumers import Consumer
+from components.account_pool.core.keys import SHARED_CAPACITY
+from components.account_pool.core.model import Claimed, ClaimRequest, JsonObject
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.quotas import COUNTED_IN, ENTERED, quota_data, quota_labels, quota_name
 from components.errors import LimitReached, Misconfigured, NotAllowed, QuotaReached
 from components.labels import SHARED
 from tests.support.memory_pool import (

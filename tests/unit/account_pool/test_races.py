@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from components.account_pool import changes, cleaning, protocol
-from components.account_pool.calls import Create, Found, Kind, ListPage, Patch, Replace, Steps, Together
-from components.account_pool.cleaning import Wiped
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.keys import CLAIM_TOKEN, POOL_STATE
-from components.account_pool.model import Claimed, Token, Wanted
-from components.account_pool.sweeping import SweepReport, sweep
+from components.account_pool.core import changes, cleaning, protocol
+from components.account_pool.core.calls import Create, Found, Kind, ListPage, Patch, Replace, Steps, Together
+from components.account_pool.core.cleaning import Wiped
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE
+from components.account_pool.core.model import Claimed, Token, Wanted
+from components.account_pool.core.sweeping import SweepReport, sweep
 from components.errors import Exhausted, LimitReached, Restored
 from components.labels import TENANT_NAME
 from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, Sweeps, is_free, run

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.account_pool.model import Fence, Partition, Phase, Policy, Record
+from components.account_pool.core.model import Fence, Partition, Phase, Policy, Record
 
 HOLDERS = st.sampled_from(("first", "second", "third"))
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from components.account_pool.calls import Kind, Result
-from components.account_pool.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.keys import POOL_RECORD
-from components.account_pool.model import ClaimRequest, JsonObject
-from components.account_pool.outlook import Prospect, outlook
-from components.account_pool.pool import Pool
+from components.account_pool.core.calls import Kind, Result
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.keys import POOL_RECORD
+from components.account_pool.core.model import ClaimRequest, JsonObject
+from components.account_pool.core.pool import Pool
+from components.account_pool.forecast.outlook import Prospect, outlook
 from components.errors import LostMember, Misconfigured
 from tests.support.memory_pool import KEB, POOL, MemoryServer
 

@@ -3,7 +3,7 @@
 import pytest
 
 from components import errors
-from components.account_pool.skipping import SKIPS, skips
+from components.account_pool.forecast.skipping import SKIPS, skips
 
 
 def test_every_error_of_a_pool_either_skips_a_claim_or_fails_the_update():

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.keys import POOL_STATE
-from components.account_pool.model import Claimed, ClaimRequest, Policy
-from components.account_pool.outlook import Prospect, explain, outlook
-from components.account_pool.pool import Pool
-from components.account_pool.spilling import placed
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.keys import POOL_STATE
+from components.account_pool.core.model import Claimed, ClaimRequest, Policy
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.spilling import placed
+from components.account_pool.forecast.outlook import Prospect, explain, outlook
 from components.errors import Exhausted
 from tests.support.memory_pool import POOL, Claims, Fault, MemoryServer, World, explore
 from tests.support.proving import counted

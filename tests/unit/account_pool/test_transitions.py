@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from components.account_pool.keys import (
+from components.account_pool.admission.member_transitions import member_table
+from components.account_pool.admission.record_transitions import record_table
+from components.account_pool.admission.state_machine import Verb, allows
+from components.account_pool.admission.state_machine import Write as Asked
+from components.account_pool.admission.transitions import tables
+from components.account_pool.core.keys import (
     POOL_RECORD,
 )
-from components.account_pool.member_steps import member_table
-from components.account_pool.model import JsonObject, Partition, Phase, Record
-from components.account_pool.record_steps import record_table
-from components.account_pool.rows import Verb, allows
-from components.account_pool.rows import Write as Asked
-from components.account_pool.transitions import tables
+from components.account_pool.core.model import JsonObject, Partition, Phase, Record
 from components.labels import (
     EU_ACCESS,
     HYPERSCALER_TYPE,

@@ -4,12 +4,18 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 
-from components.account_pool.calls import Kind, Page, Refused, Result
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.keys import SHARED_CAPACITY
-from components.account_pool.model import ClaimRequest, JsonObject, Wanted
-from components.account_pool.pool import Pool
-from components.account_pool.selection import Choose, RunningClaims, in_turn, members_free, members_shared
+from components.account_pool.core.calls import Kind, Page, Refused, Result
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.keys import SHARED_CAPACITY
+from components.account_pool.core.model import ClaimRequest, JsonObject, Wanted
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.selection import (
+    Choose,
+    RunningClaims,
+    in_turn,
+    members_free,
+    members_shared,
+)
 from components.labels import SHARED
 from tests.support.memory_pool import AWS, AWS_SHARED, POOL, Claims, MemoryServer
 

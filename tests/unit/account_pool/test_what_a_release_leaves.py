@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from components.account_pool import changes
-from components.account_pool.keys import CLAIM_ORIGIN, CLAIM_POLICY, CLAIM_TOKEN, POOL_STATE, TENANT_ID
-from components.account_pool.model import Member, Policy, Token
+from components.account_pool.core import changes
+from components.account_pool.core.keys import CLAIM_ORIGIN, CLAIM_POLICY, CLAIM_TOKEN, POOL_STATE, TENANT_ID
+from components.account_pool.core.model import Member, Policy, Token
 from components.labels import TENANT_NAME
 
 TOKEN = Token("claim-0", "uid", 1)

@@ -22,13 +22,8 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from components.account_pool import cleaning, protocol
-from components.account_pool.calls import Kind, Refusal, Refused, Result, Steps
-from components.account_pool.census import Census, displaced
-from components.account_pool.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
-from components.account_pool.judgement import judge
-from components.account_pool.keys import POOL_RECORD
-from components.account_pool.member_steps import (
+from components.account_pool.admission.conditions import OWNER, TYPE
+from components.account_pool.admission.member_transitions import (
     BEFORE,
     BROUGHT,
     CLEANING,
@@ -39,17 +34,7 @@ from components.account_pool.member_steps import (
     TOKEN,
     member_table,
 )
-from components.account_pool.model import (
-    Claimed,
-    JsonObject,
-    Member,
-    Phase,
-    Policy,
-    Record,
-    Wanted,
-    record_name,
-)
-from components.account_pool.record_steps import (
+from components.account_pool.admission.record_transitions import (
     AGREED,
     ATTEMPT,
     HOLDERS,
@@ -62,13 +47,28 @@ from components.account_pool.record_steps import (
     WHOSE,
     record_table,
 )
-from components.account_pool.relations import OWNER, TYPE
-from components.account_pool.rows import Field, Table, Verb, Write, allows
-from components.account_pool.selection import RECORDS
-from components.account_pool.status import status_of
-from components.account_pool.steps import any_record, get_record
-from components.account_pool.sweeping import pending_records, sweep
-from components.account_pool.transitions import settings_table
+from components.account_pool.admission.state_machine import Field, Table, Verb, Write, allows
+from components.account_pool.admission.transitions import settings_table
+from components.account_pool.core import cleaning, protocol
+from components.account_pool.core.calls import Kind, Refusal, Refused, Result, Steps
+from components.account_pool.core.census import Census, displaced
+from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
+from components.account_pool.core.judgement import judge
+from components.account_pool.core.keys import POOL_RECORD
+from components.account_pool.core.model import (
+    Claimed,
+    JsonObject,
+    Member,
+    Phase,
+    Policy,
+    Record,
+    Wanted,
+    record_name,
+)
+from components.account_pool.core.selection import RECORDS
+from components.account_pool.core.status import status_of
+from components.account_pool.core.steps import any_record, get_record
+from components.account_pool.core.sweeping import pending_records, sweep
 from components.errors import Misconfigured, PoolError
 from tests.support.memory_pool import AWS, POOL, MemoryServer, run
 from tests.support.proving import PROVES, counted, tried

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from components.account_pool.calls import Found, Kind, Refusal, Refused, Result
-from components.account_pool.config_map import PoolConfigMap
-from components.account_pool.driver import Driver
-from components.account_pool.keys import SHARED_CAPACITY
-from components.account_pool.model import ClaimRequest, JsonObject, Policy
-from components.account_pool.pool import Pool
-from components.account_pool.rows import Verb, Write, allows
-from components.account_pool.sweeping import recover
-from components.account_pool.transitions import tables
+from components.account_pool.admission.state_machine import Verb, Write, allows
+from components.account_pool.admission.transitions import tables
+from components.account_pool.core.calls import Found, Kind, Refusal, Refused, Result
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.driver import Driver
+from components.account_pool.core.keys import SHARED_CAPACITY
+from components.account_pool.core.model import ClaimRequest, JsonObject, Policy
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.sweeping import recover
 from components.errors import PoolError
 from components.labels import SHARED, TENANT_NAME
 from tests.support.memory_pool import POOL, MemoryServer

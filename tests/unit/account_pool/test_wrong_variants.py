@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from components.account_pool import changes, cleaning, judgement, protocol, selection
-from components.account_pool.calls import Delete, Kind, Patch, Steps
-from components.account_pool.judgement import Judgement, Verdict, judge
-from components.account_pool.keys import CLAIM_ORIGIN, CLEANING_TOKEN, POOL_STATE, SHARED_CAPACITY
-from components.account_pool.model import (
+from components.account_pool.core import changes, cleaning, judgement, protocol, selection
+from components.account_pool.core.calls import Delete, Kind, Patch, Steps
+from components.account_pool.core.judgement import Judgement, Verdict, judge
+from components.account_pool.core.keys import CLAIM_ORIGIN, CLEANING_TOKEN, POOL_STATE, SHARED_CAPACITY
+from components.account_pool.core.model import (
     Claimed,
     JsonObject,
     Member,
@@ -29,9 +29,9 @@ from components.account_pool.model import (
     State,
     Wanted,
 )
-from components.account_pool.protocol import Standing
-from components.account_pool.selection import MEMBERS, RECORDS, Choose
-from components.account_pool.steps import (
+from components.account_pool.core.protocol import Standing
+from components.account_pool.core.selection import MEMBERS, RECORDS, Choose
+from components.account_pool.core.steps import (
     change_member,
     get_member,
     list_all,

@@ -1,0 +1,56 @@
+"""What each kind of work on a pool needs the API server to allow, in the pool's namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from components.account_pool.admission.state_machine import VIRTUAL_GROUP, VIRTUAL_RESOURCE, Verb
+from components.account_pool.core.config_map import CONFIG_MAP
+from components.account_pool.core.model import tenant_label
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """Verbs on a resource of an API group, as RBAC has them; names: on these objects alone."""
+
+    group: str
+    resource: str
+    verbs: tuple[str, ...]
+    names: tuple[str, ...] = ()
+
+
+_MEMBERS: Final = Right("", "secrets", ("get", "list", "patch"))
+_EVENTS: Final = Right("", "events", ("create",))
+
+
+RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = MappingProxyType(
+    {
+        work: (
+            _MEMBERS,
+            Right("", "configmaps", on_records),
+            _EVENTS,
+            Right(VIRTUAL_GROUP, VIRTUAL_RESOURCE, (work,)),
+        )
+        for work, on_records in (
+            (Verb.CLAIM, ("get", "list", "create", "update", "delete")),
+            (Verb.CLEAN, ("get", "list")),
+            (Verb.OPERATE, ("get", "list", "update", "delete")),
+        )
+    }
+)
+"""Claiming, reading, releasing and sweeping; cleaning; what operators decide. By their virtual verbs."""
+
+
+def rights_to_bring(tenant: str) -> tuple[Right, ...]:
+    """Return what somebody needs who brings accounts for one tenant, and may do nothing else.
+
+    A new Secret has no name that a Role could mean: which ones may be made, the admission policy says.
+    """
+    return (
+        Right("", "configmaps", ("get",), (CONFIG_MAP,)),
+        Right("", "secrets", ("create",)),
+        Right(VIRTUAL_GROUP, VIRTUAL_RESOURCE, (Verb.BRING,), (tenant_label(tenant),)),
+    )

@@ -1,0 +1,1 @@
+"""The protocol of the pool: what its objects mean, what is decided, and the calls that carry it out."""

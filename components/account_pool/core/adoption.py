@@ -1,0 +1,113 @@
+"""Which claims could be made of accounts that bear an owner and no claim, and under which slots.
+
+Such an account was brought along by its tenant, or is from before there were records. The slot is part of a
+claim's name: adopted under another slot than the one its stack names, the stack's claim would be a new one
+and take a second account. So slots are named by a stack or by people, and never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from components.account_pool.core.census import Census
+from components.account_pool.core.judgement import judge
+from components.account_pool.core.keys import CLAIM_TOKEN, TENANT_ID
+from components.account_pool.core.model import ClaimRequest, Member, Partition, tenant_label
+from components.errors import Misconfigured
+
+_UNNAMED: Final = (
+    "nothing names its slot, and a claim under another one would take a second account; name it with --stack,"
+    " --map TENANT/TYPE=SLOT or --slot"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotNames:
+    """What names the slots of accounts, what is most particular first.
+
+    mapped: tenant and type → slots, for the accounts in order of their names. claims: of stacks, each with
+    its own holder, policy and limit. slot: of every other account. holder: who uses what no stack claims.
+    """
+
+    mapped: Mapping[tuple[str, str], Sequence[str]] = field(
+        default_factory=dict[tuple[str, str], Sequence[str]]
+    )
+    claims: Sequence[ClaimRequest] = ()
+    slot: str | None = None
+    holder: str = "cli"
+
+    def claims_on(self, member: Member, keys: Sequence[str]) -> Iterator[ClaimRequest]:
+        """Yield the claims its owner could have on a member, the one that is meant most first."""
+        place = member.place(keys)
+        stated = [
+            claim
+            for claim in self.claims
+            if (tenant_label(claim.tenant), claim.placed("", keys).partition) == (member.tenant, place)
+        ]
+        named = {(claim.tenant, claim.slot): claim for claim in stated}
+        mapped = [
+            (tenant, slot)
+            for (tenant, account_type), slots in self.mapped.items()
+            if (tenant_label(tenant), account_type) == (member.tenant, member.type)
+            for slot in slots
+        ]
+        for tenant, slot in mapped:
+            yield named.get((tenant, slot)) or self._claim(tenant, slot, place)
+        if mapped:
+            return
+        yield from stated
+        tenant = member.annotations.get(TENANT_ID, member.tenant or "")
+        if self.slot is not None and tenant_label(tenant) == member.tenant:
+            yield self._claim(tenant, self.slot, place)
+
+    def _claim(self, tenant: str, slot: str, place: Partition) -> ClaimRequest:
+        return ClaimRequest(tenant, place.type, slot, place.given, holder=self.holder)
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """An account with an owner and no claim. claim: what could be made of it; problem: why nothing can."""
+
+    member: str
+    tenant: str
+    claim: ClaimRequest | None = None
+    problem: str | None = None
+
+
+def adoptions(census: Census, keys: Sequence[str], names: SlotNames) -> Iterator[Adoption]:
+    """Propose a claim for each account that bears an owner and no claim, in order of their names.
+
+    Raises Misconfigured for a claim of a stack that the pool could not serve.
+    """
+    taken = {record.name: record.member for record in census.records}
+    for claim in names.claims:
+        claim.placed("", keys)
+    for member in sorted(census.members, key=lambda m: m.name):
+        is_unclaimed = CLAIM_TOKEN not in member.annotations and member.state is None and not member.shared
+        if member.tenant is None or not is_unclaimed:
+            continue
+        found = Adoption(member.name, member.annotations.get(TENANT_ID, member.tenant))
+        judged = judge(member, member.place(keys), member.tenant)
+        if not judged.takes:
+            yield replace(found, problem=judged.why)
+            continue
+        try:
+            wished = {claim.placed("", keys).record: claim for claim in names.claims_on(member, keys)}
+            is_named = tenant_label(found.tenant) == member.tenant
+        except Misconfigured as error:
+            yield replace(found, problem=f"{error.place}: {error.cause}")
+            continue
+        record = next((name for name in wished if name not in taken), None)
+        if record is not None:
+            taken[record] = member.name
+            yield replace(found, tenant=wished[record].tenant, claim=wished[record])
+        elif wished:
+            theirs = ", ".join(f"{claim.slot} ({taken[name]})" for name, claim in wished.items())
+            yield replace(found, problem=f"every slot named for it has an account already: {theirs}")
+        elif not is_named:
+            why = f"its owner {member.tenant} is encoded, and annotation {TENANT_ID} does not say of whom"
+            yield replace(found, problem=why)
+        else:
+            yield replace(found, problem=_UNNAMED)

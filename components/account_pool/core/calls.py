@@ -1,0 +1,202 @@
+"""The calls a protocol step makes, the answers it gets, and the narrow door to an API server.
+
+A step is a generator: it yields a `Call` and is sent the `Answer`. So every call is a point where other
+processes may run, where this one may die, or where an answer may be lost, and a test can try them all in
+one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, TypeAlias, TypeVar
+
+from components.account_pool.core.model import JsonObject
+
+PAGE_SIZE = 500
+
+
+class Kind(StrEnum):
+    """The three kinds of objects, by their plural in the API's paths."""
+
+    MEMBER = "secrets"
+    RECORD = "configmaps"
+    EVENT = "events"
+
+
+@dataclass(frozen=True, slots=True)
+class Get:
+    """Read one object; of a member, the metadata only."""
+
+    kind: Kind
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """Read one page of the objects a label selector means; all pages from one cursor on are one snapshot."""
+
+    kind: Kind
+    selector: str
+    cursor: str = ""
+    limit: int = PAGE_SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Create an object; refused when the name is taken."""
+
+    kind: Kind
+    body: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Replace:
+    """Write a whole object; its metadata holds the resourceVersion it replaces."""
+
+    kind: Kind
+    body: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """Merge into an object; the patch holds the resourceVersion it changes, null removes a key."""
+
+    kind: Kind
+    name: str
+    body: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete an object, if it still has this uid and resourceVersion."""
+
+    kind: Kind
+    name: str
+    uid: str
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Two reads, neither of which needs the other's answer; answered by `Both`."""
+
+    first: Get | ListPage
+    second: Get | ListPage
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait before trying again, longer with each attempt that somebody else won (full jitter)."""
+
+    attempt: int
+
+
+class Refusal(StrEnum):
+    """Why the API server did not do it. Whatever it refused, it did not do."""
+
+    ABSENT = "absent"
+    CONFLICT = "conflict"
+    EXPIRED = "expired"
+    FORBIDDEN = "forbidden"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The object after the call."""
+
+    body: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Objects of a LIST; without a cursor it was the last page."""
+
+    items: tuple[JsonObject, ...]
+    cursor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The API server answered that it did not do it."""
+
+    why: Refusal
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """No answer, or none that says: the call may have been carried out, may still be, or never.
+
+    retry_after: the seconds that the server asks to be left alone.
+    """
+
+    text: str
+    retry_after: float = 0.0
+
+
+Result: TypeAlias = Found | Page | Refused | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """The answers to `Together`."""
+
+    first: Result
+    second: Result
+
+
+Call: TypeAlias = Get | ListPage | Create | Replace | Patch | Delete
+Yielded: TypeAlias = Call | Together | Pause
+Answer: TypeAlias = Result | Both | None
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[Yielded, Answer, T]
+"""A protocol operation with its outcome: yields calls and pauses, is sent answers."""
+
+
+class PoolApi(Protocol):
+    """One namespace of an API server. No method raises for what a server or a network may do."""
+
+    def get(self, kind: Kind, name: str) -> Result:
+        """Found, or Refused."""
+        ...
+
+    def list(self, kind: Kind, selector: str, cursor: str, limit: int) -> Result:
+        """Page, or Refused: EXPIRED when the cursor is too old."""
+        ...
+
+    def create(self, kind: Kind, body: JsonObject) -> Result:
+        """Found, or Refused: CONFLICT when the name is taken, ABSENT without the namespace."""
+        ...
+
+    def replace(self, kind: Kind, body: JsonObject) -> Result:
+        """Found, or Refused: CONFLICT when the object changed since."""
+        ...
+
+    def patch(self, kind: Kind, name: str, body: JsonObject) -> Result:
+        """Found, or Refused: CONFLICT when the object changed since."""
+        ...
+
+    def delete(self, kind: Kind, name: str, uid: str, resource_version: str) -> Result:
+        """Found, or Refused: CONFLICT when the object changed since."""
+        ...
+
+
+def perform(api: PoolApi, call: Call) -> Result:
+    """Carry out one call."""
+    match call:
+        case Get(kind, name):
+            return api.get(kind, name)
+        case ListPage(kind, selector, cursor, limit):
+            return api.list(kind, selector, cursor, limit)
+        case Create(kind, body):
+            return api.create(kind, body)
+        case Replace(kind, body):
+            return api.replace(kind, body)
+        case Patch(kind, name, body):
+            return api.patch(kind, name, body)
+        case Delete(kind, name, uid, resource_version):
+            return api.delete(kind, name, uid, resource_version)

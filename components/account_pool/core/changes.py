@@ -1,0 +1,249 @@
+"""Every change to a member: one merge patch each, holding the resourceVersion it was decided on.
+
+A patch without a resourceVersion would silently overwrite an owner; there is no way here to make one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from components.account_pool.core.calls import Kind, Patch
+from components.account_pool.core.keys import (
+    CLAIM_ORIGIN,
+    CLAIM_POLICY,
+    CLAIM_TOKEN,
+    CLEANING_TOKEN,
+    POOL_STATE,
+    SHARED_CLAIMS,
+    STATE_BEFORE,
+    STATE_REASON,
+    TENANT_ID,
+)
+from components.account_pool.core.model import (
+    TO_BE_LEFT,
+    Member,
+    Origin,
+    Policy,
+    Record,
+    State,
+    Token,
+    tenant_label,
+)
+from components.labels import TENANT_NAME
+
+Keys: TypeAlias = Mapping[str, str | None]
+
+
+def _patch(member: Member, labels: Keys, annotations: Keys) -> Patch:
+    body = {
+        "metadata": {
+            "resourceVersion": member.resource_version,
+            "labels": dict(labels),
+            "annotations": dict(annotations),
+        }
+    }
+    return Patch(Kind.MEMBER, member.name, body)
+
+
+def applied(member: Member, patch: Patch) -> Member:
+    """Return the member as it is after one of these patches."""
+    changed = patch.body["metadata"]
+    return replace(
+        member,
+        labels=_merged(member.labels, changed["labels"]),
+        annotations=_merged(member.annotations, changed["annotations"]),
+    )
+
+
+def _merged(texts: Mapping[str, str], changed: Keys) -> dict[str, str]:
+    return {key: text for key, text in {**texts, **changed}.items() if text is not None}
+
+
+def take(member: Member, record: Record) -> Patch:
+    """C3: the member becomes the record's.
+
+    A member its tenant brought along never returns to the pool; one that it retained stays so until the claim
+    is bound.
+    """
+    if record.partition.shared:
+        claims = {**member.shared_claims, str(record.token): record.slot}
+        return _patch(member, {}, {SHARED_CLAIMS: json.dumps(claims, sort_keys=True)})
+    origin = Origin.POOL
+    if member.tenant == record.tenant_label and member.origin in (None, Origin.RETAINED):
+        origin = Origin.RETAINED if member.origin else Origin.OWNER
+    return _patch(
+        member,
+        {TENANT_NAME: record.tenant_label},
+        {
+            CLAIM_TOKEN: str(record.token),
+            CLAIM_ORIGIN: str(origin),
+            CLAIM_POLICY: str(record.policy),
+            TENANT_ID: record.tenant,
+        },
+    )
+
+
+def heal(member: Member, record: Record) -> Patch:
+    """C4, C8: the label that somebody removed by hand while the token stayed is put back."""
+    return _patch(member, {TENANT_NAME: record.tenant_label}, {})
+
+
+def agree(member: Member, record: Record) -> Patch | None:
+    """Update: the member notes another policy of its claim; None where it does, and where it may not.
+
+    `release` is noted by the claim alone that begins with it: whoever claims could have an account freed that
+    is in use.
+    """
+    noted = member.annotations.get(CLAIM_POLICY)
+    if record.partition.shared or record.policy in (noted, Policy.RELEASE):
+        return None
+    return _patch(member, {}, {CLAIM_POLICY: str(record.policy)})
+
+
+def rebind(member: Member, record: Record, stale: Token | None) -> Patch:
+    """Recovery: the member carries the restored record instead of the one from before the backup."""
+    if record.partition.shared:
+        claims = {text: consumer for text, consumer in member.shared_claims.items() if text != str(stale)}
+        claims[str(record.token)] = record.slot
+        return _patch(member, {}, {SHARED_CLAIMS: json.dumps(claims, sort_keys=True)})
+    return _patch(
+        member,
+        {},
+        {
+            CLAIM_TOKEN: str(record.token),
+            CLAIM_ORIGIN: str(Origin.OWNER) if member.origin is None else member.origin,
+            CLAIM_POLICY: str(record.policy),
+            TENANT_ID: record.tenant,
+        },
+    )
+
+
+def remove(member: Member, token: Token, record: Record | None, policy: Policy | None = None) -> Patch:
+    """Take a token off a member, and let the release policy decide what becomes of it.
+
+    record: any record of the token's name, to know its tenant where the member's own annotation does not say
+    it: whoever claimed it may have written the token of another's claim on it.
+    policy: without one, the member's copy of its record's. It frees a member at once only where the copy says
+    so too: whoever claimed it may have used it. A member its tenant owned before, or one relabelled by hand,
+    keeps label and state as they are, as does one that its tenant retained where this claim was never bound;
+    one that was quarantined meanwhile stays so; a label stripped by hand counts as there.
+    """
+    if member.shared:
+        claims = {text: consumer for text, consumer in member.shared_claims.items() if text != str(token)}
+        return _patch(member, {}, {SHARED_CLAIMS: json.dumps(claims, sort_keys=True)})
+    annotations: dict[str, str | None] = {CLAIM_TOKEN: None, CLAIM_ORIGIN: None, CLAIM_POLICY: None}
+    claimant = _tenant_of(member) or (record.tenant_label if record else member.tenant)
+    owner = claimant if member.tenant is None else member.tenant
+    labels: dict[str, str | None] = {} if member.tenant == owner else {TENANT_NAME: owner}
+    if owner != claimant:
+        annotations[TENANT_ID] = None
+    elif owner is not None and member.origin == Origin.RETAINED and not (record and record.has_had(member)):
+        annotations[CLAIM_ORIGIN] = str(Origin.RETAINED)
+    elif owner is None or member.origin in (Origin.POOL, Origin.RETAINED):
+        match Policy.CLEAN if owner is None else _policy_of(member, policy):
+            case Policy.RELEASE:
+                labels[TENANT_NAME] = None
+                annotations[TENANT_ID] = None
+            case Policy.RETAIN:
+                annotations[CLAIM_ORIGIN] = str(Origin.RETAINED)
+            case Policy.CLEAN | Policy.QUARANTINE if member.state == State.QUARANTINED:
+                annotations[CLAIM_ORIGIN] = str(Origin.POOL)
+            case Policy.CLEAN:
+                labels[POOL_STATE] = str(State.DIRTY)
+                annotations[CLAIM_ORIGIN] = str(Origin.POOL)
+            case Policy.QUARANTINE:
+                labels[POOL_STATE] = str(State.QUARANTINED)
+                annotations[STATE_REASON] = "released by its tenant, whose policy is quarantine"
+                annotations[CLAIM_ORIGIN] = str(Origin.POOL)
+    return _patch(member, labels, annotations)
+
+
+def _tenant_of(member: Member) -> str | None:
+    tenant = member.annotations.get(TENANT_ID)
+    return tenant_label(tenant) if tenant else None
+
+
+def _policy_of(member: Member, asked: Policy | None) -> Policy:
+    noted = member.annotations.get(CLAIM_POLICY)
+    copy = Policy(noted) if noted in set(Policy) else Policy.CLEAN
+    return Policy.CLEAN if asked is Policy.RELEASE and copy is not Policy.RELEASE else asked or copy
+
+
+def start_cleaning(member: Member, cleaning_token: str) -> Patch:
+    """K2: dirty becomes cleaning, by one run of one cleaner."""
+    return _patch(member, {POOL_STATE: str(State.CLEANING)}, {CLEANING_TOKEN: cleaning_token})
+
+
+def finish_cleaning(member: Member) -> Patch:
+    """K4: cleaning becomes usable; an owner who brought the account along stays."""
+    labels: dict[str, str | None] = {POOL_STATE: None}
+    annotations: dict[str, str | None] = {
+        CLEANING_TOKEN: None,
+        STATE_REASON: None,
+        STATE_BEFORE: None,
+    }
+    if member.origin != Origin.RETAINED:
+        annotations[CLAIM_ORIGIN] = None
+    if member.origin == Origin.POOL:
+        labels[TENANT_NAME] = None
+        annotations[TENANT_ID] = None
+    return _patch(member, labels, annotations)
+
+
+def mark_dirty(member: Member, reason: str) -> Patch:
+    """To the cleaner; whose it is stays as it is."""
+    return _patch(member, {POOL_STATE: str(State.DIRTY)}, {STATE_REASON: reason, STATE_BEFORE: None})
+
+
+def take_back(member: Member) -> Patch:
+    """From its tenant, who retained it, to the pool: by way of the cleaner, once it is out of quarantine."""
+    return _patch(member, {POOL_STATE: member.state or str(State.DIRTY)}, {CLAIM_ORIGIN: str(Origin.POOL)})
+
+
+_GIVEN_UP: Final = "decommissioned"
+_GIVEN_UP_REASON: Final = "decommissioned by an operator; never used again"
+"""Accounts given up before the state before was remembered are known by this reason."""
+
+
+def quarantine(member: Member, reason: str) -> Patch:
+    """Kept from new holders until an operator says otherwise; present holders keep it.
+
+    What it was before is remembered, so that an account that nobody cleaned comes back to be cleaned.
+    """
+    before = str(State.DIRTY) if member.state is not None else None
+    if member.state == State.QUARANTINED:
+        before = _GIVEN_UP if is_given_up(member) else member.annotations.get(STATE_BEFORE)
+    return _quarantined(member, reason, before)
+
+
+def evacuate(member: Member, reason: str) -> Patch:
+    """Quarantined, and to be left by whoever holds it."""
+    return _quarantined(member, reason, TO_BE_LEFT)
+
+
+def decommission(member: Member) -> Patch:
+    """Given up without cleaning: quarantined, and back only when somebody says that this is meant."""
+    return _quarantined(member, _GIVEN_UP_REASON, _GIVEN_UP)
+
+
+def _quarantined(member: Member, reason: str, before: str | None) -> Patch:
+    annotations = {STATE_REASON: reason, STATE_BEFORE: before, CLEANING_TOKEN: None}
+    return _patch(member, {POOL_STATE: str(State.QUARANTINED)}, annotations)
+
+
+def is_given_up(member: Member) -> bool:
+    """Whether an operator gave the account up."""
+    before, reason = (member.annotations.get(key) for key in (STATE_BEFORE, STATE_REASON))
+    return before == _GIVEN_UP or reason == _GIVEN_UP_REASON
+
+
+def unquarantine(member: Member) -> Patch:
+    """Back to where it would be: dirty when it was so, or handed out and not cleaned since, else usable."""
+    released = member.token is None and member.origin == Origin.POOL
+    is_held = member.is_to_be_left and member.token is not None
+    is_dirty = released or is_given_up(member) or (STATE_BEFORE in member.annotations and not is_held)
+    state = str(State.DIRTY) if is_dirty else None
+    return _patch(member, {POOL_STATE: state}, {STATE_REASON: None, STATE_BEFORE: None})

@@ -1,0 +1,276 @@
+"""What cleaners and operators do to accounts: dirty → cleaning → usable, and what an operator decides.
+
+Cleaners may crash, overlap and come late. A cleaner's id is stable and used by one process at a time; each
+run of it adds a text of its own, so that a run knows its work from that of any other. Whoever holds the
+current cleaning token frees the member, and nobody else. An operator keeps an account from new holders, lets
+it back or gives it up, at the resourceVersion that was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from itertools import count
+
+from components.account_pool.core import changes
+from components.account_pool.core.calls import Kind, Patch, Pause, Steps
+from components.account_pool.core.census import Census
+from components.account_pool.core.discrepancies import in_use, releases
+from components.account_pool.core.keys import CLEANING_TOKEN, POOL_STATE, STATE_BEFORE
+from components.account_pool.core.model import Member, Record, State
+from components.account_pool.core.selection import MEMBERS_WITH_STATE, RECORDS
+from components.account_pool.core.steps import change_member, get_member, list_all
+from components.errors import Misconfigured, NotAllowed, Problem
+from components.labels import BRING_YOUR_OWN
+
+
+def cleanable(cleaner: str, take_over: frozenset[str] = frozenset()) -> Steps[list[Member]]:
+    """K1: find dirty members that nobody claims, and what an earlier run of this cleaner left.
+
+    What a claim is on that nobody released is left, though it bears no token: records are read after members.
+
+    take_over: members another cleaner left, named by an operator; the new run must rotate their
+    credentials, since nothing stops the old one from wiping.
+    """
+    found, _ = yield from survey(cleaner, take_over)
+    return found
+
+
+def survey(
+    cleaner: str, take_over: frozenset[str]
+) -> Steps[tuple[list[Member], list[tuple[Member, Wiped, Problem]]]]:
+    """Find what `cleanable` does, and the dirty members that are left alone, each with why."""
+    found: list[Member] = []
+    left: list[tuple[Member, Wiped, Problem]] = []
+    members = [Member.parse(body) for body in (yield from list_all(Kind.MEMBER, MEMBERS_WITH_STATE))]
+    census = Census.of((), (yield from list_all(Kind.RECORD, RECORDS)) if members else ())
+    for member in members:
+        try:
+            if not _is_for(member, cleaner, take_over):
+                continue
+        except Misconfigured as error:
+            left.append((member, Wiped.UNREADABLE, Problem(error.place, error.cause, error.mend)))
+            continue
+        if (record := in_use(member, census.records)) is None:
+            found.append(member)
+        else:
+            left.append((member, Wiped.IN_USE, _used(member, record, census.namespace)))
+    return found, left
+
+
+def _used(member: Member, record: Record, namespace: str) -> Problem:
+    return Problem(
+        f"Secret {member.name}",
+        f"tenant {record.tenant}, slot {record.slot}, has a claim on it that nobody released, so it may still"
+        " use the account",
+        f"release it with {releases(record, namespace)}, then clean again",
+    )
+
+
+def _is_for(member: Member, cleaner: str, take_over: frozenset[str]) -> bool:
+    if member.state == State.CLEANING:
+        is_mine = member.annotations.get(CLEANING_TOKEN, "").startswith(f"{cleaner}/")
+        return is_mine or member.name in take_over
+    return member.state == State.DIRTY and not member.tokens
+
+
+def begin(member: Member, cleaning_token: str) -> Steps[Member | None]:
+    """K2: take a member, as of the resourceVersion it was listed. None: somebody else was first."""
+    taken = yield from change_member(changes.start_cleaning(member, cleaning_token))
+    if taken is not None:
+        return taken
+    now = yield from get_member(member.name)
+    return now if now is not None and _is_held(now, cleaning_token) else None
+
+
+class Wiped(StrEnum):
+    """What became of a member that was taken for cleaning.
+
+    UNREADABLE: it was not taken, since what it carries of a claim cannot be read; nothing was written.
+    IN_USE: the same, since a claim is on it that nobody released, whose token somebody took off by hand.
+    OVERTAKEN: it is no longer this run's, or the answer that it was settled got lost; nothing more was
+    written.
+    POSTPONED: it was not taken, since the time of the run was over; the next one takes it.
+    """
+
+    CLEANED = "cleaned"
+    QUARANTINED = "quarantined"
+    OVERTAKEN = "overtaken"
+    UNREADABLE = "unreadable"
+    IN_USE = "in-use"
+    POSTPONED = "postponed"
+
+
+def succeed(member: Member, cleaning_token: str) -> Steps[Wiped]:
+    """K4: free it, as of the resourceVersion it was taken at; never of a later one that is not ours."""
+    freed = yield from _settle(member, cleaning_token, changes.finish_cleaning)
+    return Wiped.CLEANED if freed else Wiped.OVERTAKEN
+
+
+def fail(member: Member, cleaning_token: str, reason: str) -> Steps[Wiped]:
+    """K3: keep it out of the pool, and say why."""
+    kept = yield from _settle(member, cleaning_token, lambda now: changes.quarantine(now, reason))
+    return Wiped.QUARANTINED if kept else Wiped.OVERTAKEN
+
+
+def _settle(member: Member, cleaning_token: str, patch_of: Callable[[Member], Patch]) -> Steps[bool]:
+    for attempt in count():
+        if (yield from change_member(patch_of(member))) is not None:
+            return True
+        now = yield from get_member(member.name)
+        if now is None or not _is_held(now, cleaning_token):
+            return False
+        member = now
+        yield Pause(attempt)
+    raise AssertionError
+
+
+def _is_held(member: Member, cleaning_token: str) -> bool:
+    return member.state == State.CLEANING and member.annotations.get(CLEANING_TOKEN) == cleaning_token
+
+
+def quarantine(namespace: str, name: str, reason: str) -> Steps[Member]:
+    """Keep a member from new holders; those who hold it keep it, and after them nobody gets it."""
+    return (yield from _decide(namespace, name, lambda member: changes.quarantine(member, reason)))
+
+
+def evacuate(namespace: str, name: str, reason: str) -> Steps[Member]:
+    """Have a member left by those who hold it, each for another one, at the next update of its stack.
+
+    Raises NotAllowed for one that nobody holds, that is shared, or that is in another state than quarantined.
+    """
+
+    def left(member: Member) -> Patch:
+        if member.shared or not member.tokens:
+            raise NotAllowed(
+                place=f"Secret {name}",
+                cause="nobody holds it for itself alone, so nobody could leave it",
+                mend="keep it from new holders with"
+                f" `credfleet pool quarantine {name} --reason leaving -n {namespace}`",
+            )
+        is_marked = STATE_BEFORE in member.annotations and not member.is_to_be_left
+        if member.state not in (None, State.QUARANTINED) or is_marked:
+            raise NotAllowed(
+                place=f"Secret {name}",
+                cause="it is not clean, and held nevertheless",
+                mend="release its claims; the cleaner gets it then",
+            )
+        return changes.evacuate(member, reason)
+
+    return (yield from _decide(namespace, name, left))
+
+
+def unquarantine(namespace: str, name: str, *, decommissioned: bool = False) -> Steps[Member]:
+    """Let a quarantined member back: to the cleaner if it was not clean, else into use.
+
+    decommissioned: one that was given up as well. Raises NotAllowed for a member that is not quarantined, and
+    for one that was given up.
+    """
+
+    def back(member: Member) -> Patch:
+        if member.state != State.QUARANTINED:
+            raise NotAllowed(
+                place=f"Secret {name}",
+                cause=f"it is not quarantined ({member.state or 'usable'}), so there is nothing to take back",
+                mend=f"look at it with `credfleet pool status -n {namespace}`",
+            )
+        if changes.is_given_up(member) and not decommissioned:
+            raise _given_up(namespace, member)
+        return changes.unquarantine(member)
+
+    return (yield from _decide(namespace, name, back))
+
+
+def decommission(namespace: str, name: str) -> Steps[Member]:
+    """Retire a member without cleaning it, so that whoever declares it may remove it.
+
+    Raises NotAllowed while somebody claims or cleans it.
+    """
+
+    def given_up(member: Member) -> Patch:
+        _refuse_in_use(member)
+        return changes.decommission(member)
+
+    return (yield from _decide(namespace, name, given_up))
+
+
+def mark_dirty(namespace: str, name: str, reason: str) -> Steps[Member]:
+    """Have a member cleaned that nobody claims; one that a tenant owns stays the tenant's.
+
+    Raises NotAllowed while somebody claims or cleans it, and for one that was given up.
+    """
+
+    def dirtied(member: Member) -> Patch:
+        _refuse_in_use(member)
+        if changes.is_given_up(member):
+            raise _given_up(namespace, member)
+        return changes.mark_dirty(member, reason)
+
+    return (yield from _decide(namespace, name, dirtied))
+
+
+def take_back(namespace: str, name: str) -> Steps[Member]:
+    """Let a member that its tenant retained go back to the pool, by way of the cleaner.
+
+    Raises NotAllowed while somebody claims or cleans it, and for one that nobody owns or its owner brought.
+    """
+
+    def returned(member: Member) -> Patch:
+        _refuse_in_use(member)
+        if member.tenant is None:
+            raise NotAllowed(
+                place=f"Secret {name}",
+                cause="no tenant owns it, so there is nothing to return",
+                mend=f"look at it with `credfleet pool status -n {namespace}`",
+            )
+        if BRING_YOUR_OWN in member.annotations:
+            raise NotAllowed(
+                place=f"Secret {name}",
+                cause=f"tenant {member.tenant} brought it along, so it is not the pool's to hand out",
+                mend="remove the member from the stack that declares it",
+            )
+        return changes.take_back(member)
+
+    return (yield from _decide(namespace, name, returned))
+
+
+def _refuse_in_use(member: Member) -> None:
+    if member.tokens or member.state == State.CLEANING:
+        raise NotAllowed(
+            place=f"Secret {member.name}",
+            cause="it is claimed or being cleaned, so somebody may still use the account",
+            mend="release the claim, or wait for the cleaner, and run again",
+        )
+
+
+def _given_up(namespace: str, member: Member) -> NotAllowed:
+    return NotAllowed(
+        place=f"Secret {member.name}",
+        cause="it was decommissioned, never to be used again, and may be closed at its cloud",
+        mend="if it is to come back all the same, to be cleaned before it is used, run"
+        f" `credfleet pool unquarantine {member.name} --decommissioned -n {namespace}`",
+    )
+
+
+def _decide(namespace: str, name: str, patch_of: Callable[[Member], Patch]) -> Steps[Member]:
+    """Write a decision; one whose answer was lost is done where the member shows it, or a cleaner went on."""
+    asked: Patch | None = None
+    for attempt in count():
+        if attempt:
+            yield Pause(attempt - 1)
+        member = yield from get_member(name)
+        if member is not None and asked is not None:
+            is_cleaned = asked.body["metadata"]["labels"].get(POOL_STATE) == State.DIRTY
+            if changes.applied(member, asked) == member or (is_cleaned and member.state == State.CLEANING):
+                return member
+        if member is None:
+            raise Misconfigured(
+                place=f"Secret {name}",
+                cause="the pool has no such account",
+                mend=f"look for its name with `credfleet pool status -n {namespace}`",
+            )
+        asked = patch_of(member)
+        changed = yield from change_member(asked)
+        if changed is not None:
+            return changed
+    raise AssertionError

@@ -1,0 +1,160 @@
+"""What ConfigMap `credfleet-pool` says about a pool: its one parser and its one renderer.
+
+The pool component writes the declared keys; the first claimer adds `poolUid`, the uid of the ConfigMap
+itself, so that a pool restored from a backup (same text, new uid) is noticed before a single token is
+judged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from components.account_pool.core.consumers import Consumer
+from components.account_pool.core.dialect import DIRTY, NAMED, Dialect
+from components.account_pool.core.model import JsonObject, Policy
+from components.documents import read_json
+from components.errors import Misconfigured, Restored
+
+CONFIG_MAP: Final = "credfleet-pool"
+FORMAT_VERSION: Final = "1"
+_LABELS: Final = "labels"
+_SHARED_CAPACITY: Final = "sharedCapacity"
+_CONSUMERS: Final = "consumers"
+_LABEL_NAMES: Final = {name: name for name in (*NAMED, DIRTY)}
+POOL_UID: Final = "poolUid"
+"""The one key of the ConfigMap that claimers write."""
+
+_HOLD: Final = "hold"
+"""The one key that operators write: why no new accounts are given out."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolConfigMap:
+    """A pool: the keys that partition it, the policy and the limits of claims that name none.
+
+    limits: type, or `default` → consumers per claim; 0 means the default, and no default means no limit.
+    dialect: what its accounts call their labels. hold: why it gives no new accounts, empty when it does.
+    consumers: who alone may claim; everybody where none is named.
+    """
+
+    partition_keys: tuple[str, ...] = ()
+    policy: Policy = Policy.CLEAN
+    limits: Mapping[str, int] = field(default_factory=dict[str, int])
+    dialect: Dialect = field(default_factory=Dialect)
+    hold: str = ""
+    consumers: tuple[Consumer, ...] = ()
+
+    def limit_for(self, account_type: str) -> int | None:
+        """Return how many consumers a claim of this type has at most; `gcp_x` falls back to `gcp`."""
+        provider = account_type.partition("_")[0]
+        return next(
+            (limit for key in (account_type, provider, "default") if (limit := self.limits.get(key, 0))),
+            None,
+        )
+
+    def render(self) -> dict[str, str]:
+        """Render the declared data of the ConfigMap."""
+        names, capacity = self.dialect.names, self.dialect.shared_capacity
+        consumers = {one.name: one.render() for one in self.consumers}
+        return {
+            **({_CONSUMERS: json.dumps(consumers, sort_keys=True)} if consumers else {}),
+            **({_LABELS: json.dumps(dict(names), sort_keys=True)} if names else {}),
+            **({_SHARED_CAPACITY: str(capacity)} if capacity is not None else {}),
+            "formatVersion": FORMAT_VERSION,
+            "partitionKeys": json.dumps(sorted(self.partition_keys)),
+            "releasePolicy": str(self.policy),
+            "limits": json.dumps(dict(self.limits), sort_keys=True),
+        }
+
+    @classmethod
+    def parse(cls, body: JsonObject) -> PoolConfigMap:
+        """From the ConfigMap.
+
+        Raises Misconfigured when it is of another format, Restored when it names another uid than its own.
+        """
+        metadata: JsonObject = body["metadata"]
+        data: dict[str, str] = body.get("data") or {}
+        place = f"ConfigMap {metadata.get('namespace', '')}/{CONFIG_MAP}"
+        if data.get("formatVersion") != FORMAT_VERSION:
+            raise Misconfigured(
+                place=place,
+                cause=f"its format is {data.get('formatVersion')!r}, this program knows {FORMAT_VERSION!r}",
+                mend="run the version of credfleet that wrote it, or run `up` with this one",
+            )
+        if data.get(POOL_UID, metadata["uid"]) != metadata["uid"]:
+            raise Restored(namespace=metadata["namespace"])
+        try:
+            # A text would be taken letter by letter; added to a list it is a TypeError.
+            keys: list[Any] = list[Any]() + read_json(data.get("partitionKeys", "[]"))
+            limits = cast("dict[str, Any]", read_json(data.get("limits", "{}")))
+            return cls(
+                tuple(str(key) for key in keys),
+                Policy(data.get("releasePolicy", Policy.CLEAN)),
+                {str(key): int(value) for key, value in limits.items()},
+                dialect_of(body),
+                hold_of(body),
+                consumers_of(body),
+            )
+        except (ValueError, TypeError, AttributeError):
+            raise Misconfigured(
+                place=place,
+                cause="its keys cannot be read, so no request can be placed in a partition",
+                mend="run `up`, which writes it again",
+            ) from None
+
+
+def dialect_of(body: JsonObject | None) -> Dialect:
+    """Return the words of a pool from its ConfigMap, whatever else is wrong with that.
+
+    body: None where there is none. Raises Misconfigured when the words cannot be read.
+    """
+    data: dict[str, str] = {} if body is None else body.get("data") or {}
+    try:
+        names = cast("dict[str, Any]", read_json(data.get(_LABELS, "{}")))
+        capacity = data.get(_SHARED_CAPACITY)
+        named = {_LABEL_NAMES[name]: str(key) for name, key in names.items()}
+        return Dialect(named, None if capacity is None else int(capacity))
+    except (KeyError, ValueError, AttributeError):
+        raise Misconfigured(
+            place=f"ConfigMap {CONFIG_MAP}",
+            cause="what its accounts call their labels cannot be read, so nothing is known of any account",
+            mend="run `up`, which writes it again",
+        ) from None
+
+
+def consumers_of(body: JsonObject | None) -> tuple[Consumer, ...]:
+    """Return the consumers that a pool names, from its ConfigMap; raises Misconfigured, as nobody is one."""
+    text = "{}" if body is None else (body.get("data") or {}).get(_CONSUMERS, "{}")
+    try:
+        named = cast("dict[str, dict[str, Any]]", read_json(text))
+        return tuple(Consumer.parse(name, said) for name, said in sorted(named.items()))
+    except (KeyError, ValueError, TypeError, AttributeError):
+        raise Misconfigured(
+            place=f"ConfigMap {CONFIG_MAP}",
+            cause="which consumers it names cannot be read, so nobody is served",
+            mend="run `up` in the stack that declares the pool, which writes it again",
+        ) from None
+
+
+def hold_of(body: JsonObject | None) -> str:
+    """Return why a pool gives no new accounts, from its ConfigMap; empty when it does."""
+    return "" if body is None else str((body.get("data") or {}).get(_HOLD, ""))
+
+
+def with_hold(body: JsonObject, reason: str) -> JsonObject:
+    """Return the ConfigMap with why the pool gives no new accounts; empty when it does."""
+    kept = {key: text for key, text in (body.get("data") or {}).items() if key != _HOLD}
+    return {**body, "data": {**kept, **({_HOLD: reason} if reason else {})}}
+
+
+def with_pool_uid(body: JsonObject) -> JsonObject:
+    """Add the ConfigMap's own uid to it, for a write that holds its resourceVersion."""
+    return {**body, "data": {**(body.get("data") or {}), POOL_UID: body["metadata"]["uid"]}}
+
+
+def has_pool_uid(body: JsonObject) -> bool:
+    """Whether a claimer has signed the pool already."""
+    return POOL_UID in (body.get("data") or {})

@@ -1,0 +1,153 @@
+"""Which consumers a pool names, and what each of them may claim.
+
+A consumer is whoever claims under holders that begin alike, such as all stacks of a project. A pool that
+names none serves everybody; one that names some serves nobody else.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, cast
+
+from components.account_pool.core.model import Partition, Record, Wanted
+from components.errors import NotAllowed, how_many
+from components.naming import STACK_HOLDER, config_path
+
+_ITS_STACK: Final = "in the stack that declares the pool"
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """Who claims, and what it may.
+
+    holders: what its holders are or begin with, whole segments between slashes. types, partitions: what it
+    may claim; none means all. quotas: type → how many accounts of it at most that it does not share.
+    """
+
+    name: str
+    holders: tuple[str, ...]
+    types: tuple[str, ...] = ()
+    partitions: tuple[Mapping[str, str], ...] = ()
+    quotas: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def claims_as(self, holder: str) -> bool:
+        """Whether a holder is one of its own."""
+        return any(is_within(holder, prefix) for prefix in self.holders)
+
+    def has(self, record: Record) -> bool:
+        """Whether one of its holders is in a claim on an account that nobody shares."""
+        return not record.partition.shared and any(map(self.claims_as, record.holders))
+
+    def quota_on(self, partition: Partition) -> int | None:
+        """Return how many accounts like this it may have; None for any number."""
+        return None if partition.shared else self.quotas.get(partition.type)
+
+    def render(self) -> dict[str, Any]:
+        """Return it as the pool's ConfigMap has it."""
+        said = {"types": [*self.types], "partitions": [dict(one) for one in self.partitions]}
+        return {
+            "holders": [*self.holders],
+            **{key: texts for key, texts in said.items() if texts},
+            **({"quotas": dict(self.quotas)} if self.quotas else {}),
+        }
+
+    @classmethod
+    def parse(cls, name: str, said: Mapping[str, Any]) -> Consumer:
+        """Read it back; raises ValueError, TypeError, KeyError or AttributeError for what is none."""
+        return cls(
+            name,
+            tuple(map(str, said["holders"])),
+            tuple(map(str, said.get("types", ()))),
+            tuple(
+                {str(key): str(value) for key, value in cast("dict[str, Any]", one).items()}
+                for one in said.get("partitions", ())
+            ),
+            {str(key): int(most) for key, most in said.get("quotas", {}).items()},
+        )
+
+
+def is_within(holder: str, prefix: str) -> bool:
+    """Whether a holder is what a prefix says, or begins with it and a slash."""
+    return holder == prefix or holder.startswith(f"{prefix.rstrip('/')}/")
+
+
+def consumer_of(consumers: Sequence[Consumer], holder: str) -> Consumer | None:
+    """Return whose holder it is."""
+    return next((one for one in consumers if one.claims_as(holder)), None)
+
+
+def refusal(consumers: Sequence[Consumer], wanted: Wanted) -> NotAllowed | None:
+    """Return why a pool with these consumers serves no new claim like this; None when it may."""
+    if not consumers:
+        return None
+    consumer = consumer_of(consumers, wanted.holder)
+    if consumer is None:
+        return NotAllowed(
+            place=f"holder {wanted.holder}",
+            cause="the pool names its consumers, and this is no holder of any of them:"
+            f" {', '.join(sorted(one.name for one in consumers))}",
+            mend=f"name it under {config_path('accountPool', 'consumers')} {_ITS_STACK}",
+        )
+    place = f"consumer {consumer.name}"
+    said = config_path("accountPool", "consumers", consumer.name)
+    partition = wanted.partition
+    if consumer.types and partition.type not in consumer.types:
+        return NotAllowed(
+            place=place,
+            cause=f"the pool gives it accounts of {', '.join(consumer.types)}, and none of {partition.type}",
+            mend=f"ask for one of these, or add the type under {said}.types {_ITS_STACK}",
+        )
+    if consumer.partitions and partition.given not in [dict(one) for one in consumer.partitions]:
+        return NotAllowed(
+            place=place,
+            cause=f"the pool gives it accounts {' or '.join(map(_in_words, consumer.partitions))},"
+            f" and none {_in_words(partition.given)}",
+            mend=f"ask for one of these, or add the partition under {said}.partitions {_ITS_STACK}",
+        )
+    return None
+
+
+def _in_words(partition: Mapping[str, str]) -> str:
+    said = ", ".join(f"{key}={value}" for key, value in sorted(partition.items()))
+    return f"with {said}" if said else "without any partition label"
+
+
+def keeping(records: Iterable[Record], consumers: Sequence[Consumer]) -> Iterator[str]:
+    """Say whom a pool with these consumers lets keep what it would not give: stacks, and what they have."""
+    records = sorted(records, key=lambda record: (record.tenant, record.slot))
+    unserved: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for record in records:
+        for holder in sorted(record.holders):
+            wanted = Wanted("", record.partition, record.tenant, record.slot, holder)
+            if (refused := refusal(consumers, wanted)) is not None:
+                unserved[holder_in_words(holder), refused.cause].append(f"{record.tenant}/{record.slot}")
+    for (who, cause), claims in unserved.items():
+        yield f"{who} keeps {', '.join(claims)}, and gets no more like it: {cause}"
+    for consumer in consumers:
+        for account_type, most in sorted(consumer.quotas.items()):
+            has = [one for one in records if one.partition.type == account_type and consumer.has(one)]
+            if len(has) > most:
+                named = ", ".join(f"{one.tenant}/{one.slot} ({held_by(one)})" for one in has)
+                yield (
+                    f"consumer {consumer.name} has {how_many(len(has), f'{account_type} account')}, and may"
+                    f" have {most}: it keeps {named}, and gets no more"
+                )
+
+
+def held_by(record: Record, consumers: Sequence[Consumer] = ()) -> str:
+    """Return in words who holds a claim, and which consumers these are."""
+    whose = ((holder_in_words(holder), consumer_of(consumers, holder)) for holder in record.holders)
+    return ", ".join(sorted({f"{who} of consumer {of.name}" if of else who for who, of in whose}))
+
+
+def holder_in_words(holder: str) -> str:
+    """Return which stack a holder is, or what else."""
+    return f"stack {stack}" if (stack := stack_of(holder)) else holder
+
+
+def stack_of(holder: str) -> str | None:
+    """Return the stack that holds an account, as organization/project/stack; None for no stack."""
+    kind, *parts = holder.split("/")
+    return "/".join(parts[:3]) if kind == STACK_HOLDER and len(parts) > 2 else None

@@ -1,0 +1,266 @@
+"""What a stack declares of its members, and which of it a new configuration may not take away.
+
+A member that is blocked is not removed, renamed, replaced, retyped or disowned: its tenant
+would lose the account, or the next would find what is left in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from components.account_pool.core.census import Census
+from components.account_pool.core.consumers import Consumer, held_by
+from components.account_pool.core.keys import INTERNAL, SHARED_CAPACITY
+from components.account_pool.core.model import Member, State, Token, tenant_label
+from components.errors import Misconfigured, Problem, how_many
+from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, SHARED, TENANT_NAME
+from components.naming import config_path
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredMember:
+    """One account as the configuration has it: no data, only what names it and says whose it is.
+
+    labels, annotations: of its Secret, beside type, account id and owner.
+    """
+
+    type: str
+    account_id: str
+    tenant: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    annotations: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @classmethod
+    def of(
+        cls,
+        account_type: str,
+        account_id: str,
+        *,
+        tenant: str | None,
+        partition: Mapping[str, str],
+        shared_capacity: int | None,
+        internal: bool,
+    ) -> DeclaredMember:
+        """Make it of what a configuration says.
+
+        shared_capacity: claims it takes at once, None if only one tenant has it.
+        internal: only its own tenant may claim it.
+        """
+        labels, annotations = dict(partition), dict[str, str]()
+        if tenant is not None:
+            annotations[BRING_YOUR_OWN] = "true"
+        if shared_capacity is not None:
+            labels[SHARED] = "true"
+            annotations[SHARED_CAPACITY] = str(shared_capacity)
+        if internal:
+            labels[INTERNAL] = "true"
+        return cls(account_type, account_id, tenant, labels, annotations)
+
+    @property
+    def capacity(self) -> int | None:
+        """How many claims it takes at once; None if only one tenant has it."""
+        stated = self.annotations.get(SHARED_CAPACITY)
+        return None if stated is None else int(stated)
+
+    def as_member(self, name: str) -> Member:
+        """Show it as it will be once its Secret is made."""
+        owner = {} if self.tenant is None else {TENANT_NAME: tenant_label(self.tenant)}
+        labels = {**self.labels, HYPERSCALER_TYPE: self.type, **owner}
+        return Member(name, "", "", labels, {**self.annotations, ACCOUNT_ID: self.account_id})
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """The pool of a stack: where it is, what divides it, and its members by the names of their Secrets.
+
+    labels: what its accounts call their labels (`Dialect.names`). shared_capacity: of shared accounts that do
+    not say their own. consumers: who alone may claim, where it names some.
+    """
+
+    namespace: str
+    partition_keys: tuple[str, ...]
+    members: Mapping[str, DeclaredMember]
+    allow_destroy: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    shared_capacity: int | None = None
+    consumers: tuple[Consumer, ...] = ()
+
+    def with_census(self, census: Census) -> Census:
+        """Add the members that this update makes to those that are there."""
+        present = {member.name for member in census.members}
+        coming = (one.as_member(name) for name, one in self.members.items() if name not in present)
+        return replace(census, members=(*census.members, *coming))
+
+
+def is_touched(old: Declaration, new: Declaration) -> bool:
+    """Whether anything changes that could be in use, so that the pool must be looked at."""
+    said = (old.partition_keys, old.labels) != (new.partition_keys, new.labels)
+    return said or any(_losses(old, new)) or any(_disowned(old, new)) or any(_narrowed(old, new))
+
+
+def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Problem]:
+    """Return what the new declaration takes away from those who use it; census: of the old namespace."""
+    recorded = len(census.records) + len(census.unreadable)
+    if old.partition_keys != new.partition_keys and recorded:
+        yield Problem(
+            config_path("accountPool", "partitionKeys"),
+            f"{how_many(recorded, 'claim')} recorded under the former keys would not be found again",
+            "put the keys back, or release every claim first",
+        )
+    in_use = [member for member in census.members if member.tenant or member.state or member.shared]
+    if old.labels != new.labels and (recorded or in_use):
+        yield Problem(
+            config_path("accountPool", "labels"),
+            f"{how_many(recorded, 'claim')} recorded and {how_many(len(in_use), 'account')} with an owner, a"
+            " state or claims under the former labels, which nobody would read any more",
+            "put the labels back, or release every claim and clean every account first",
+        )
+    live, held = {member.name: member for member in census.members}, _holders(census)
+    for name, loss in _losses(old, new):
+        reason = _blocked(live.get(name), held, old.namespace, allow_destroy=new.allow_destroy)
+        if reason is not None:
+            yield Problem(
+                config_path("accountPool", "members", name),
+                f"{loss}, but {reason}",
+                "put the member back as it was until then",
+            )
+    for name, tenant, other in _disowned(old, new):
+        problem = _uncleaned(live.get(name), held, tenant, other, old.namespace)
+        if problem is not None:
+            yield problem
+    for name, capacity in _narrowed(old, new):
+        place = config_path("accountPool", "members", name, "sharedCapacity")
+        if name in live:
+            yield from _crowded(live[name], capacity, place, "it", census)
+
+
+def narrowed_all(former: int, capacity: int, census: Census) -> Iterator[Problem]:
+    """Return what accounts lose that say no capacity of their own when that of the pool becomes another."""
+    place = config_path("accountPool", "sharedCapacity")
+    for member in census.members:
+        if member.shared and member.annotations.get(SHARED_CAPACITY) == str(former):
+            yield from _crowded(member, capacity, place, f"account {member.name}", census)
+
+
+def _crowded(member: Member, capacity: int, place: str, what: str, census: Census) -> Iterator[Problem]:
+    try:
+        tokens = member.tokens
+    except Misconfigured as unreadable:
+        yield Problem(place, unreadable.cause, unreadable.mend)
+        return
+    if len(tokens) > capacity:
+        yield Problem(
+            place,
+            f"{what} would take {capacity} at most, but {how_many(len(tokens), 'claim')} took a place:"
+            f" {_holding(tokens, census)}",
+            f"leave it at {len(tokens)} or more, or release some of them first",
+        )
+
+
+def _narrowed(old: Declaration, new: Declaration) -> Iterator[tuple[str, int]]:
+    """Return each shared member that would take fewer claims, and how many."""
+    for name, before in old.members.items():
+        capacity = new.members[name].capacity if name in new.members else None
+        if before.capacity is not None and capacity is not None and capacity < before.capacity:
+            yield name, capacity
+
+
+def _disowned(old: Declaration, new: Declaration) -> Iterator[tuple[str, str, str | None]]:
+    """Return each member that its tenant brought along and would lose, to whom, and to which other tenant."""
+    for name, before in old.members.items():
+        after = new.members.get(name)
+        if before.tenant is not None and after is not None and after.tenant != before.tenant:
+            yield name, before.tenant, after.tenant
+
+
+def _uncleaned(
+    member: Member | None, held: Mapping[Token, str], tenant: str, other: str | None, namespace: str
+) -> Problem | None:
+    """Return why a member may not be taken from its tenant; a dirty one may: it is cleaned before use."""
+    if member is None or member.tenant is None:
+        return None
+    loss = f"it would be taken from {tenant}, who brought it along"
+    used = _blocked(member, held, namespace, allow_destroy=True)
+    if used is None and member.state == State.DIRTY and other is None:
+        return None
+    first = "" if other is None else f"leave `tenant` out before {other} gets it; for that, "
+    command = f"credfleet pool mark-dirty {member.name} --reason 'taken from its tenant' -n {namespace}"
+    return Problem(
+        config_path("accountPool", "members", member.name, "tenant"),
+        f"{loss}, but {used or 'nobody cleaned what is in it'}",
+        "put the tenant back until then" if used else f"{first}run `{command}`, then this again",
+    )
+
+
+def _holding(tokens: Collection[Token], census: Census) -> str:
+    records = {record.token: f"{record.tenant}/{record.slot}" for record in census.records}
+    return ", ".join(sorted(records.get(token, f"unknown ({token.record})") for token in tokens))
+
+
+def blocked(census: Census, namespace: str, *, allow_destroy: bool) -> Iterator[tuple[str, str]]:
+    """Return the members that must stay, each with why."""
+    held = _holders(census)
+    for member in census.members:
+        reason = _blocked(member, held, namespace, allow_destroy=allow_destroy)
+        if reason is not None:
+            yield member.name, reason
+
+
+def _holders(census: Census) -> Mapping[Token, str]:
+    """Return who holds each claim, by what its member carries of it."""
+    return {record.token: held_by(record, census.consumers) for record in census.records if record.holders}
+
+
+def _blocked(
+    member: Member | None, held: Mapping[Token, str], namespace: str, *, allow_destroy: bool
+) -> str | None:
+    if member is None:
+        return None
+    try:
+        reason = blocked_reason(member, namespace, allow_destroy=allow_destroy)
+        return reason and "; ".join(
+            (reason, *(f"held by {held[token]}" for token in member.tokens if token in held))
+        )
+    except Misconfigured as unreadable:
+        return f"{unreadable.cause}; {unreadable.mend}"
+
+
+def _losses(old: Declaration, new: Declaration) -> Iterator[tuple[str, str]]:
+    """Return each member that does not stay what it was, and what becomes of it."""
+    for name, before in old.members.items():
+        after = new.members.get(name)
+        if old.namespace != new.namespace:
+            yield name, f"it would move from namespace {old.namespace} to {new.namespace}"
+        elif after is None:
+            yield name, _removal(before, new)
+        elif after.type != before.type:
+            yield name, f"it would become {after.type} instead of {before.type}"
+        elif after.account_id != before.account_id:
+            yield name, "it would be another account under the same name"
+        elif after.labels != before.labels:
+            yield name, "it would move to another part of the pool"
+
+
+def _removal(member: DeclaredMember, new: Declaration) -> str:
+    renamed = next((name for name, one in new.members.items() if one.account_id == member.account_id), None)
+    return "it would be removed" if renamed is None else f"it would be renamed to {renamed}"
+
+
+def blocked_reason(member: Member, namespace: str, *, allow_destroy: bool = False) -> str | None:
+    """Return why a member must stay as it is, or None when it may go. An owner's label alone does not block.
+
+    allow_destroy: a stack for throw-away pools lets dirty members go without cleaning.
+    """
+    if member.tokens:
+        owner = f" by tenant {member.tenant}" if member.tenant else ""
+        return f"it is claimed{owner}; release the claim first"
+    if member.state == State.CLEANING:
+        return "it is being cleaned; wait until it is done"
+    if member.state == State.DIRTY and not allow_destroy:
+        return (
+            "its last tenant's resources may still be in it; run"
+            f" `credfleet pool clean -n {namespace}`, or `credfleet pool decommission {member.name}"
+            f" -n {namespace}` to give it up"
+        )
+    return None

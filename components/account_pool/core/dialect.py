@@ -1,0 +1,191 @@
+"""What a pool calls the labels of its accounts, and an API that speaks to such a pool as to any other.
+
+The pools of Kyma carry the same facts under other labels (docs/design/kyma-facts.md, what carries the
+labels). All of this room knows one set of keys; selectors, answers and patches are translated on their way,
+so such a pool is used as it is: what a claim writes, it writes under the pool's own labels, and Kyma sees it.
+What Kyma has no word for (tokens, cleaning, quarantine) is written under credfleet's keys beside them.
+Records and Events are credfleet's own, and stay as they are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from components.account_pool.core.calls import Found, Kind, Page, PoolApi, Result
+from components.account_pool.core.keys import INTERNAL, POOL_STATE, SHARED_CAPACITY, STATE_BEFORE
+from components.account_pool.core.model import JsonObject, State, written_at
+from components.labels import EU_ACCESS, HYPERSCALER_TYPE, SHARED, TENANT_NAME
+
+NAMED: Final[Mapping[str, str]] = {
+    "type": HYPERSCALER_TYPE,
+    "tenant": TENANT_NAME,
+    "shared": SHARED,
+    "euAccess": EU_ACCESS,
+    "internal": INTERNAL,
+}
+"""The labels that can have another name in a pool: what they are called in settings → their own key."""
+
+DIRTY: Final = "dirty"
+"""What the settings call the label that says `true` on a dirty account; credfleet has a state instead."""
+
+_FLAGS: Final = frozenset({SHARED, EU_ACCESS, INTERNAL})
+_TRUE: Final = "true"
+_STATE: Final = "<state>"
+"""In place of the key of the state, where no other key is to be put beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The words of one pool. names: of `NAMED` and `DIRTY` → the label's key in this pool.
+
+    shared_capacity: how many claims a shared account takes that does not say it.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+    shared_capacity: int | None = None
+
+    @property
+    def renamed(self) -> Mapping[str, str]:
+        """Key of credfleet → key of the pool, of those that differ."""
+        return {own: self.names[name] for name, own in NAMED.items() if self.names.get(name, own) != own}
+
+    @property
+    def dirty(self) -> str | None:
+        """The label that says `true` on a dirty account, None when there is none."""
+        return self.names.get(DIRTY)
+
+    def over(self, api: PoolApi) -> PoolApi:
+        """Return an API that shows the pool in credfleet's words."""
+        return api if self == Dialect() else _Translating(api, self)
+
+    def labels(self, labels: Mapping[str, str]) -> dict[str, str]:
+        """Return the labels that a declared account has in this pool."""
+        return {self.renamed.get(key, key): value for key, value in labels.items()}
+
+    def read(self, body: JsonObject) -> JsonObject:
+        """Return the metadata of an account in credfleet's words; `unfit` says why it has none for it."""
+        metadata: JsonObject = body["metadata"]
+        given: Mapping[str, str] = metadata.get("labels") or {}
+        notes: Mapping[str, str] = metadata.get("annotations") or {}
+        renamed, dirty = self.renamed, self.dirty
+        known = {*renamed, *renamed.values(), dirty}
+        labels = {key: value for key, value in given.items() if key not in known}
+        labels |= {own: given[theirs] for own, theirs in renamed.items() if theirs in given}
+        if SHARED in renamed and labels.get(SHARED) == "false":
+            del labels[SHARED]
+        if given.get(dirty or "") == _TRUE:
+            labels.setdefault(POOL_STATE, str(State.DIRTY))
+            if labels[POOL_STATE] == State.QUARANTINED:  # marked since: no cleaner has seen it
+                notes = {STATE_BEFORE: str(State.DIRTY), **notes}
+        if self.shared_capacity is not None and SHARED in labels:
+            notes = {SHARED_CAPACITY: str(self.shared_capacity), **notes}
+        unfit = next(self._unfit(given, labels), "")
+        since = written_at(metadata, POOL_STATE if POOL_STATE in given else dirty or "")
+        told = {"labels": labels, "annotations": notes, "unfit": unfit, "stateSince": since}
+        return {**body, "metadata": {**metadata, **told}}
+
+    def _unfit(self, given: Mapping[str, str], labels: Mapping[str, str]) -> Iterator[str]:
+        for own, theirs in self.renamed.items():
+            if own in given:
+                yield f"label {own} means nothing in this pool, which calls it {theirs}"
+            if own in _FLAGS & set(labels) and labels[own] != _TRUE:
+                yield f"{theirs} is {labels[own]!r}; it is `true` or absent"
+            if own not in _FLAGS and labels.get(own) == "":
+                yield f"{theirs} is empty, which says neither one thing nor the other"
+        dirty = given.get(self.dirty or "", _TRUE)
+        if dirty != _TRUE:
+            yield f"{self.dirty} is {dirty!r}; it is `true` or absent"
+
+    def written(self, patch: JsonObject) -> JsonObject:
+        """Return a patch in the words of the pool."""
+        metadata: JsonObject = patch["metadata"]
+        given: Mapping[str, str | None] = metadata.get("labels") or {}
+        labels: dict[str, str | None] = {self.renamed.get(key, key): each for key, each in given.items()}
+        if self.dirty is not None and POOL_STATE in given:
+            state = given[POOL_STATE]
+            if state is None or state == State.DIRTY:
+                labels |= {POOL_STATE: None, self.dirty: state and _TRUE}
+        return {**patch, "metadata": {**metadata, "labels": labels}}
+
+    def selector(self, selector: str) -> str:
+        """Return a selector that selects all that this one means, in the words of the pool."""
+        return ",".join(each for term in selector.split(",") for each in self._terms(term))
+
+    def _terms(self, term: str) -> Iterable[str]:
+        key, equals, value = term.removeprefix("!").partition("=")
+        theirs = self.renamed.get(key, key)
+        if key == POOL_STATE and self.dirty is not None:
+            return [f"!{key}", f"!{self.dirty}"] if term.startswith("!") else []
+        if term.startswith("!"):
+            return [f"{theirs}!={_TRUE}" if theirs != key == SHARED else f"!{theirs}"]
+        return [theirs + equals + value]
+
+    def expressions(self, manifest: JsonObject) -> JsonObject:
+        """Return a manifest whose CEL names credfleet's labels with those of the pool instead.
+
+        A key stands there in quotes: behind `?` where it is looked up, else in a list of keys.
+        """
+        text = json.dumps(manifest)
+        if self.dirty is not None:
+            said = rf"(variables\.(?:old|new)Labels)\[\?'{re.escape(POOL_STATE)}'\]"
+            dirty = rf"\1[?'{self.dirty}']"
+            word = rf"{dirty}.optMap(word, word == '{_TRUE}' ? '{State.DIRTY}' : word)"
+            either = rf"\1[?'{POOL_STATE}'].or({word})"
+            text = re.sub(said, either, text)
+            # Below another state the label says what nobody else does: it is like any other there.
+            below = f"{_STATE} in variables.oldLabels && {_STATE} in variables.newLabels"
+            listed = rf"key in (\[[^]]*)'{re.escape(POOL_STATE)}'([^]]*\])"
+            text = re.sub(listed, rf"key in ({below} ? \1{_STATE}\2 : \1{_STATE}, '{self.dirty}'\2)", text)
+            text = re.sub(rf"(?<!\?)'{re.escape(POOL_STATE)}'", rf"'{POOL_STATE}', '{self.dirty}'", text)
+            # Below a quarantine it says what the state before it does, and nobody takes that off.
+            quarantined = rf"\1Labels[?{_STATE}].orValue('') == '{State.QUARANTINED}'"
+            marked = rf"{quarantined} && \1Labels[?'{self.dirty}'].orValue('') == '{_TRUE}'"
+            noted = rf"(variables\.(?:old|new))Notes\[\?'{re.escape(STATE_BEFORE)}'\]"
+            before = rf"\g<0>.or({marked} ? optional.of('{State.DIRTY}') : optional.none())"
+            text = re.sub(noted, before, text)
+            text = text.replace(_STATE, f"'{POOL_STATE}'")
+        for own, theirs in self.renamed.items():
+            text = text.replace(f"'{own}'", f"'{theirs}'")
+        if self.shared_capacity is not None:
+            said = f"[?'{SHARED_CAPACITY}'].orValue('')"
+            text = text.replace(said, said.replace("''", f"'{self.shared_capacity}'"))
+        return json.loads(text)
+
+
+class _Translating:
+    """A `PoolApi` in credfleet's words over one in those of a pool."""
+
+    def __init__(self, api: PoolApi, dialect: Dialect) -> None:
+        self._api = api
+        self._dialect = dialect
+
+    def get(self, kind: Kind, name: str) -> Result:
+        return self._shown(kind, self._api.get(kind, name))
+
+    def list(self, kind: Kind, selector: str, cursor: str, limit: int) -> Result:
+        asked = self._dialect.selector(selector) if kind is Kind.MEMBER else selector
+        return self._shown(kind, self._api.list(kind, asked, cursor, limit))
+
+    def create(self, kind: Kind, body: JsonObject) -> Result:
+        return self._api.create(kind, body)
+
+    def replace(self, kind: Kind, body: JsonObject) -> Result:
+        return self._api.replace(kind, body)
+
+    def patch(self, kind: Kind, name: str, body: JsonObject) -> Result:
+        said = self._dialect.written(body) if kind is Kind.MEMBER else body
+        return self._shown(kind, self._api.patch(kind, name, said))
+
+    def delete(self, kind: Kind, name: str, uid: str, resource_version: str) -> Result:
+        return self._api.delete(kind, name, uid, resource_version)
+
+    def _shown(self, kind: Kind, result: Result) -> Result:
+        if kind is Kind.MEMBER and isinstance(result, Found):
+            return Found(self._dialect.read(result.body))
+        if kind is Kind.MEMBER and isinstance(result, Page):
+            return Page(tuple(map(self._dialect.read, result.items)), result.cursor)
+        return result

@@ -1,0 +1,125 @@
+"""What claims and accounts say of each other that cannot both be so, and what mends it.
+
+The API server judges one object at a time (`transitions.py`), so a claimer who may take, bind and release
+may also do so by halves and out of order. Whatever that leaves is told here: in the status, by a sweep and
+by the doctor. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterable, Iterator
+
+from components.account_pool.core.census import Census, displaced
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.judgement import is_restored, misconfiguration
+from components.account_pool.core.model import Member, Phase, Record, Token, record_name
+from components.errors import Misconfigured, Problem
+from components.labels import TENANT_NAME
+
+
+def discrepancies(census: Census, settings: PoolConfigMap) -> Iterator[Problem]:
+    """Return what is wrong with claims: those nobody can read or find, and those whose account is not theirs.
+
+    A token that is simply dead is not among them: a sweep takes it off.
+    """
+    keys = settings.partition_keys
+    yield from census.problems
+    yield from displaced(census.records, keys)
+    by_name = {member.name: member for member in census.members}
+    for record in census.records:
+        member = by_name.get(record.member)
+        if record.name != record_name(record.partition, record.tenant, record.slot):
+            yield _misnamed(record, census.namespace)
+        elif member is not None and _has_restored(member, record, keys):
+            yield Problem(
+                f"claim {record.name}",
+                f"it came back from a backup, so account {record.member} does not carry it any more; tenant"
+                f" {record.tenant} may still use it, and the sweep leaves it alone",
+                f"run `credfleet pool recover --namespace {census.namespace}`, which binds them again",
+            )
+        elif record.phase is Phase.BOUND and (member is None or not _carries(member, record)):
+            yield _lost(record, member, census.namespace, settings)
+    claims = {str(record.token): record for record in census.records}
+    for member in census.members:
+        for token in () if misconfiguration(member, keys) else member.tokens:
+            record = claims.get(str(token))
+            if record is not None and not is_of(member, token, record):
+                yield _doubled(member, record, census.namespace)
+
+
+def is_of(member: Member, token: Token, record: Record) -> bool:
+    """Whether this token, which the member bears, is alive: the record names this very member by it.
+
+    A claim that tries another member has another attempt, so no other member ever bears the token of one.
+    """
+    return record.token == token and record.member == member.name
+
+
+def in_use(member: Member, records: Iterable[Record]) -> Record | None:
+    """Find a claim on a member that nobody released: its tenant may have the account, or be about to.
+
+    A release begins with the record, so where the member does not carry that claim somebody took it off by
+    hand, or the claim tries another next.
+    """
+    standing = (each for each in records if each.phase is not Phase.RELEASING)
+    return next((each for each in standing if each.member == member.name), None)
+
+
+def _lost(record: Record, member: Member | None, namespace: str, settings: PoolConfigMap) -> Problem:
+    ((key, label),) = settings.dialect.labels({TENANT_NAME: record.tenant_label}).items()
+    bears = member is not None and member.bears(record.token) and not member.shared
+    back = f"put {key}: {label} back on it, or " if bears else ""
+    return Problem(
+        f"claim {record.name}",
+        f"account {record.member} does not carry it: it was deleted, relabelled or released by hand, and"
+        f" tenant {record.tenant} may still use it",
+        f"{back}release it with {releases(record, namespace)}",
+    )
+
+
+def _misnamed(record: Record, namespace: str) -> Problem:
+    holders = max([record.retired, *record.holders.values()])
+    data = {"phase": str(Phase.RELEASING), "holders": "{}", **({"retired": str(holders)} if holders else {})}
+    patch = json.dumps({"data": data})
+    return Problem(
+        f"claim {record.name}",
+        f"it is not the name of a claim of tenant {record.tenant}, slot {record.slot}, so no request"
+        f" finds it: it was made by hand, and account {record.member} may be the slot's second one",
+        f"end it by hand: run `kubectl patch configmap {record.name} -n {namespace} --type merge"
+        f" -p {shlex.quote(patch)}`, then `credfleet pool sweep -n {namespace}`",
+    )
+
+
+def _doubled(member: Member, record: Record, namespace: str) -> Problem:
+    return Problem(
+        f"Secret {member.name}",
+        f"it carries the claim of tenant {record.tenant}, slot {record.slot}, which is on account"
+        f" {record.member}: it was written by hand, and would be the slot's second account",
+        f"run `credfleet pool sweep -n {namespace}`, which takes it off",
+    )
+
+
+def _carries(member: Member, record: Record) -> bool:
+    """Whether the member carries the claim, or nobody can tell, which is told of the member."""
+    try:
+        return member.carries(record)
+    except Misconfigured:
+        return True
+
+
+def _has_restored(member: Member, record: Record, keys: Iterable[str]) -> bool:
+    if misconfiguration(member, keys):
+        return False
+    return any(is_restored(member, token, record) for token in member.tokens if token.record == record.name)
+
+
+def releases(record: Record, namespace: str) -> str:
+    """Return the commands that release a claim, one for each holder."""
+    asked = [f"--type={record.partition.type}", f"--tenant={record.tenant}", f"--slot={record.slot}"]
+    asked += [f"--partition={key}={value}" for key, value in record.partition.values if value]
+    if record.partition.shared:
+        asked.append("--shared")
+    by_holder = (shlex.join([*asked, f"--holder={each}"]) for each in sorted(record.holders))
+    return " and ".join(f"`credfleet pool release -n {namespace} {each} --yes`" for each in by_holder)

@@ -1,0 +1,79 @@
+"""Runs an operation of the protocol on an API server: makes its calls, waits its pauses, keeps its time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from components.account_pool.core.calls import (
+    Answer,
+    Both,
+    Create,
+    Delete,
+    Patch,
+    Pause,
+    PoolApi,
+    Replace,
+    Result,
+    Steps,
+    Together,
+    Unknown,
+    perform,
+)
+from components.errors import Unreachable
+from components.repeating import pause
+
+_SIDE_BY_SIDE: Final = 32
+
+T = TypeVar("T")
+
+
+class Driver:
+    """Drives operations on one namespace; safe for any number of threads."""
+
+    def __init__(self, api: PoolApi, place: str, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._api = api
+        self._place = place
+        self._sleep = sleep
+        self._aside = ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="credfleet-read")
+
+    def run(self, steps: Steps[T], seconds: float, *, patience: float | None = None) -> T:
+        """Run to the end; raises Unreachable when the time is over, which is safe at any point.
+
+        patience: how long to wait for the first answer of all, else as long as for the end.
+        """
+        began = time.monotonic()
+        limit = seconds if patience is None else patience
+        answer: Answer = None
+        last, wished = "", 0.0
+        has_written = False
+        while True:
+            try:
+                asked = steps.send(answer)
+            except StopIteration as end:
+                return end.value
+            if time.monotonic() - began > limit:
+                steps.close()
+                raise Unreachable(place=self._place, seconds=limit, last=last, has_begun=has_written)
+            has_written = has_written or isinstance(asked, Create | Replace | Patch | Delete)
+            match asked:
+                case Pause(attempt):
+                    self._sleep(pause(attempt, wished))
+                    answer = None
+                    continue
+                case Together(first, second):
+                    other = self._aside.submit(perform, self._api, second)
+                    answer = Both(perform(self._api, first), other.result())
+                    silences = [_silence(answer.first), _silence(answer.second)]
+                case _:
+                    answer = perform(self._api, asked)
+                    silences = [_silence(answer)]
+            last = next((each.text for each in silences if each), last)
+            wished = max((each.retry_after for each in silences if each), default=0.0)
+            limit = limit if all(silences) else seconds
+
+
+def _silence(answer: Result) -> Unknown | None:
+    return answer if isinstance(answer, Unknown) else None

@@ -1,0 +1,215 @@
+"""Whether a claim may take a member, and if not, why not: decided here and nowhere else.
+
+Claims, the outlook, explanations, the status and the review of a configuration all ask `judge`. What the API
+server is asked for (`selection.py`) selects every member that would be taken, and others; which of those
+taken comes first is `selection.py`'s as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from components.account_pool.core.keys import INTERNAL, POOL_STATE, STATE_REASON, TENANT_ID
+from components.account_pool.core.model import Member, Partition, Phase, Record, State, Token
+from components.errors import Misconfigured
+from components.labels import SHARED, TENANT_NAME
+
+_KYMA_LABELS: Final = ("dirty", "shared", "cleaning", "quarantined", "tenantName", "euAccess", "internal")
+"""What Kyma's own pools say of an account. In a pool that does not call its labels so, one that has it is of
+another pool or half-way from there, so it is nobody's."""
+
+
+class Verdict(StrEnum):
+    """What a claim that has no account yet makes of a member.
+
+    OWN: its tenant's, and unused. FREE: nobody's. ROOM: a shared one that is not full. These are taken.
+    CLAIMED: it carries a claim. ORPHANED: it carries one that is gone. OWNED: another tenant's. HELD: it
+    would be taken, but the pool gives no new accounts.
+    """
+
+    OWN = "own"
+    FREE = "free"
+    ROOM = "room"
+    MISCONFIGURED = "misconfigured"
+    ELSEWHERE = "elsewhere"
+    DIRTY = "dirty"
+    CLEANING = "cleaning"
+    QUARANTINED = "quarantined"
+    FULL = "full"
+    CLAIMED = "claimed"
+    ORPHANED = "orphaned"
+    OWNED = "owned"
+    INTERNAL = "internal"
+    HELD = "held"
+
+
+NONE_OF_TYPE: Final = "the pool has no account of this type"
+"""What is told in the place of counts where there is nothing to count."""
+
+_TAKEN: Final = frozenset({Verdict.OWN, Verdict.FREE, Verdict.ROOM})
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict, and in words why."""
+
+    verdict: Verdict
+    why: str
+
+    @property
+    def takes(self) -> bool:
+        """Whether the claim may take the member, at the resourceVersion it was read."""
+        return self.verdict in _TAKEN
+
+
+def judge(
+    member: Member,
+    partition: Partition,
+    owner: str,
+    records: Mapping[str, Record] | None = None,
+    *,
+    unreadable: Container[str] = (),
+    hold: str = "",
+) -> Judgement:
+    """Judge a member for a claim of this partition.
+
+    owner: the label value of the tenant that claims; empty for nobody's claim in particular. records: every
+    record by name, if they were read after the member; then a claim that is gone is told from one that lives.
+    unreadable: names of records nobody can read. hold: why the pool gives no new accounts, if the claim is
+    new.
+    """
+    judged = next(_judgements(member, partition, owner, records, unreadable))
+    return Judgement(Verdict.HELD, f"{judged.why}, but {held(hold)}") if hold and judged.takes else judged
+
+
+def held(reason: str) -> str:
+    """Return in words that a pool gives no new accounts, and why."""
+    return f"the pool is held, and gives no new accounts: {reason}"
+
+
+def _judgements(
+    member: Member,
+    partition: Partition,
+    owner: str,
+    records: Mapping[str, Record] | None,
+    unreadable: Container[str],
+) -> Iterator[Judgement]:
+    """Yield what speaks against taking the member, the gravest first, and at last that nothing does."""
+    keys = [key for key, _ in partition.values]
+    if wrong := misconfiguration(member, keys):
+        yield Judgement(Verdict.MISCONFIGURED, f"misconfigured: {wrong}")
+    if (place := member.place(keys)) != partition:
+        yield Judgement(Verdict.ELSEWHERE, f"in another part of the pool: {place}")
+    if member.state is not None:
+        yield Judgement(Verdict(member.state), _state_in_words(member))
+    if member.shared:
+        used = f"{len(member.shared_claims)} of {member.shared_capacity} claims on it"
+        if len(member.shared_claims) >= member.shared_capacity:
+            yield Judgement(Verdict.FULL, f"full: {used}")
+        yield Judgement(Verdict.ROOM, used)
+    if member.token is not None:
+        yield _of_claimed(member, member.token, records, unreadable)
+    if member.tenant is not None and member.tenant == owner:
+        yield Judgement(Verdict.OWN, "its own tenant asks")
+    if member.tenant is not None:
+        tenant = member.annotations.get(TENANT_ID, member.tenant)
+        yield Judgement(Verdict.OWNED, f"belongs to tenant {tenant}")
+    if member.internal:
+        yield Judgement(Verdict.INTERNAL, "internal: kept out of the pool")
+    yield Judgement(Verdict.FREE, "free")
+
+
+def _state_in_words(member: Member) -> str:
+    words: Mapping[str, str] = {State.DIRTY: "dirty, waits to be cleaned", State.CLEANING: "being cleaned"}
+    state = words.get(str(member.state), str(member.state))
+    reason = member.annotations.get(STATE_REASON)
+    return f"{state}: {reason}" if reason else state
+
+
+def _of_claimed(
+    member: Member, token: Token, records: Mapping[str, Record] | None, unreadable: Container[str]
+) -> Judgement:
+    if records is None:
+        return Judgement(Verdict.CLAIMED, "claimed")
+    if token.record in unreadable:
+        return Judgement(Verdict.CLAIMED, f"claimed, but ConfigMap {token.record} cannot be read")
+    record = records.get(token.record)
+    if is_restored(member, token, record):
+        why = "its claim came back from a backup; a recovery binds it again"
+        return Judgement(Verdict.CLAIMED, why)
+    if record is None or record.token != token:
+        why = "carries a claim that is gone; a sweep takes it off"
+        return Judgement(Verdict.ORPHANED, why)
+    return Judgement(Verdict.CLAIMED, f"claimed by tenant {record.tenant}, slot {record.slot}")
+
+
+def is_restored(member: Member, token: Token, record: Record | None) -> bool:
+    """Whether a token that looks dead is that of a claim that came back from a backup.
+
+    record: the one of the token's name. A Bound record names a member only after the member bears its token,
+    and no step takes that off before the record is gone; so only a restore leads to a record that is Bound to
+    a member which bears its name with another uid. The account is in use.
+    """
+    return (
+        record is not None
+        and record.phase is Phase.BOUND
+        and record.member == member.name
+        and record.uid != token.uid
+        and not member.bears(record.token)
+    )
+
+
+def may_take(member: Member, record: Record) -> bool:
+    """Whether this claim may take the member it names, at the resourceVersion it was read."""
+    return judge(member, record.partition, record.tenant_label).takes
+
+
+def unusable(member: Member, record: Record) -> str | None:
+    """Return why nobody but its present holders may use the member of a claim; None when more may."""
+    if wrong := misconfiguration(member, (key for key, _ in record.partition.values)):
+        return f"it is misconfigured: {wrong}"
+    if member.state is not None:
+        return f"it is {member.state} ({member.annotations.get(STATE_REASON, 'no reason given')})"
+    return None
+
+
+def misconfiguration(member: Member, keys: Iterable[str]) -> str | None:
+    """Return why nobody could ever claim or clean this member; None when it is in order."""
+    return next(_faults(member, keys), None)
+
+
+def _faults(member: Member, keys: Iterable[str]) -> Iterator[str]:
+    if member.unfit:
+        yield member.unfit
+    if member.tenant == "":
+        yield f"{TENANT_NAME} is empty, so it is neither free nor owned"
+    if member.state is not None and member.state not in set(State):
+        yield f"{POOL_STATE} {member.state!r} is not known"
+    if member.shared and member.labels[SHARED] != "true":
+        yield f"{SHARED} is {member.labels[SHARED]!r}; it is `true` or absent"
+    if member.shared and member.tenant is not None:
+        yield f"a shared account has no owner, but {TENANT_NAME} is {member.tenant!r}"
+    if member.shared and member.internal:
+        yield f"a shared account is everybody's, but {INTERNAL} keeps it for one tenant"
+    if unreadable := _unreadable(member):
+        yield unreadable
+    keys = (*keys,)
+    for key in keys:
+        if member.labels.get(key) in ("", "false"):
+            yield f"{key} is {member.labels[key]!r}; leave the label out instead"
+    for key in _KYMA_LABELS:
+        if key in member.labels and key not in keys:
+            yield f"label {key} means nothing here; what pools call their labels is accountPool.labels"
+
+
+def _unreadable(member: Member) -> str | None:
+    try:
+        _ = member.tokens
+        if member.shared:
+            _ = member.shared_capacity
+    except Misconfigured as error:
+        return error.cause
+    return None

@@ -1,0 +1,622 @@
+"""The nouns of the account pool: members, records, tokens, partitions and requests.
+
+A *member* is a Secret that holds the credential of one account; only its metadata is ever seen here. A
+*record* is a ConfigMap that says which tenant has which member, and who holds it. A *token* on the member
+names the record, so that the two can be told to belong together, and a left-over can be told from a claim
+(docs/design/claim-protocol.md, objects and keys).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Final, TypeAlias, cast
+
+from components import naming
+from components.account_pool.core.keys import (
+    CLAIM_ORIGIN,
+    CLAIM_TOKEN,
+    INTERNAL,
+    POOL_RECORD,
+    POOL_STATE,
+    SHARED_CAPACITY,
+    SHARED_CLAIMS,
+    STATE_BEFORE,
+)
+from components.documents import read_json
+from components.errors import Misconfigured
+from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, SHARED, TENANT_NAME
+
+JsonObject: TypeAlias = dict[str, Any]
+
+_TYPE = re.compile(r"[a-z0-9]([-a-z0-9_.]{0,61}[a-z0-9])?")
+
+TO_BE_LEFT: Final = "leaving"
+"""What a quarantined account says of itself that its holders are to leave."""
+
+
+class State(StrEnum):
+    """Why a member is not usable; a member without a state is."""
+
+    DIRTY = "dirty"
+    CLEANING = "cleaning"
+    QUARANTINED = "quarantined"
+
+
+class Phase(StrEnum):
+    """How far a record has come."""
+
+    PENDING = "Pending"
+    BOUND = "Bound"
+    RELEASING = "Releasing"
+
+
+class Policy(StrEnum):
+    """What becomes of a member that came from the pool when its last holder leaves."""
+
+    RETAIN = "retain"
+    RELEASE = "release"
+    CLEAN = "clean"
+    QUARANTINE = "quarantine"
+
+
+class Origin(StrEnum):
+    """Where a member came from that is claimed, or was: free in the pool, or already its tenant's own.
+
+    RETAINED: from the pool, and its tenant's since a release with policy retain; it stays so when claimed.
+    """
+
+    POOL = "pool"
+    OWNER = "owner"
+    RETAINED = "retained"
+
+
+def is_count(text: str) -> bool:
+    """Whether a text is a number that a count can be."""
+    return text.isdecimal() and len(text) < 10
+
+
+def account_key(account_id: str) -> str:
+    """Return what ids of accounts are compared by: that of Azure is a GUID, the same one in either case."""
+    return account_id.lower() if naming.is_guid(account_id) else account_id
+
+
+def tenant_label(tenant: str) -> str:
+    """Return the label value of a tenant: itself where that is a valid value, else a digest.
+
+    Raises Misconfigured for a tenant that is empty or has blanks around it.
+    """
+    try:
+        return naming.tenant_label(tenant)
+    except ValueError as error:
+        raise Misconfigured(
+            place=f"tenant {tenant!r}",
+            cause=f"{error}, else two spellings would be two owners",
+            mend="give the tenant a name without blanks around it",
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """What a member carries of a record: its name, the uid the server gave it, and the attempt.
+
+    The uid never comes back, and the attempt rises with every change of member, so a token belongs to one
+    member and is dead for ever once its record is gone or has moved on.
+    """
+
+    record: str
+    uid: str
+    attempt: int
+
+    def __str__(self) -> str:
+        return f"{self.record}.{self.uid}.{self.attempt}"
+
+    @classmethod
+    def parse(cls, text: str, member: str) -> Token:
+        """Read the token in an annotation of `member`; raises Misconfigured when it is none."""
+        record, _, rest = text.partition(".")
+        uid, _, attempt = rest.rpartition(".")
+        if not record or not uid or not is_count(attempt):
+            raise Misconfigured(
+                place=f"Secret {member}",
+                cause=f"{CLAIM_TOKEN} {text!r} is not a token of this protocol",
+                mend="restore it, or remove it if nobody uses the account",
+            )
+        return cls(record, uid, int(attempt))
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The part of a pool that serves a request: a type, and a value or absence per key."""
+
+    type: str
+    values: tuple[tuple[str, str | None], ...] = ()
+    shared: bool = False
+
+    def __str__(self) -> str:
+        """Return the canonical text that names records: terms sorted by key, absent keys as `!key`."""
+        terms = {HYPERSCALER_TYPE: self.type, **dict(self.values)}
+        if self.shared:
+            terms[SHARED] = "true"
+        return ",".join(f"!{key}" if terms[key] is None else f"{key}={terms[key]}" for key in sorted(terms))
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The values of those keys that are not absent."""
+        return {key: value for key, value in self.values if value is not None}
+
+    @classmethod
+    def of(
+        cls, account_type: str, values: Mapping[str, str], keys: Iterable[str], *, shared: bool = False
+    ) -> Partition:
+        """Place a request in a pool with these keys; raises Misconfigured for a bad type, key or value."""
+        if not _TYPE.fullmatch(account_type):
+            raise Misconfigured(
+                place=f"type {account_type!r}",
+                cause="types are compared exactly and are lower-case label values, so no account could match",
+                mend="write it in lower case, like aws, azure, gcp or gcp_cf-sa30",
+            )
+        keys = tuple(keys)
+        if unknown := sorted(set(values) - set(keys)):
+            raise Misconfigured(
+                place=f"partition {unknown[0]}",
+                cause=f"the pool is not partitioned by it; its keys are {', '.join(keys) or 'none'}",
+                mend="name one of its keys, or add this one to accountPool.partitionKeys",
+            )
+        for key, value in values.items():
+            if not naming.is_label_value(value) or value == "false":
+                raise Misconfigured(
+                    place=f"partition {key}",
+                    cause=f"{value!r} is no value a member can have (`false` is said by leaving the key out)",
+                    mend=f"give {key} a label value, or leave it out",
+                )
+        return cls(account_type, tuple((key, values.get(key)) for key in sorted(keys)), shared)
+
+
+def record_name(partition: Partition, tenant: str, slot: str) -> str:
+    """Return the one name of the record of a tenant's slot, on which two first claims collide."""
+    text = json.dumps([str(partition), tenant, slot], separators=(",", ":"), ensure_ascii=False)
+    return "claim-" + hashlib.sha256(text.encode()).hexdigest()[:40]
+
+
+def _texts(value: Any) -> dict[str, str]:
+    return {str(k): str(v) for k, v in cast("dict[str, Any]", value or {}).items()}
+
+
+def written_at(meta: JsonObject, label: str) -> str:
+    """Return when whoever wrote a label last did, as `managedFields` has it; empty where they do not tell."""
+    if label not in (meta.get("labels") or {}):
+        return ""
+    times = (
+        str(entry.get("time") or "")
+        for entry in meta.get("managedFields") or ()
+        if f"f:{label}" in ((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get("f:labels", {})
+    )
+    return min(filter(None, times), default="")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A Secret of the pool, metadata only, as one answer of the API server showed it.
+
+    unfit: what of its labels means nothing in the words of its pool. state_since: when its state was last
+    written, by the API server's clock; empty without a state, or where nobody kept it.
+    """
+
+    name: str
+    uid: str
+    resource_version: str
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    annotations: Mapping[str, str] = field(default_factory=dict[str, str])
+    unfit: str = ""
+    state_since: str = ""
+
+    @classmethod
+    def parse(cls, body: JsonObject) -> Member:
+        """From a Secret or its PartialObjectMetadata, in credfleet's words (`dialect.py`)."""
+        meta = body["metadata"]
+        since = str(meta["stateSince"]) if "stateSince" in meta else written_at(meta, POOL_STATE)
+        return cls(
+            meta["name"],
+            meta["uid"],
+            meta["resourceVersion"],
+            _texts(meta.get("labels")),
+            _texts(meta.get("annotations")),
+            str(meta.get("unfit") or ""),
+            since,
+        )
+
+    @property
+    def type(self) -> str:
+        """Its hyperscaler type, empty when it has none."""
+        return self.labels.get(HYPERSCALER_TYPE, "")
+
+    @property
+    def tenant(self) -> str | None:
+        """The label value of its owner, None without one."""
+        return self.labels.get(TENANT_NAME)
+
+    @property
+    def state(self) -> str | None:
+        """Why it is not usable, as it stands; None when it is."""
+        return self.labels.get(POOL_STATE)
+
+    @property
+    def is_to_be_left(self) -> bool:
+        """Whether whoever holds it is to go on to another account."""
+        return self.state == State.QUARANTINED and self.annotations.get(STATE_BEFORE) == TO_BE_LEFT
+
+    @property
+    def shared(self) -> bool:
+        """Whether many tenants use it at once."""
+        return SHARED in self.labels
+
+    @property
+    def internal(self) -> bool:
+        """Whether it is kept out of the pool: only a tenant whose label it bears may claim it."""
+        return INTERNAL in self.labels
+
+    @property
+    def token(self) -> Token | None:
+        """The token of the dedicated claim it carries; raises Misconfigured when unreadable."""
+        text = self.annotations.get(CLAIM_TOKEN)
+        return None if text is None else Token.parse(text, self.name)
+
+    @property
+    def shared_claims(self) -> Mapping[str, str]:
+        """Of a shared member: token text → consumer; raises Misconfigured when unreadable."""
+        return _json_texts(self.annotations.get(SHARED_CLAIMS, "{}"), f"Secret {self.name}", SHARED_CLAIMS)
+
+    @property
+    def shared_capacity(self) -> int:
+        """Of a shared member: how many claims it takes; raises Misconfigured when it does not say."""
+        text = self.annotations.get(SHARED_CAPACITY, "")
+        if not is_count(text):
+            raise Misconfigured(
+                place=f"Secret {self.name}",
+                cause=f"a shared account says in {SHARED_CAPACITY} how many claims it takes, here {text!r}",
+                mend="set the annotation to a number",
+            )
+        return int(text)
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """Every token it carries, dedicated or shared."""
+        if self.shared:
+            return tuple(Token.parse(text, self.name) for text in self.shared_claims)
+        return () if self.token is None else (self.token,)
+
+    @property
+    def origin(self) -> str | None:
+        """Where it came from, as it stands; None for one that nobody claimed since it was made or cleaned."""
+        return self.annotations.get(CLAIM_ORIGIN)
+
+    @property
+    def account_id(self) -> str | None:
+        """The id of the account at its cloud, if the pool owner said it."""
+        return self.annotations.get(ACCOUNT_ID)
+
+    def bears(self, token: Token) -> bool:
+        """Whether this very token is on it."""
+        if self.shared:
+            return str(token) in self.shared_claims
+        return self.annotations.get(CLAIM_TOKEN) == str(token)
+
+    def carries(self, record: Record) -> bool:
+        """Whether it is the member of this claim, right now."""
+        return self.bears(record.token) and (self.shared or self.tenant == record.tenant_label)
+
+    def is_stripped_of(self, record: Record) -> bool:
+        """Whether somebody took its owner's label off by hand while the token of this claim stayed.
+
+        One without a type is not in the pool; or the pool calls its labels otherwise, and nobody knows how.
+        """
+        is_known = self.type != "" and not self.shared
+        return is_known and self.tenant is None and self.bears(record.token)
+
+    def place(self, keys: Iterable[str]) -> Partition:
+        """Return the part of a pool with these keys that its labels place it in."""
+        return Partition(self.type, tuple((key, self.labels.get(key)) for key in sorted(keys)), self.shared)
+
+
+def _json_texts(text: str, place: str, key: str) -> dict[str, str]:
+    try:
+        value: Any = read_json(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise Misconfigured(
+            place=place,
+            cause=f"{key} is not a JSON object, so its claims cannot be counted",
+            mend="restore it, or remove it if nobody uses the account",
+        )
+    return _texts(value)
+
+
+NO_MEMBER: Final = "-"
+"""What a record has for the uid of its account before it is bound; a pool's policy refuses it empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One claim: which member a tenant's slot has, how far the claim has come, and who holds it.
+
+    member_uid: of the account it was bound to; NO_MEMBER before.
+    holders: holder id → sequence number, raised by every repeated claim of that holder
+    (docs/design/claim-protocol.md, sequence numbers).
+    retired: the highest sequence number of a holder who left, so that one who returns never gets it again.
+    former_uid: the uid before a restore from a backup, so that fences of that time are still understood.
+    """
+
+    name: str
+    uid: str
+    resource_version: str
+    tenant: str
+    partition: Partition
+    slot: str
+    member: str
+    member_uid: str
+    attempt: int
+    phase: Phase
+    policy: Policy
+    limit: int | None
+    holders: Mapping[str, int]
+    retired: int = 0
+    former_uid: str = ""
+    since: str = ""
+
+    @property
+    def token(self) -> Token:
+        """What its member carries."""
+        return Token(self.name, self.uid, self.attempt)
+
+    @property
+    def tenant_label(self) -> str:
+        """The label value of its tenant."""
+        return tenant_label(self.tenant)
+
+    def has_had(self, member: Member) -> bool:
+        """Whether it was bound to this member, which bears its token: what is released tells it still."""
+        return self.member == member.name and self.member_uid != NO_MEMBER and member.bears(self.token)
+
+    def has_room_for(self, holder: str) -> bool:
+        """Whether the limit lets this holder in; one who is in already always fits."""
+        return self.limit is None or holder in self.holders or len(self.holders) < self.limit
+
+    def with_holder(self, holder: str) -> Record:
+        """Return the same claim after one more claim of this holder."""
+        sequence = max(self.holders.get(holder, 0), self.retired) + 1
+        return replace(self, holders={**self.holders, holder: sequence})
+
+    def without_holder(self, holder: str) -> Record:
+        """Return the same claim after this holder left."""
+        rest = {h: n for h, n in self.holders.items() if h != holder}
+        return replace(self, holders=rest, retired=max(self.retired, self.holders.get(holder, 0)))
+
+    def fence(self, holder: str) -> Fence:
+        """Return what a release must show that means the claim this holder has now."""
+        return Fence(self.uid, self.holders[holder])
+
+    def moved_to(self, member: Member) -> Record:
+        """Return the same claim trying another member: a new attempt, so the old token is dead."""
+        return replace(self, member=member.name, member_uid=NO_MEMBER, attempt=self.attempt + 1)
+
+    def render(self, namespace: str) -> JsonObject:
+        """Render the ConfigMap, with uid and resourceVersion where known (as preconditions)."""
+        metadata: JsonObject = {
+            "name": self.name,
+            "namespace": namespace,
+            "labels": {
+                POOL_RECORD: "true",
+                HYPERSCALER_TYPE: self.partition.type,
+                TENANT_NAME: self.tenant_label,
+            },
+        }
+        if self.uid:
+            metadata |= {"uid": self.uid, "resourceVersion": self.resource_version}
+        data = {
+            "tenant": self.tenant,
+            "partition": str(self.partition),
+            "slot": self.slot,
+            "member": self.member,
+            "memberUid": self.member_uid,
+            "attempt": str(self.attempt),
+            "phase": str(self.phase),
+            "policy": str(self.policy),
+            "holders": json.dumps(self.holders, sort_keys=True),
+        }
+        if self.limit is not None:
+            data["limit"] = str(self.limit)
+        if self.retired:
+            data["retired"] = str(self.retired)
+        if self.former_uid:
+            data["formerUid"] = self.former_uid
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+    @classmethod
+    def parse(cls, body: JsonObject) -> Record:
+        """From its ConfigMap; raises Misconfigured when somebody wrote something else under its name."""
+        meta, data = body["metadata"], _texts(body.get("data"))
+        try:
+            holders: dict[str, Any] = read_json(data["holders"])
+            tenant_label(data["tenant"])
+            return cls(
+                name=meta["name"],
+                uid=meta["uid"],
+                resource_version=meta["resourceVersion"],
+                tenant=data["tenant"],
+                partition=_parse_partition(data["partition"]),
+                slot=data["slot"],
+                member=data["member"],
+                member_uid=data["memberUid"],
+                attempt=int(data["attempt"]),
+                phase=Phase(data["phase"]),
+                policy=Policy(data["policy"]),
+                limit=int(data["limit"]) if "limit" in data else None,
+                holders={holder: int(number) for holder, number in holders.items()},
+                retired=int(data.get("retired", "0")),
+                former_uid=data.get("formerUid", ""),
+                since=str(meta.get("creationTimestamp") or ""),
+            )
+        except (KeyError, ValueError, TypeError, AttributeError, Misconfigured):
+            raise Misconfigured(
+                place=f"ConfigMap {meta['name']}",
+                cause="it bears the name of a claim but does not hold one",
+                mend="restore it from a backup, or delete it once nobody uses the account it named",
+            ) from None
+
+
+def _parse_partition(text: str) -> Partition:
+    terms: dict[str, str | None] = {}
+    for term in text.split(","):
+        key, _, value = term.partition("=")
+        terms[key.removeprefix("!")] = None if term.startswith("!") else value
+    account_type = terms.pop(HYPERSCALER_TYPE)
+    shared = terms.pop(SHARED, None) is not None
+    return Partition(str(account_type), tuple(sorted(terms.items())), shared)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRequest:
+    """What a consumer asks for.
+
+    policy, limit: they count only when the claim is new; None means the pool's default, a limit of 0 none.
+
+    slot: one of several accounts of a tenant, or the consumer's id on a shared account.
+    holder: the consumer, the same text whenever it runs again, by one process at a time.
+    spill: one more account when the limit of those the slot has is reached (`spilling.py`).
+    required: a stack's update fails when it cannot be served, instead of going on without it (`skipping.py`).
+    """
+
+    tenant: str
+    type: str
+    slot: str = "0"
+    partition: Mapping[str, str] = field(default_factory=dict[str, str])
+    shared: bool = False
+    holder: str = "cli"
+    policy: Policy | None = None
+    limit: int | None = None
+    spill: bool = False
+    required: bool = field(default=False, compare=False)
+
+    def placed(
+        self, namespace: str, keys: Iterable[str], policy: Policy = Policy.CLEAN, limit: int | None = None
+    ) -> Wanted:
+        """Place it in a pool with these keys, and with this policy and limit where it names none.
+
+        Raises Misconfigured for a request that no pool could serve.
+        """
+        for what, text in (("slot", self.slot), ("holder", self.holder)):
+            if not text or text != text.strip():
+                raise Misconfigured(
+                    place=f"{what} {text!r}",
+                    cause=f"a {what} is empty or has blanks around it, so it could not be told from another",
+                    mend=f"give the {what} a name without blanks around it",
+                )
+        tenant_label(self.tenant)
+        return Wanted(
+            namespace=namespace,
+            partition=Partition.of(self.type, self.partition, keys, shared=self.shared),
+            tenant=self.tenant,
+            slot=self.slot,
+            holder=self.holder,
+            policy=self.policy or policy,
+            limit=(limit if self.limit is None else self.limit) or None,
+            spill=self.spill,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A request placed in its pool: which record it means, and what that record says when it is new.
+
+    only: the one member to take, for an adoption; else any.
+    """
+
+    namespace: str
+    partition: Partition
+    tenant: str
+    slot: str
+    holder: str
+    policy: Policy = Policy.CLEAN
+    limit: int | None = None
+    only: str | None = None
+    spill: bool = False
+
+    @property
+    def record(self) -> str:
+        """The name of its record."""
+        return record_name(self.partition, self.tenant, self.slot)
+
+    @property
+    def owner(self) -> str:
+        """The label value of its tenant."""
+        return tenant_label(self.tenant)
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A claim that is held: the account, and what its holder must show to release it.
+
+    sequence and record_uid are the fence of the replacement. reused: the account was claimed
+    already.
+    """
+
+    tenant: str
+    type: str
+    slot: str
+    secret_name: str
+    member_uid: str
+    account_id: str | None
+    record: str
+    record_uid: str
+    holder: str
+    sequence: int
+    holders: int
+    policy: Policy
+    limit: int | None
+    reused: bool
+    phase: Phase = Phase.BOUND
+
+    @classmethod
+    def by(cls, record: Record, member: Member, holder: str, *, reused: bool) -> Claimed:
+        """Return what this holder has of this record."""
+        return cls(
+            tenant=record.tenant,
+            type=record.partition.type,
+            slot=record.slot,
+            secret_name=member.name,
+            member_uid=member.uid,
+            account_id=member.account_id,
+            record=record.name,
+            record_uid=record.uid,
+            holder=holder,
+            sequence=record.holders[holder],
+            holders=len(record.holders),
+            policy=record.policy,
+            limit=record.limit,
+            reused=reused,
+        )
+
+    @property
+    def fence(self) -> Fence:
+        """What a later release by this holder must show."""
+        return Fence(self.record_uid, self.sequence)
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Which claim a release means: a later claim of the same holder is not touched by it."""
+
+    record_uid: str
+    sequence: int
+
+    def is_overtaken(self, record: Record, holder: str) -> bool:
+        """Whether the holder claimed again since, on this record or on one made after it."""
+        if self.record_uid not in (record.uid, record.former_uid):
+            return True
+        return record.holders.get(holder, 0) > self.sequence

@@ -1,0 +1,132 @@
+"""How many accounts of a type one consumer has: entered in one ConfigMap per quota, by compare-and-swap.
+
+The stack of the pool writes how many there may be; claims enter their records, by name and uid, before they
+bind an account. An entry whose record is gone is gone for ever, since a uid never comes back, so nobody has
+to take it out: who finds the quota full reads the records, and leaves out what is not there any more
+(docs/design/claim-protocol.md, Quotas).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Final
+
+from components.account_pool.core.calls import Kind, Pause, Replace, Steps
+from components.account_pool.core.census import Census
+from components.account_pool.core.consumers import Consumer
+from components.account_pool.core.keys import POOL_QUOTA
+from components.account_pool.core.model import JsonObject, Partition, Phase, Record, Wanted
+from components.account_pool.core.selection import records_of_type
+from components.account_pool.core.steps import list_all, read, write
+from components.documents import read_json
+from components.errors import Misconfigured, QuotaReached
+from components.labels import HYPERSCALER_TYPE
+
+ENTERED: Final = "entered"
+COUNTED_IN: Final = "countedIn"
+"""The keys that claims write: the records, and the uid of the ConfigMap in which they were counted."""
+
+
+def quota_name(consumer: str, account_type: str) -> str:
+    """Return the name of the ConfigMap of a quota."""
+    text = json.dumps([consumer, account_type], separators=(",", ":"))
+    return "quota-" + hashlib.sha256(text.encode()).hexdigest()[:40]
+
+
+def quota_labels(account_type: str) -> dict[str, str]:
+    """Return the labels of the ConfigMap of a quota."""
+    return {POOL_QUOTA: "true", HYPERSCALER_TYPE: account_type}
+
+
+def quota_data(consumer: str, account_type: str, most: int) -> dict[str, str]:
+    """Return what the stack of the pool declares of a quota."""
+    return {"consumer": consumer, "type": account_type, "most": str(most)}
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A quota as it was read, and which of its entries stay.
+
+    is_whole: they are those that were read, so nothing was seen to be gone or to be missing.
+    """
+
+    body: JsonObject
+    entries: frozenset[str]
+    is_whole: bool
+
+    def with_entry(self, entry: str) -> JsonObject:
+        """Return the ConfigMap with one more entry, for a write that holds its resourceVersion."""
+        entered = json.dumps(sorted(self.entries | {entry}))
+        written = {ENTERED: entered, COUNTED_IN: self.body["metadata"]["uid"]}
+        return {**self.body, "data": {**self.body["data"], **written}}
+
+
+def look(wanted: Wanted, consumer: Consumer, entry: str | None = None) -> Steps[Room]:
+    """Q1: see that a claim has room in the quota of its consumer.
+
+    entry: of the record, if there is one already. Raises QuotaReached, and Misconfigured where the quota is
+    not there or cannot be read.
+    """
+    body = yield from read(Kind.RECORD, quota_name(consumer.name, wanted.partition.type))
+    most, entries = _read(body, wanted, consumer)
+    if body is not None and entries is not None and (entry in entries or len(entries) < most):
+        return Room(body, entries, is_whole=True)
+    found = Census.of((), (yield from list_all(Kind.RECORD, records_of_type(wanted.partition.type))))
+    counted = {each for each in entries or () if each.partition(".")[0] in found.unreadable}
+    having: list[Record] = []
+    for record in found.records:
+        if entry_of(record) in (entries or ()) or (record.phase is Phase.BOUND and consumer.has(record)):
+            counted.add(entry_of(record))
+            having.append(record)
+    if entry not in counted and len(counted) >= most:
+        who = ", ".join(sorted(f"{one.tenant}/{one.slot}" for one in having))
+        raise reached(consumer.name, wanted.partition, most, who)
+    return Room(body or {}, frozenset(counted), is_whole=False)
+
+
+def enter(wanted: Wanted, consumer: Consumer, record: Record, room: Room | None = None) -> Steps[None]:
+    """Q2: enter a record in the quota of its consumer, unless it is there; raises as `look`."""
+    entry = entry_of(record)
+    for attempt in count():
+        if attempt:
+            yield Pause(attempt - 1)
+        if room is None:
+            room = yield from look(wanted, consumer, entry)
+        if room.is_whole and entry in room.entries:
+            return
+        if (yield from write(Replace(Kind.RECORD, room.with_entry(entry)))) is not None:
+            return
+        room = None
+    raise AssertionError
+
+
+def entry_of(record: Record) -> str:
+    """Return what stands for a record in a quota."""
+    return f"{record.name}.{record.uid}"
+
+
+def reached(consumer: str, partition: Partition, most: int, who: str) -> QuotaReached:
+    """Return that a consumer has all the accounts it may have; who: which, as tenant/slot."""
+    return QuotaReached(consumer=consumer, account_type=partition.type, most=most, who=who)
+
+
+def _read(body: JsonObject | None, wanted: Wanted, consumer: Consumer) -> tuple[int, frozenset[str] | None]:
+    """Return how many there may be, and the entries; None where they were never counted in this object."""
+    name = quota_name(consumer.name, wanted.partition.type)
+    data: Mapping[str, str] = (body or {}).get("data") or {}
+    try:
+        most = int(data["most"])
+        listed: list[Any] = list[Any]() + read_json(data.get(ENTERED, "[]"))
+    except (KeyError, ValueError, TypeError):
+        raise Misconfigured(
+            place=f"ConfigMap {name}",
+            cause=f"it says how many {wanted.partition.type} accounts consumer {consumer.name} may have, and"
+            f" {'is not there' if body is None else 'cannot be read'}, so no more are given",
+            mend="run `up` in the stack that declares the pool, which writes it again",
+        ) from None
+    is_counted = body is not None and data.get(COUNTED_IN) == body["metadata"]["uid"]
+    return most, frozenset(map(str, listed)) if is_counted else None

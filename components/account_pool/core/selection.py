@@ -1,0 +1,147 @@
+"""Which members the API server is asked for, and which of those that a claim may take come first.
+
+Selectors are made of validated values only, and select every member that `judge` takes. Requests are spread
+over the free members by a hash of record and member, so that claimers of different tenants rarely try the
+same one, and helpers of one tenant do, but for what other claims of their process are about to take.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from threading import Lock
+from typing import TypeAlias
+
+from components.account_pool.core.judgement import Judgement, Verdict, judge
+from components.account_pool.core.keys import INTERNAL, POOL_RECORD, POOL_STATE
+from components.account_pool.core.model import JsonObject, Member, Partition, Wanted
+from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
+
+Choose: TypeAlias = Callable[[Wanted, list[JsonObject]], Member | None]
+"""Takes from members in the order of a claim the one that it tries next, and all before it."""
+
+RECORDS = f"{POOL_RECORD}=true"
+MEMBERS = HYPERSCALER_TYPE
+MEMBERS_WITH_STATE = f"{HYPERSCALER_TYPE},{POOL_STATE}"
+
+
+def members_of_type(account_type: str) -> str:
+    """Select every member of a type, whatever its partition and state."""
+    return f"{HYPERSCALER_TYPE}={account_type}"
+
+
+def records_of_type(account_type: str) -> str:
+    """Select the records of all claims on a type."""
+    return f"{RECORDS},{HYPERSCALER_TYPE}={account_type}"
+
+
+def records_of(account_type: str, tenant_label: str) -> str:
+    """Select the records of a tenant's claims on a type, in whatever part of the pool."""
+    return f"{records_of_type(account_type)},{TENANT_NAME}={tenant_label}"
+
+
+def _members_in(partition: Partition) -> list[str]:
+    terms = [f"!{key}" if value is None else f"{key}={value}" for key, value in partition.values]
+    return [members_of_type(partition.type), *terms]
+
+
+def members_owned(partition: Partition, tenant_label: str) -> str:
+    """Select the tenant's own dedicated members of a partition."""
+    return ",".join([*_members_in(partition), f"!{SHARED}", f"{TENANT_NAME}={tenant_label}"])
+
+
+def members_free(partition: Partition) -> str:
+    """Select what nobody owns in a partition; a member with a token left behind is not free all the same."""
+    absent = [f"!{key}" for key in (TENANT_NAME, POOL_STATE, SHARED, INTERNAL)]
+    return ",".join([*_members_in(partition), *absent])
+
+
+def members_shared(partition: Partition) -> str:
+    """Select the shared members of a partition."""
+    return ",".join([*_members_in(partition), f"{SHARED}=true"])
+
+
+def turn(record_name: str) -> Callable[[str], bytes]:
+    """Return of the claim of this record what its turns are ordered by: the name of a member → its hash."""
+    return lambda member: hashlib.sha256((record_name + member).encode()).digest()
+
+
+def asked_for(wanted: Wanted, bodies: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return those of listed members that this claim is about."""
+    return [body for body in bodies if wanted.only in (None, body["metadata"]["name"])]
+
+
+def in_order(wanted: Wanted, members: Iterable[Member]) -> list[Member]:
+    """Return what this claim may take, in the order it tries them.
+
+    First what is its tenant's own, then what is free, each by hash; of shared ones those with the fewest
+    claims first.
+    """
+    owner, partition, of = wanted.owner, wanted.partition, turn(wanted.record)
+    judged = [(judge(member, partition, owner), member) for member in members]
+
+    def place(each: tuple[Judgement, Member]) -> tuple[int, bytes]:
+        first = len(each[1].shared_claims) if partition.shared else each[0].verdict is not Verdict.OWN
+        return first, of(each[1].name)
+
+    return [member for _, member in sorted(filter(lambda each: each[0].takes, judged), key=place)]
+
+
+def in_turn(wanted: Wanted, bodies: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return members that nobody owns in the order this claim tries them, none of them judged yet."""
+    of = turn(wanted.record)
+    return sorted(asked_for(wanted, bodies), key=lambda body: of(body["metadata"]["name"]))
+
+
+def next_to_take(wanted: Wanted, untried: list[JsonObject]) -> Member | None:
+    """Take the first from these that this claim may take, and all before it.
+
+    Of hundreds that are listed most claims need one, so no other is read.
+    """
+    while untried:
+        member = Member.parse(untried.pop(0))
+        if judge(member, wanted.partition, wanted.owner).takes:
+            return member
+    return None
+
+
+class RunningClaims:
+    """Knows which member each claim of this process is about to take; safe for any number of threads.
+
+    A courtesy, never a lock: only the API server says who gets an account.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._chosen: dict[str, str] = {}
+        """Which member each claim is about to take, by the name of its record."""
+
+    @contextmanager
+    def choosing(self) -> Generator[Choose]:
+        """Yield how a claim chooses as long as it runs."""
+        records = set[str]()
+
+        def choose(wanted: Wanted, untried: list[JsonObject]) -> Member | None:
+            records.add(wanted.record)
+            return self._choose(wanted, untried)
+
+        try:
+            yield choose
+        finally:
+            with self._lock:
+                for record in records:
+                    self._chosen.pop(record, None)
+
+    def _choose(self, wanted: Wanted, untried: list[JsonObject]) -> Member | None:
+        """Put last what other claims are about to take. A shared member has room for several."""
+        if wanted.partition.shared:
+            return next_to_take(wanted, untried)
+        with self._lock:
+            self._chosen.pop(wanted.record, None)
+            spoken_for = {*self._chosen.values()}
+            untried.sort(key=lambda body: body["metadata"]["name"] in spoken_for)
+            member = next_to_take(wanted, untried)
+            if member is not None:
+                self._chosen[wanted.record] = member.name
+        return member

@@ -1,0 +1,196 @@
+"""How a pool stands: one line per account, and counts per type and partition."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from components.account_pool.core.census import Census
+from components.account_pool.core.changes import is_given_up
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.consumers import refusal
+from components.account_pool.core.discrepancies import discrepancies
+from components.account_pool.core.judgement import Verdict, judge, misconfiguration
+from components.account_pool.core.keys import STATE_REASON, TENANT_ID
+from components.account_pool.core.model import Member, Origin, Phase, Record, Token, Wanted
+from components.errors import Problem
+
+
+class Standing(StrEnum):
+    """What an account is to the pool at this moment; exactly one of them."""
+
+    FREE = "free"
+    CLAIMED = "claimed"
+    OWNED = "owned"
+    SHARED = "shared"
+    INTERNAL = "internal"
+    DIRTY = "dirty"
+    CLEANING = "cleaning"
+    QUARANTINED = "quarantined"
+    MISCONFIGURED = "misconfigured"
+
+
+@dataclass(frozen=True, slots=True)
+class SharedClaim:
+    """One claim on a shared account; no tenant where nothing tells whose it is, since its record is gone."""
+
+    tenant: str | None
+    slot: str
+    holders: tuple[str, ...] = ()
+    since: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One account: what it is, whose it is, who uses it, since when (as the API server wrote it), and why.
+
+    since: of its state, where it has one, else of its claim.
+    used, capacity, claims: of a shared account. retained: its tenant's after its claim, yet the pool's.
+    given_up: decommissioned.
+    """
+
+    secret_name: str
+    type: str
+    partition: str
+    standing: Standing
+    tenant: str | None = None
+    slot: str | None = None
+    holders: tuple[str, ...] = ()
+    since: str = ""
+    reason: str = ""
+    account_id: str | None = None
+    used: int = 0
+    capacity: int = 0
+    claims: tuple[SharedClaim, ...] = ()
+    retained: bool = False
+    given_up: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a consumer that the pool names has, and could get, of a type and partition that nobody shares.
+
+    has, most: accounts of the type in all partitions, and how many it may have; None for any number.
+    available: what is free of the partition, as far as its quota goes.
+    """
+
+    consumer: str
+    type: str
+    partition: str
+    has: int
+    most: int | None
+    available: int
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStatus:
+    """All accounts by name, and per (type, partition) how many stand how, zeros included.
+
+    problems: what is wrong with the pool beside its accounts. hold: why it gives no new accounts, else empty.
+    shares: of the consumers that the pool names, of what they may claim.
+    """
+
+    accounts: tuple[Account, ...]
+    counts: Mapping[tuple[str, str], Mapping[Standing, int]]
+    problems: tuple[Problem, ...] = ()
+    hold: str = ""
+    shares: tuple[Share, ...] = ()
+
+
+def status_of(census: Census, settings: PoolConfigMap) -> PoolStatus:
+    """Return how a pool stands."""
+    by_name = {record.name: record for record in census.records}
+    accounts = [_account(member, by_name, census.unreadable, settings) for member in census.members]
+    counters: dict[tuple[str, str], Counter[Standing]] = defaultdict(Counter)
+    for account in accounts:
+        counters[account.type, account.partition][account.standing] += 1
+    counts = {key: {s: counter[s] for s in Standing} for key, counter in sorted(counters.items())}
+    by_secret = sorted(accounts, key=lambda a: a.secret_name)
+    problems, shares = tuple(discrepancies(census, settings)), tuple(_shares(census, settings, counts))
+    return PoolStatus(tuple(by_secret), counts, problems, census.hold, shares)
+
+
+def _shares(
+    census: Census, settings: PoolConfigMap, counts: Mapping[tuple[str, str], Mapping[Standing, int]]
+) -> Iterator[Share]:
+    places = {
+        str(place): place for m in census.members if not (place := m.place(settings.partition_keys)).shared
+    }
+    held = Counter(
+        (consumer.name, record.partition.type)
+        for record in census.records
+        if record.phase is not Phase.RELEASING
+        for consumer in settings.consumers
+        if consumer.has(record)
+    )
+    for consumer in settings.consumers:
+        for named, place in sorted(places.items(), key=lambda each: (each[1].type, each[0])):
+            asked = Wanted("", place, "", "", next(iter(consumer.holders), ""))
+            if refusal(settings.consumers, asked) is None:
+                has, most = held[consumer.name, place.type], consumer.quota_on(place)
+                free = counts[place.type, named][Standing.FREE]
+                left = free if most is None else min(free, max(0, most - has))
+                yield Share(consumer.name, place.type, named, has, most, left)
+
+
+def _account(
+    member: Member, records: Mapping[str, Record], unreadable: frozenset[str], settings: PoolConfigMap
+) -> Account:
+    place = member.place(settings.partition_keys)
+    judged = judge(member, place, "", records, unreadable=unreadable)
+    if judged.verdict is Verdict.MISCONFIGURED:
+        wrong = misconfiguration(member, settings.partition_keys) or ""
+        return Account(member.name, member.type, str(place), Standing.MISCONFIGURED, reason=wrong)
+    if member.shared:
+        claims = tuple(_shared_claims(member, records))
+        return Account(
+            secret_name=member.name,
+            type=member.type,
+            partition=str(place),
+            standing=Standing(member.state or Standing.SHARED),
+            holders=tuple(holder for each in claims for holder in each.holders),
+            since=member.state_since,
+            reason=member.annotations.get(STATE_REASON, ""),
+            account_id=member.account_id,
+            used=len(claims),
+            capacity=member.shared_capacity,
+            claims=claims,
+            given_up=is_given_up(member),
+        )
+    record = records.get(member.token.record) if member.token else None
+    record = record if record is not None and record.token == member.token else None
+    is_lost = record is None and judged.verdict in (Verdict.CLAIMED, Verdict.ORPHANED)
+    reason = judged.why if is_lost else member.annotations.get(STATE_REASON, "")
+    return Account(
+        secret_name=member.name,
+        type=member.type,
+        partition=str(place),
+        standing=_standing(member, judged.verdict),
+        tenant=record.tenant if record else member.annotations.get(TENANT_ID, member.tenant),
+        slot=record.slot if record else None,
+        holders=tuple(sorted(record.holders)) if record else (),
+        since=member.state_since or (record.since if record else ""),
+        reason=reason,
+        account_id=member.account_id,
+        retained=member.origin == Origin.RETAINED and member.token is None,
+        given_up=is_given_up(member),
+    )
+
+
+def _shared_claims(member: Member, records: Mapping[str, Record]) -> Iterator[SharedClaim]:
+    for text, consumer in sorted(member.shared_claims.items(), key=lambda each: each[1]):
+        token = Token.parse(text, member.name)
+        record = records.get(token.record)
+        if record is None or record.token != token:
+            yield SharedClaim(None, consumer)
+        else:
+            yield SharedClaim(record.tenant, record.slot, tuple(sorted(record.holders)), record.since)
+
+
+def _standing(member: Member, verdict: Verdict) -> Standing:
+    """Return what a dedicated account is to the pool; a claim that is gone holds nothing any more."""
+    if verdict is Verdict.ORPHANED:
+        return Standing.CLAIMED if member.tenant is None else Standing.OWNED
+    return Standing(verdict)

@@ -1,0 +1,197 @@
+"""The steps all operations are made of: read until answered, write once and say whether it was done.
+
+After any error of a write, time-outs included, the caller re-reads and decides from what is there; so a
+write answers the object, or None for conflict, absence and unknown outcome alike
+(docs/design/claim-protocol.md, How calls are made).
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import count
+
+from components.account_pool.core.calls import (
+    Both,
+    Call,
+    Create,
+    Delete,
+    Found,
+    Get,
+    Kind,
+    ListPage,
+    Page,
+    Patch,
+    Pause,
+    Refusal,
+    Refused,
+    Replace,
+    Result,
+    Steps,
+    Together,
+    Unknown,
+)
+from components.account_pool.core.model import JsonObject, Member, Record, Token
+from components.errors import Misconfigured, NotAllowed, PoolError
+
+
+def _ask(call: Call) -> Steps[Result]:
+    answer = yield call
+    if answer is None or isinstance(answer, Both):
+        raise TypeError(answer)
+    return answer
+
+
+def _refused(kind: Kind, text: str, why: Refusal) -> PoolError:
+    if why is Refusal.FORBIDDEN:
+        return NotAllowed(
+            place=str(kind),
+            cause=f"the API server does not allow it: {text}",
+            mend="ask the owner of the pool for the right, or use an identity that has it",
+        )
+    return Misconfigured(
+        place=str(kind), cause=f"the API server refused it: {text}", mend="mend what it names and run again"
+    )
+
+
+def read(kind: Kind, name: str) -> Steps[JsonObject | None]:
+    """GET until answered: the object, or None when there is none."""
+    asked = Get(kind, name)
+    return (yield from _settled(asked, (yield from _ask(asked))))
+
+
+def _settled(asked: Get, answer: Result) -> Steps[JsonObject | None]:
+    for attempt in count():
+        match answer:
+            case Found(body):
+                return body
+            case Refused(Refusal.ABSENT):
+                return None
+            case Refused(why, text):
+                raise _refused(asked.kind, text, why)
+            case _:
+                yield Pause(attempt)
+                answer = yield from _ask(asked)
+    raise AssertionError
+
+
+def read_both(first: Get, second: Get) -> Steps[tuple[JsonObject | None, JsonObject | None]]:
+    """GET two objects at the same time, until both are answered."""
+    answer = yield Together(first, second)
+    if not isinstance(answer, Both):
+        raise TypeError(answer)
+    return (yield from _settled(first, answer.first)), (yield from _settled(second, answer.second))
+
+
+def list_all(kind: Kind, selector: str) -> Steps[list[JsonObject]]:
+    """LIST every page of one snapshot; an expired cursor starts over."""
+    return (yield from _rest_of(kind, selector, [], ""))
+
+
+def _rest_of(kind: Kind, selector: str, items: list[JsonObject], cursor: str) -> Steps[list[JsonObject]]:
+    for attempt in count():
+        answer = yield from _ask(ListPage(kind, selector, cursor))
+        match answer:
+            case Page(page, cursor):
+                items = [*items, *page]
+                if not cursor:
+                    return items
+            case Refused(Refusal.EXPIRED):
+                items, cursor = [], ""
+            case Refused(why, text):
+                raise _refused(kind, text, why)
+            case _:
+                yield Pause(attempt)
+    raise AssertionError
+
+
+def any_record(selector: str) -> Steps[Record | None]:
+    """LIST until there is one record that can be read: that one, or None when there is none."""
+    cursor = ""
+    for attempt in count():
+        answer = yield from _ask(ListPage(Kind.RECORD, selector, cursor, limit=1))
+        match answer:
+            case Page(page, cursor):
+                for body in page:
+                    with suppress(Misconfigured):
+                        return Record.parse(body)
+                if not cursor:
+                    return None
+            case Refused(Refusal.EXPIRED):
+                cursor = ""
+            case Refused(why, text):
+                raise _refused(Kind.RECORD, text, why)
+            case _:
+                yield Pause(attempt)
+    raise AssertionError
+
+
+def list_side_by_side(first: str, second: str) -> Steps[tuple[list[JsonObject], list[JsonObject]]]:
+    """LIST members at the same time, in any order: all of the first selector, one page of the second."""
+    for attempt in count():
+        answer = yield Together(ListPage(Kind.MEMBER, first), ListPage(Kind.MEMBER, second))
+        match answer:
+            case Both(Page(own, cursor), Page(others)):
+                if cursor:
+                    own = yield from _rest_of(Kind.MEMBER, first, list(own), cursor)
+                return list(own), list(others)
+            case Both(Refused(why, text)) | Both(_, Refused(why, text)):
+                raise _refused(Kind.MEMBER, text, why)
+            case _:
+                yield Pause(attempt)
+    raise AssertionError
+
+
+def write(call: Create | Replace | Patch | Delete) -> Steps[JsonObject | None]:
+    """One write: the object as it is now, or None when it was not done or nobody knows."""
+    answer = yield from _ask(call)
+    match answer:
+        case Found(body):
+            return body
+        case Refused(Refusal.FORBIDDEN | Refusal.INVALID as why, text):
+            raise _refused(call.kind, text, why)
+        case Refused(Refusal.ABSENT) if isinstance(call, Create):
+            raise Misconfigured(
+                place=f"namespace {call.body['metadata']['namespace']}",
+                cause="it is gone, or is being deleted, so nothing can be created in it",
+                mend="bring it back with what was in it, then run again",
+            )
+        case Refused() | Unknown():
+            return None
+        case Page():
+            raise TypeError(answer)
+
+
+def get_record(name: str) -> Steps[Record | None]:
+    """GET R."""
+    body = yield from read(Kind.RECORD, name)
+    return None if body is None else Record.parse(body)
+
+
+def get_member(name: str) -> Steps[Member | None]:
+    """GET M, metadata only."""
+    body = yield from read(Kind.MEMBER, name)
+    return None if body is None else Member.parse(body)
+
+
+def replace_record(record: Record, namespace: str) -> Steps[Record | None]:
+    """CAS R, at the resourceVersion it was read."""
+    body = yield from write(Replace(Kind.RECORD, record.render(namespace)))
+    return None if body is None else Record.parse(body)
+
+
+def delete_record(record: Record) -> Steps[bool]:
+    """DELETE R, if it is still the one that was read."""
+    body = yield from write(Delete(Kind.RECORD, record.name, record.uid, record.resource_version))
+    return body is not None
+
+
+def change_member(patch: Patch) -> Steps[Member | None]:
+    """CAS M."""
+    body = yield from write(patch)
+    return None if body is None else Member.parse(body)
+
+
+def record_of(token: Token) -> Steps[tuple[Record | None, bool]]:
+    """GET the record a token names, and tell whether the token is alive; only of tokens read before."""
+    record = yield from get_record(token.record)
+    return record, record is not None and record.token == token

@@ -1,0 +1,237 @@
+"""What mends a pool: the sweep after crashes, the recovery after a restored backup.
+
+The sweep takes dead tokens off members and finishes what nobody finishes; it is never needed for safety, and
+any number may run at any time. Members are listed before records, so that a token seen on a member and not
+in the records after it is dead for ever; the other way round a claim made in between would look dead.
+
+After a restore every record has a new uid, so no member carries its claim any more and every token looks
+dead. Until the recovery has bound claims and accounts again by tenant and name, everybody refuses the pool.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+
+from components.account_pool.core import changes
+from components.account_pool.core.calls import Kind, Pause, Replace, Steps
+from components.account_pool.core.census import Census
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap, with_pool_uid
+from components.account_pool.core.discrepancies import discrepancies, is_of
+from components.account_pool.core.judgement import is_restored, may_take, misconfiguration
+from components.account_pool.core.model import Member, Phase, Record, State, Token, account_key
+from components.account_pool.core.protocol import finish
+from components.account_pool.core.selection import MEMBERS, RECORDS
+from components.account_pool.core.steps import (
+    change_member,
+    get_member,
+    get_record,
+    list_all,
+    read,
+    record_of,
+    replace_record,
+    write,
+)
+from components.errors import Misconfigured, Problem
+
+FREED_UNASKED = 5
+"""How many members a sweep frees unless somebody says yes: more look like a restored backup."""
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """A member that carries a token whose claim is gone."""
+
+    member: str
+    token: Token
+
+
+@dataclass(frozen=True, slots=True)
+class SweepReport:
+    """What a sweep did, or would do, and what it leaves to people.
+
+    freed: dead tokens taken off. withheld: dead tokens left on, because they were more than allowed, or
+    nothing was to be written. finished: releases finished, or to be finished. aborted: claims nobody pursued.
+    """
+
+    freed: tuple[Orphan, ...] = ()
+    withheld: tuple[Orphan, ...] = ()
+    finished: tuple[str, ...] = ()
+    aborted: tuple[str, ...] = ()
+    findings: tuple[Problem, ...] = ()
+
+
+def pending_records() -> Steps[Mapping[str, str]]:
+    """Look at the claims in progress: record name → resourceVersion, to be compared with a later look."""
+    records = Census.of((), (yield from list_all(Kind.RECORD, RECORDS))).records
+    return {r.name: r.resource_version for r in records if r.phase is Phase.PENDING}
+
+
+def sweep(
+    namespace: str, settings: PoolConfigMap, *, most: int, write: bool, pending: Mapping[str, str]
+) -> Steps[SweepReport]:
+    """Run one pass. most: tokens taken off at most. write: False only reports. pending: an earlier look."""
+    bodies = yield from list_all(Kind.MEMBER, MEMBERS)  # (1)
+    census = Census.of(bodies, (yield from list_all(Kind.RECORD, RECORDS)))  # (2)
+    records = {record.name: record for record in census.records}
+    orphans = [
+        (member, token)
+        for member in census.members
+        for token in (() if misconfiguration(member, settings.partition_keys) else member.tokens)
+        if _is_dead(member, token, census, records)
+    ]
+    found = tuple(Orphan(member.name, token) for member, token in orphans)
+    stale = [r for r in records.values() if pending.get(r.name) == r.resource_version]
+    releasing = [r for r in records.values() if r.phase is Phase.RELEASING]
+    findings = tuple(_findings(namespace, census, settings))
+    if not write:
+        return SweepReport((), found, tuple(record.name for record in releasing), (), findings)
+    freed: list[Orphan] = []
+    if len(orphans) <= most:
+        for orphan, (member, token) in zip(found, orphans, strict=True):
+            patch = changes.remove(member, token, records.get(token.record))
+            if (yield from change_member(patch)) is not None:
+                freed.append(orphan)
+    finished: list[str] = []
+    for record in releasing:  # (3)
+        if (yield from _finish(record)):
+            finished.append(record.name)
+    aborted: list[str] = []
+    for record in stale:
+        given_up = yield from replace_record(replace(record, phase=Phase.RELEASING, holders={}), namespace)
+        if given_up is not None and (yield from _finish(given_up)):
+            aborted.append(record.name)
+    withheld = () if len(orphans) <= most else found
+    return SweepReport(tuple(freed), withheld, tuple(finished), tuple(aborted), findings)
+
+
+def _is_dead(member: Member, token: Token, census: Census, records: Mapping[str, Record]) -> bool:
+    record = records.get(token.record)
+    if token.record in census.unreadable or is_restored(member, token, record):
+        return False
+    return record is None or not is_of(member, token, record)
+
+
+def _findings(namespace: str, census: Census, settings: PoolConfigMap) -> Iterator[Problem]:
+    """(4) What only people can judge."""
+    yield from discrepancies(census, settings)
+    keys = settings.partition_keys
+    for member in census.members:
+        if wrong := misconfiguration(member, keys):
+            yield Problem(
+                f"Secret {member.name}",
+                f"{wrong}; nobody can claim or clean it",
+                "correct its labels and annotations with kubectl, or in the stack that declares it",
+            )
+        if member.state == State.CLEANING:
+            yield Problem(
+                f"Secret {member.name}",
+                "it is being cleaned, and nothing tells whether its cleaner is still at work",
+                "run that cleaner again under its id; if it is gone, run"
+                f" `credfleet pool clean --take-over {member.name} -n {namespace}` with a new credential",
+            )
+    accounts: dict[str, list[str]] = defaultdict(list)
+    for member in census.members:
+        if member.account_id:
+            accounts[account_key(member.account_id)].append(member.name)
+    for account, names in accounts.items():
+        if len(names) > 1:
+            yield Problem(
+                f"account {account}",
+                f"Secrets {', '.join(sorted(names))} are one account: cleaning one would wipe the others",
+                "keep one of them, and quarantine or decommission the others",
+            )
+
+
+def _finish(record: Record) -> Steps[bool]:
+    """Finish a release; False as well where its member cannot be read, which is told of the member."""
+    try:
+        return (yield from finish(record))
+    except Misconfigured:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryReport:
+    """Records by what became of them: bound again, still bound, or without their account.
+
+    problems: records and accounts that nobody can read, so that nothing became of their claims.
+    """
+
+    rebound: tuple[str, ...]
+    intact: tuple[str, ...]
+    lost: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+def recover(namespace: str, *, dry_run: bool) -> Steps[RecoveryReport]:
+    """Bind every claim to its member again, then sign the pool, so that claims go on."""
+    census = Census.of((), (yield from list_all(Kind.RECORD, RECORDS)))
+    problems = list(census.problems)
+    rebound: list[str] = []
+    intact: list[str] = []
+    lost: list[str] = []
+    for record in census.records:
+        try:
+            standing = yield from _recover(record.name, namespace, dry_run=dry_run)
+        except Misconfigured as error:
+            problems.append(Problem(error.place, error.cause, error.mend))
+            continue
+        {"rebound": rebound, "intact": intact, "lost": lost}[standing].append(record.name)
+    if not dry_run:
+        yield from _sign()
+    return RecoveryReport(tuple(rebound), tuple(intact), tuple(lost), tuple(problems))
+
+
+def _recover(name: str, namespace: str, *, dry_run: bool) -> Steps[str]:
+    for attempt in count():
+        if attempt:
+            yield Pause(attempt - 1)
+        record = yield from get_record(name)
+        if record is None or record.phase is Phase.RELEASING:
+            return "intact"
+        member = yield from get_member(record.member)
+        if member is not None and member.carries(record):
+            return "intact"
+        if member is None or not (yield from _is_its_own(member, record)):
+            return "intact" if record.phase is Phase.PENDING else "lost"
+        if dry_run:
+            return "rebound"
+        stale = _stale(member, record)
+        if stale is not None and stale.uid not in (record.uid, record.former_uid):
+            former = yield from replace_record(replace(record, former_uid=stale.uid), namespace)
+            if former is None:
+                continue
+            record = former
+        if (yield from change_member(changes.rebind(member, record, stale))) is not None:
+            return "rebound"
+    raise AssertionError
+
+
+def _is_its_own(member: Member, record: Record) -> Steps[bool]:
+    """Whether the member is in the pool and this tenant's, nobody wipes it, and no living claim is on it."""
+    if not member.type or member.state == State.CLEANING:
+        return False
+    if record.partition.shared:
+        return member.shared and (_stale(member, record) is not None or may_take(member, record))
+    if member.shared or member.tenant != record.tenant_label:
+        return False
+    if member.token is None:
+        return True
+    _, alive = yield from record_of(member.token)
+    return not alive
+
+
+def _stale(member: Member, record: Record) -> Token | None:
+    """Find the token this very record had before the restore."""
+    return next((token for token in member.tokens if token.record == record.name), None)
+
+
+def _sign() -> Steps[None]:
+    for attempt in count():
+        body = yield from read(Kind.RECORD, CONFIG_MAP)
+        if body is None or (yield from write(Replace(Kind.RECORD, with_pool_uid(body)))) is not None:
+            return
+        yield Pause(attempt)

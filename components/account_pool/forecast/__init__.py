@@ -1,0 +1,1 @@
+"""What the claims of an update will find: forecasts, and what is skipped for want of an account."""

@@ -1,0 +1,130 @@
+"""Which account a slot has while one of its accounts is to be left: the next generation of the slot.
+
+Whoever evacuates an account marks it. The next update of a stack that claims it claims a further account,
+under the next generation of the slot, lets everything follow that one, and gives the marked one back at its
+end. A generation is an ordinary slot with a record of its own, `main`, `main~1`, `main~2`
+(docs/adr/0008-evacuation-by-generations.md).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from components.account_pool.core.census import Census
+from components.account_pool.core.model import ClaimRequest, Member, Record
+from components.account_pool.forecast.outlook import Expectation, Prospect, outlook
+
+_SEPARATOR: Final = "~"
+
+_Place: TypeAlias = tuple[str, str, frozenset[tuple[str, str]], str]
+"""A slot with its tenant, and the part of the pool it is in: the same name in two parts is two slots."""
+
+
+def slot_of(slot: str, generation: int) -> str:
+    """Return what a generation of a slot is called in the pool."""
+    return f"{slot}{_SEPARATOR}{generation}" if generation else slot
+
+
+def slot_and_generation(named: str) -> tuple[str, int]:
+    """Return a slot, and its generation, by what it is called in the pool."""
+    slot, separator, number = named.rpartition(_SEPARATOR)
+    return (slot, int(number)) if separator and slot and number.isdecimal() else (named, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a claim stands in its slot's generations.
+
+    generation: the one it is to have, None where the slot has none at all. leaves: the account it would leave
+    for that. present: the generation its holder has, None where it has none.
+    """
+
+    generation: int | None = None
+    leaves: str | None = None
+    present: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Generations:
+    """The generations of all slots. leaving: the accounts that are to be left."""
+
+    records: Mapping[_Place, Sequence[tuple[int, Record]]]
+    leaving: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, records: Sequence[Record], members: Sequence[Member] = ()) -> Generations:
+        """Find them among what a look at the pool shows."""
+        found: dict[_Place, list[tuple[int, Record]]] = defaultdict(list)
+        for record in records:
+            slot, generation = slot_and_generation(record.slot)
+            if not (part := record.partition).shared:
+                place = record.tenant, part.type, frozenset(part.given.items()), slot
+                found[place].append((generation, record))
+        return cls(found, frozenset(member.name for member in members if member.is_to_be_left))
+
+    def standing(self, claim: ClaimRequest) -> Standing:
+        """Return how a claim stands: where its holder is, else where others are; on, if that is to be left.
+
+        One that shares its account or spills has no generations.
+        """
+        is_whole = claim.shared or claim.spill
+        place = claim.tenant, claim.type, frozenset(claim.partition.items()), claim.slot
+        found = () if is_whole else self.records.get(place, ())
+        if not found:
+            return Standing()
+        held = [each for each in found if claim.holder in each[1].holders]
+        stays = [each for each in found if each[1].member not in self.leaving]
+        if stays:
+            best = [each for each in stays if each in held] or stays
+            return Standing(max(number for number, _ in best))
+        latest, record = max(held or found, key=lambda each: each[0])
+        return Standing(max(number for number, _ in found) + 1, record.member, latest if held else None)
+
+
+def here(claim: ClaimRequest, generation: int | None) -> ClaimRequest:
+    """Return the claim as the pool knows it."""
+    return replace(claim, slot=slot_of(claim.slot, generation or 0))
+
+
+def among(claim: ClaimRequest, records: Sequence[Record]) -> ClaimRequest:
+    """Return the claim as these records know it: where its holder is, else where others are."""
+    return here(claim, Generations.of(records).standing(claim).generation)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What a claim can expect, and under which generation of its slot; None where nobody knows."""
+
+    expectation: Expectation
+    generation: int | None
+
+
+def expected(
+    census: Census,
+    claims: Sequence[ClaimRequest],
+    partition_keys: Sequence[str],
+    leaving: Iterable[ClaimRequest] = (),
+) -> Sequence[Move]:
+    """Return what all claims together can expect, those included that are to leave their account.
+
+    Who would get no other account keeps the one it has. leaving: claims that the update releases at its end.
+    """
+    generations = Generations.of(census.records, census.members)
+    stands = [generations.standing(claim) for claim in claims]
+    asked = [here(claim, one.generation) for claim, one in zip(claims, stands, strict=True)]
+    first = outlook(census, asked, partition_keys, leaving)
+    return [_move(*each) for each in zip(claims, stands, first, strict=True)]
+
+
+def _move(claim: ClaimRequest, standing: Standing, expectation: Expectation) -> Move:
+    told = replace(expectation, slot=claim.slot)
+    if standing.leaves is not None and told.refusal is None:
+        told = replace(told, text=f"leaves {standing.leaves}: {told.text}")
+    elif standing.leaves is not None and standing.present is not None:
+        text = f"keeps {standing.leaves}, which is to be left: {told.text}"
+        kept = replace(told, prospect=Prospect.REUSE, text=text, member=standing.leaves, refusal=None)
+        return Move(kept, standing.present)
+    return Move(told, standing.generation)

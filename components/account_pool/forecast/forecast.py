@@ -1,0 +1,150 @@
+"""What a preview says of its outlook: sentences for people, which its review reads back.
+
+How a sentence begins tells what whoever sees the review may be shown: why a request makes no sense may quote
+it, and stays in the log.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from components.account_pool.core.census import Census
+from components.account_pool.core.consumers import stack_of
+from components.account_pool.core.model import ClaimRequest, Policy, Record
+from components.account_pool.forecast.evacuation import slot_and_generation
+from components.account_pool.forecast.outlook import NONE_FREE, Expectation, Prospect, Vacancy
+from components.errors import Misconfigured
+
+Claim: TypeAlias = tuple[str, str]
+"""Tenant and slot."""
+
+ClaimForecast: TypeAlias = Mapping[str, Any]
+"""What one claim can expect, as its input. generation: of its slot, in which it has or gets its account.
+
+skipped: why it gets none, and the update goes on without it; doomed: why the update will fail at it.
+"""
+
+_REFUSED: Final = "expected to be refused: "
+_PASSED: Final = "; the update goes on without it"
+_LEFT: Final = "free accounts expected to be left: "
+_UNSEEN: Final = "the pool was not looked at, so what it holds is unknown ("
+_CLAIM: Final = re.compile(
+    r"(?:warning: )?(?P<tenant>[^\s/]+)/(?P<slot>[^\s/:]+): (?P<text>"
+    r"(?P<good>keeps \S+, which is to be left: .+?|(?:leaves \S+: )?expected to (?:get|reuse) .+?)"
+    rf"|(?P<unquotable>{_REFUSED}.+?)"
+    rf"|(?:{NONE_FREE}|account ).*?)(?P<passed>{_PASSED})?"
+)
+_VACANCY: Final = re.compile(r"(?P<accounts>.+) (?P<after>\d+) of (?P<before>\d+)")
+_BAD: Final = frozenset({Prospect.EXHAUSTED, Prospect.REFUSED})
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a claim was told to expect; no text when its words are for the log only.
+
+    is_skipped: an update goes on without it; a bad one that is not fails the update.
+    """
+
+    is_bad: bool
+    text: str | None
+    is_skipped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What was told of a pool. unseen: it could not be looked at. Empty: nobody had anything to expect."""
+
+    expected: Mapping[Claim, Told] = field(default_factory=dict[Claim, Told])
+    vacancies: tuple[Vacancy, ...] = ()
+    unseen: bool = False
+
+    @property
+    def dooms(self) -> bool:
+        """Whether an update is expected to fail at one of the claims."""
+        return any(each.is_bad and not each.is_skipped for each in self.expected.values())
+
+
+def lines(
+    expected: Iterable[Expectation], vacancies: Sequence[Vacancy], skipped: Collection[Expectation] = ()
+) -> Iterator[str]:
+    """Say what claims can expect, and what will be left; claims that have their account are no news.
+
+    skipped: those without which an update goes on.
+    """
+    news = [each for each in expected if each.prospect is not Prospect.HELD]
+    for each in news:
+        warning = "warning: " if each.prospect in _BAD else ""
+        yield f"{warning}{each.tenant}/{each.slot}: {_text(each)}{_PASSED if each in skipped else ''}"
+    if news and vacancies:
+        yield _LEFT + "; ".join(f"{each.accounts} {each.after} of {each.before}" for each in vacancies)
+
+
+def joint_lines(census: Census, claims: Iterable[ClaimRequest], keys: Sequence[str]) -> Iterator[str]:
+    """Say which other stacks share an account by being in the same slot. claims: as the pool knows them."""
+    records = {record.name: record for record in census.records}
+    for claim in claims:
+        with suppress(Misconfigured):
+            record = records.get(claim.placed("", keys).record)
+            stacks = {stack_of(holder) for holder in (record.holders if record else ())}
+            others = sorted(one for one in stacks - {stack_of(claim.holder)} if one is not None)
+            if others and not claim.shared:
+                named = f"stack {', '.join(others)}"
+                slot, _ = slot_and_generation(claim.slot)
+                yield f"{claim.tenant}/{slot}: shares its account with {named}: they name this slot too"
+
+
+def terms_lines(record: Record, policy: Policy, limit: int | None) -> Iterator[str]:
+    """Say what becomes of a claim whose pool has another policy or limit now."""
+    changed = [
+        f"{what} {before or 'none'} becomes {after or 'none'}"
+        for what, before, after in (
+            ("release policy", record.policy, policy),
+            ("limit", record.limit, limit),
+        )
+        if before != after
+    ]
+    yield f"{record.tenant}/{record.slot}: as the pool says now, its {' and its '.join(changed)}"
+    if limit is not None and len(record.holders) > limit:
+        yield (
+            f"warning: {record.tenant}/{record.slot}: expected to be refused, since account {record.member}"
+            f" is held by {len(record.holders)}: {', '.join(sorted(record.holders))}"
+        )
+
+
+def unseen_lines(namespace: str, why: str) -> Iterator[str]:
+    """Say that the pool could not be looked at."""
+    yield f"{namespace}: {_UNSEEN}{why})"
+
+
+def heard(told: Iterable[str], claims: Collection[Claim]) -> Forecast:
+    """Return the outlook of these claims, and of all that are skipped, from all lines of a preview."""
+    expected: dict[Claim, Told] = {}
+    vacancies: tuple[Vacancy, ...] = ()
+    unseen = False
+    for line in map(str.strip, told):
+        if found := _CLAIM.fullmatch(line):
+            claim, is_skipped = (found["tenant"], found["slot"]), found["passed"] is not None
+            if claim in claims or is_skipped:
+                text = None if found["unquotable"] else found["text"]
+                expected[claim] = Told(found["good"] is None, text, is_skipped)
+        elif line.startswith(_LEFT):
+            vacancies = tuple(_vacancies(line.removeprefix(_LEFT)))
+        else:
+            unseen = unseen or line.partition(": ")[2].startswith(_UNSEEN)
+    return Forecast(expected, vacancies, unseen)
+
+
+def _text(each: Expectation) -> str:
+    """Return what a claim can expect; what may quote a request begins as a refusal."""
+    is_quotable = each.member is not None or each.prospect is not Prospect.REFUSED
+    return each.text if is_quotable else f"{_REFUSED}{each.text.removeprefix(_REFUSED)}"
+
+
+def _vacancies(counted: str) -> Iterator[Vacancy]:
+    for found in map(_VACANCY.fullmatch, counted.split("; ")):
+        if found:
+            yield Vacancy(found["accounts"], int(found["before"]), int(found["after"]))

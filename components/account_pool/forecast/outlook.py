@@ -1,0 +1,502 @@
+"""What claims can expect of a pool, and why: told before any of them is made.
+
+A forecast over one look at the pool, never a guarantee: others claim and release at the same time. It
+follows the protocol's order: the account a tenant's slot has, one the tenant brought along, any free one.
+What the protocol does before it chooses (it ends a release, it takes claims that are gone off an account) is
+done here to the members that were seen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from components.account_pool.core import changes
+from components.account_pool.core.census import Census, displaced
+from components.account_pool.core.consumers import consumer_of, refusal, stack_of
+from components.account_pool.core.judgement import (
+    NONE_OF_TYPE,
+    Verdict,
+    held,
+    is_restored,
+    judge,
+    may_take,
+    unusable,
+)
+from components.account_pool.core.model import (
+    ClaimRequest,
+    Member,
+    Partition,
+    Phase,
+    Record,
+    State,
+    Token,
+    Wanted,
+)
+from components.account_pool.core.protocol import tokens_to_look_behind
+from components.account_pool.core.selection import in_order
+from components.account_pool.core.spilling import placed
+from components.errors import (
+    Exhausted,
+    LimitReached,
+    LostMember,
+    Misconfigured,
+    NotAllowed,
+    PoolError,
+    QuotaReached,
+    Restored,
+    Withheld,
+    how_many,
+)
+
+NONE_FREE: Final = "expected to find none free"
+"""How the text of a claim begins that can expect no account."""
+
+
+class Prospect(StrEnum):
+    """What a claim can expect.
+
+    HELD: its holder has it already. REUSE: its tenant has the account, the holder joins. OWN: an account its
+    tenant brought along. FREE: any free one. EXHAUSTED: none. REFUSED: an error that only a change mends.
+    """
+
+    HELD = "held"
+    REUSE = "reuse"
+    OWN = "own"
+    FREE = "free"
+    EXHAUSTED = "exhausted"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What one claim can expect, and in words; member: which account, where that is known.
+
+    refusal: the error it can expect, if it gets no account.
+    """
+
+    tenant: str
+    slot: str
+    type: str
+    prospect: Prospect
+    text: str
+    member: str | None = None
+    refusal: type[PoolError] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Vacancy:
+    """How many claims the free accounts of one partition can take: now, and after those of an update.
+
+    accounts: the partition as people say it, `aws with eu-access=true`.
+    """
+
+    accounts: str
+    before: int
+    after: int
+
+
+def outlook(
+    census: Census,
+    requests: Sequence[ClaimRequest],
+    partition_keys: Sequence[str],
+    leaving: Iterable[ClaimRequest] = (),
+) -> tuple[Expectation, ...]:
+    """Hand out the pool to all requests together; one expectation per request, in their order.
+
+    leaving: the claims this same update releases, which is after it has made all others.
+    """
+    return _Allotment(census, partition_keys, tuple(leaving)).allot(requests)
+
+
+def leaving(records: Iterable[Record], claims: Sequence[ClaimRequest]) -> Iterator[ClaimRequest]:
+    """Return what the stack of these claims holds and claims no more: it is released after its claims."""
+    kept = {claim.holder for claim in claims}
+    stacks = {stack_of(holder) for holder in kept} - {None}
+    for record in records:
+        for holder in record.holders:
+            if stack_of(holder) in stacks and holder not in kept and record.phase is not Phase.RELEASING:
+                part = record.partition
+                yield ClaimRequest(
+                    record.tenant, part.type, record.slot, part.given, shared=part.shared, holder=holder
+                )
+
+
+def vacancies(
+    census: Census, requests: Sequence[ClaimRequest], partition_keys: Sequence[str]
+) -> tuple[Vacancy, ...]:
+    """Count, for each partition that has members, what is free and what all requests together leave of it."""
+    allotment = _Allotment(census, partition_keys, ())
+    allotment.allot(requests)
+    return tuple(allotment.vacancies())
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One account of the type: whether the claim takes it, and why or why not."""
+
+    member: str
+    taken: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a claim comes to. record: the name of its record; claim: the record, if there is one.
+
+    others: what the tenant has of the type under other slots or in other partitions.
+    candidates: every account of the type, first those the claim would try, in its order.
+    """
+
+    expected: Expectation
+    record: str
+    claim: Record | None
+    others: tuple[Record, ...]
+    candidates: tuple[Candidate, ...]
+
+
+_SERVED: Final = frozenset({Prospect.HELD, Prospect.REUSE, Prospect.OWN, Prospect.FREE})
+
+
+def explain(census: Census, request: ClaimRequest, partition_keys: Sequence[str]) -> Explanation:
+    """Return what a claim comes to and why; raises Misconfigured for a request that makes no sense."""
+    wanted = _in_series(request.placed("", partition_keys), census)
+    records = {each.name: each for each in census.records}
+    claim = records.get(wanted.record)
+    allotment = _Allotment(census, partition_keys, ())
+    expected = allotment.allot([request])[0]
+
+    of_type = {name: member for name, member in allotment.members.items() if member.type == request.type}
+    named = [of_type[claim.member]] if claim is not None and claim.member in of_type else []
+    if claim is not None and claim.phase is Phase.RELEASING:
+        named = []
+    usable = [member for member in in_order(wanted, of_type.values()) if member not in named]
+    rest = [member for member in of_type.values() if member not in named and member not in usable]
+    taken = expected.member or (usable[0].name if usable else None)
+    reasons = {member.name: _why_named(member, claim) for member in named if claim is not None}
+    for place, member in enumerate(usable, start=1):
+        why = judge(member, wanted.partition, wanted.owner).why
+        reasons[member.name] = f"{why}, number {place} in the order of this claim"
+        if claim is None and census.hold:
+            reasons[member.name] = judge(member, wanted.partition, wanted.owner, hold=census.hold).why
+    for member in sorted(rest, key=lambda m: (m.place(partition_keys) != wanted.partition, m.name)):
+        reasons[member.name] = judge(
+            member, wanted.partition, wanted.owner, records, unreadable=census.unreadable
+        ).why
+    served = expected.prospect in _SERVED
+    others = (
+        each
+        for each in census.records
+        if (each.tenant, each.partition.type) == (request.tenant, request.type) and each.name != wanted.record
+    )
+    candidates = (Candidate(name, served and name == taken, reason) for name, reason in reasons.items())
+    return Explanation(expected, wanted.record, claim, tuple(others), tuple(candidates))
+
+
+def _why_named(member: Member, claim: Record) -> str:
+    judged = judge(member, claim.partition, claim.tenant_label)
+    try:
+        is_carried = member.carries(claim)
+    except Misconfigured:
+        is_carried = False
+    if is_carried:
+        why = f", and {judged.why}" if unusable(member, claim) else ""
+        return f"the account of this claim ({claim.phase}){why}"
+    if judged.takes:
+        return f"chosen for this claim already ({claim.phase})"
+    why = judged.why if judged.verdict is Verdict.MISCONFIGURED else "but does not carry it"
+    return f"named by this claim ({claim.phase}), {why}"
+
+
+class _Allotment:
+    """Hands out a pool. members: as the claims leave them before they choose."""
+
+    def __init__(
+        self, census: Census, partition_keys: Sequence[str], leaving: Sequence[ClaimRequest]
+    ) -> None:
+        self._census = census
+        self._keys = partition_keys
+        self._leaving = leaving
+        self.members = {member.name: member for member in census.members}
+        self._records = {record.name: record for record in census.records}
+        self._given: set[str] = set()
+        self._handed: Counter[Partition] = Counter()
+        self._counted: dict[tuple[str, str], set[str]] = {}
+        self._owned: dict[str, list[str]] = defaultdict(list)
+        for member in census.members:
+            self._owned["" if member.shared else member.tenant or ""].append(member.name)
+
+    def allot(self, requests: Sequence[ClaimRequest]) -> tuple[Expectation, ...]:
+        expected: dict[int, Expectation] = {}
+        waiting: dict[int, Wanted] = {}
+        for position, request in enumerate(requests):
+            try:
+                waiting[position] = _in_series(request.placed("", self._keys), self._census)
+            except Misconfigured as error:
+                expected[position] = _refusal(request, type(error), f"{error.place}: {error.cause}")
+        for allot in (self._unserved, self._present, self._refused, self._own):
+            for position, wanted in list(waiting.items()):
+                try:
+                    expectation = allot(wanted)
+                except PoolError as error:
+                    expectation = _refusal(wanted, type(error), f"{error.place}: {error.cause}")
+                if expectation is not None:
+                    expected[position] = expectation
+                    del waiting[position]
+        for position, expectation in self._free(waiting):
+            expected[position] = expectation
+        return tuple(expected[position] for position in range(len(requests)))
+
+    def vacancies(self) -> Iterator[Vacancy]:
+        places: dict[Partition, list[int]] = defaultdict(lambda: [0, 0])
+        for member in self._census.members:
+            partition = member.place(self._keys)
+            if member.type and judge(member, partition, "").verdict is not Verdict.MISCONFIGURED:
+                before, left = places[partition]
+                now = 0 if member.name in self._given else _places(self.members[member.name], partition)
+                places[partition] = [before + _places(member, partition), left + now]
+        for partition, (before, left) in sorted(places.items(), key=lambda each: str(each[0])):
+            yield Vacancy(_described(partition), before, left - self._handed[partition])
+
+    def _settle(self, wanted: Wanted) -> None:
+        """Do to the members what the claim does before it chooses."""
+        record = self._records.get(wanted.record)
+        if record is not None:
+            member = self.members.get(record.member)
+            if record.phase is Phase.RELEASING:
+                if member is not None and member.bears(record.token):
+                    self._remove(member, record.token, record)
+                del self._records[record.name]
+            elif member is not None and _may_be_set_right(member, record):
+                self._remove_dead(member, member.tokens)
+        for name in self._owned["" if wanted.partition.shared else wanted.owner]:
+            member = self.members[name]
+            self._remove_dead(member, tokens_to_look_behind(wanted, member))
+
+    def _remove_dead(self, member: Member, tokens: Iterable[Token]) -> None:
+        for token in tokens:
+            record = self._records.get(token.record)
+            if is_restored(member, token, record):
+                raise Restored(namespace="", member=member.name)
+            if token.record not in self._census.unreadable and (record is None or record.token != token):
+                self._remove(self.members[member.name], token, record)
+
+    def _remove(self, member: Member, token: Token, record: Record | None) -> None:
+        policy = record.policy if record is not None and record.token == token else None
+        left = changes.applied(member, changes.remove(member, token, record, policy))
+        self.members[member.name] = left
+        if not left.shared and left.tenant != member.tenant:
+            self._owned[left.tenant or ""].append(left.name)
+
+    def _present(self, wanted: Wanted) -> Expectation | None:
+        """Return what a claim that is there already, or begun, comes to."""
+        if wanted.record in self._census.unreadable:
+            raise Misconfigured(
+                place=f"ConfigMap {wanted.record}", cause="the record of this claim cannot be read", mend=""
+            )
+        self._settle(wanted)
+        record = self._records.get(wanted.record)
+        if record is None:
+            return None
+        member = self.members.get(record.member)
+        if member is not None and _stays_with(member, record):
+            return self._counted_out(wanted) or _joined(wanted, record, member)
+        if record.phase is Phase.BOUND:
+            text = f"account {record.member} was deleted or relabelled by hand; release the claim first"
+            return _refusal(wanted, LostMember, text, record.member)
+        if member is None or member.name in self._given or not may_take(member, record):
+            return None
+        self._given.add(member.name)
+        text = f"expected to get {member.name}, which was chosen for it already"
+        return self._limited(wanted, _expect(wanted, Prospect.REUSE, text, member.name))
+
+    def _unserved(self, wanted: Wanted) -> Expectation | None:
+        """Return why the pool does not serve this consumer; who holds an account keeps it."""
+        refused = None if self._is_held(wanted) else refusal(self._census.consumers, wanted)
+        return refused and _refusal(wanted, NotAllowed, f"{refused.place}: {refused.cause}")
+
+    def _is_held(self, wanted: Wanted) -> bool:
+        record = self._records.get(wanted.record)
+        return record is not None and wanted.holder in record.holders
+
+    def _counted_out(self, wanted: Wanted) -> Expectation | None:
+        """Return that the quota of its consumer is used up, else count the claim in it."""
+        consumer = consumer_of(self._census.consumers, wanted.holder)
+        most = None if consumer is None else consumer.quota_on(wanted.partition)
+        if consumer is None or most is None or self._is_held(wanted):
+            return None
+        account_type = wanted.partition.type
+        having = self._counted.setdefault(
+            (consumer.name, account_type),
+            {
+                record.name
+                for record in self._census.records
+                if record.partition.type == account_type and consumer.has(record)
+            },
+        )
+        if wanted.record not in having and len(having) >= most:
+            places = how_many(most, f"{account_type} account")
+            text = f"consumer {consumer.name} may have {places} at most, and has them"
+            return _refusal(wanted, QuotaReached, f"expected to be refused: {text}")
+        having.add(wanted.record)
+        return None
+
+    def _refused(self, wanted: Wanted) -> Expectation | None:
+        """Return why no new claim is made in this pool; None when nothing speaks against it."""
+        if self._census.hold and wanted.record not in self._records:
+            return _refusal(wanted, Withheld, held(self._census.hold))
+        for problem in displaced(self._census.records, self._keys):
+            return _refusal(wanted, Misconfigured, f"{problem.place}: {problem.cause}")
+        return None
+
+    def _own(self, wanted: Wanted) -> Expectation | None:
+        """Return which account its tenant brought along, if there is one left."""
+        if wanted.partition.shared:
+            return None
+        mine = (self.members[name] for name in self._owned[wanted.owner] if name not in self._given)
+        own = next((m for m in in_order(wanted, mine) if m.tenant == wanted.owner), None)
+        if own is None:
+            return None
+        if (refused := self._counted_out(wanted)) is not None:
+            return refused
+        self._given.add(own.name)
+        text = f"expected to get {own.name}, its tenant's own"
+        return self._limited(wanted, _expect(wanted, Prospect.OWN, text, own.name))
+
+    def _free(self, waiting: Mapping[int, Wanted]) -> Iterable[tuple[int, Expectation]]:
+        """Hand out what nobody owns, partition by partition: as many claims as there are places."""
+        queues: dict[Partition, list[int]] = defaultdict(list)
+        for position, wanted in waiting.items():
+            queues[wanted.partition].append(position)
+        for partition, queue in queues.items():
+            places = sum(_places(m, partition) for m in self.members.values() if m.name not in self._given)
+            for position in queue:
+                wanted = waiting[position]
+                is_left = self._handed[partition] < places
+                if is_left and (refused := self._counted_out(wanted)) is not None:
+                    yield position, refused
+                elif is_left:
+                    self._handed[partition] += 1
+                    which = "the only" if places == 1 else f"any of {places}"
+                    text = f"expected to get {which} free {_accounts(partition, places)}"
+                    yield position, self._limited(wanted, _expect(wanted, Prospect.FREE, text))
+                else:
+                    text = self._shortage(partition, places, len(queue))
+                    yield position, _refusal(wanted, Exhausted, text)
+
+    def _limited(self, wanted: Wanted, expectation: Expectation) -> Expectation:
+        """Return what a claim comes to that helps another to its account and may not use it itself."""
+        record = self._records.get(wanted.record)
+        return expectation if record is None or record.has_room_for(wanted.holder) else _full(wanted, record)
+
+    def _shortage(self, partition: Partition, places: int, claims: int) -> str:
+        here = [m for m in self.members.values() if m.place(self._keys) == partition]
+        states = Counter(
+            m.state or "owned" for m in here if judge(m, partition, "").verdict is not Verdict.FREE
+        )
+        counted = ", ".join(f"{states[name]} {name}" for name in ("owned", *State))
+        asked = how_many(claims, "claim")
+        text = f"{NONE_FREE}: {asked} for {places} free {_accounts(partition, places)}; besides {counted}"
+        if not any(member.type == partition.type for member in self.members.values()):
+            text = f"{NONE_FREE}: {NONE_OF_TYPE}"
+        gone = [f"{one.tenant}/{one.slot}" for one in self._leaving if self._leaves(one, partition)]
+        if gone:
+            text += f"; this update releases {', '.join(gone)} only after its claims, so run it again then"
+        return text
+
+    def _leaves(self, request: ClaimRequest, partition: Partition) -> bool:
+        try:
+            return request.placed("", self._keys).partition == partition
+        except Misconfigured:
+            return False
+
+
+def _in_series(wanted: Wanted, census: Census) -> Wanted:
+    """Return the request where it goes if its slot spills: an account that takes nobody new has no room."""
+    if not wanted.spill:
+        return wanted
+    members = {member.name: member for member in census.members}
+    closed = {
+        record.slot
+        for record in census.records
+        if record.phase is Phase.BOUND
+        and record.member in members
+        and unusable(members[record.member], record)
+    }
+    return placed(wanted, census.records, closed)
+
+
+def _may_be_set_right(member: Member, record: Record) -> bool:
+    """Whether a Pending claim takes claims that are gone off the member it names (C4)."""
+    is_in_reach = not member.shared and member.tenant in (None, record.tenant_label)
+    return (
+        record.phase is Phase.PENDING
+        and is_in_reach
+        and unusable(member, record) is None
+        and not member.bears(record.token)
+    )
+
+
+def _stays_with(member: Member, record: Record) -> bool:
+    """Whether the member is this claim's, or is so once its label is put back (C4, C8)."""
+    if record.phase is Phase.PENDING and unusable(member, record):
+        return False
+    return member.carries(record) or member.is_stripped_of(record)
+
+
+def _places(member: Member, partition: Partition) -> int:
+    """Return how many claims of nobody in particular the member can take."""
+    match judge(member, partition, "").verdict:
+        case Verdict.ROOM:
+            return member.shared_capacity - len(member.shared_claims)
+        case Verdict.FREE:
+            return 1
+        case _:
+            return 0
+
+
+def _accounts(partition: Partition, count: int) -> str:
+    """Return the accounts of a partition as people say it: `aws accounts with eu-access=true`."""
+    return _described(partition, " account" if count == 1 else " accounts")
+
+
+def _described(partition: Partition, noun: str = "") -> str:
+    with_ = ", ".join(f"{key}={value}" for key, value in partition.given.items())
+    kind = f"shared {partition.type}" if partition.shared else partition.type
+    return f"{kind}{noun}" + (f" with {with_}" if with_ else "")
+
+
+def _joined(request: Wanted, record: Record, member: Member) -> Expectation:
+    """Return what a claim comes to whose tenant's slot has an account."""
+    if request.holder in record.holders and record.phase is Phase.BOUND:
+        return _expect(request, Prospect.HELD, f"has {member.name}", member.name)
+    if unusable(member, record):
+        state = member.state or "misconfigured"
+        text = f"account {member.name} is {state}, so nobody else may use it"
+        return _refusal(request, Withheld, text, member.name)
+    if not record.has_room_for(request.holder):
+        return _full(request, record)
+    text = f"expected to reuse {member.name}, which its tenant has"
+    return _expect(request, Prospect.REUSE, text, member.name)
+
+
+def _full(request: Wanted, record: Record) -> Expectation:
+    text = f"account {record.member} has its {record.limit} consumers; raise the limit"
+    return _refusal(request, LimitReached, text, record.member)
+
+
+def _refusal(
+    request: ClaimRequest | Wanted, refusal: type[PoolError], text: str, member: str | None = None
+) -> Expectation:
+    prospect = Prospect.EXHAUSTED if refusal is Exhausted else Prospect.REFUSED
+    return replace(_expect(request, prospect, text, member), refusal=refusal)
+
+
+def _expect(
+    request: ClaimRequest | Wanted, prospect: Prospect, text: str, member: str | None = None
+) -> Expectation:
+    account_type = request.type if isinstance(request, ClaimRequest) else request.partition.type
+    return Expectation(request.tenant, request.slot, account_type, prospect, text, member)

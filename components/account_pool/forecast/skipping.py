@@ -1,0 +1,71 @@
+"""Which refusals of a pool skip a claim, and which fail the update; and what a skipped claim says of itself.
+
+A claim that is skipped has nothing and loses nothing: the rest of the stack is updated, what hangs on it
+waits, and a later update takes it up. What a claim has already is never given up by a skip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from components.account_pool.forecast.outlook import NONE_FREE, Expectation
+from components.errors import (
+    Exhausted,
+    LimitReached,
+    LostMember,
+    Misconfigured,
+    NotAllowed,
+    PoolError,
+    QuotaReached,
+    Restored,
+    Unreachable,
+    Withheld,
+)
+
+SKIPPED: Final = "Skipped"
+"""Phase of a claim that could not be served, and has no account yet."""
+
+SKIPS: Final[Mapping[type[PoolError], str | None]] = {
+    Exhausted: "exhausted",
+    LimitReached: "limit-reached",
+    QuotaReached: "quota-reached",
+    Withheld: "not-allowed",
+    LostMember: None,  # resources may still use the account
+    Misconfigured: None,  # nobody knows what the claim has
+    NotAllowed: None,  # whoever runs this lacks a right, for every claim
+    Restored: None,  # every claim looks dead
+    Unreachable: None,  # nobody knows what became of the claim
+}
+"""Every error of a pool: the code under which it skips the one claim, or None where it fails the update."""
+
+
+LEFT_TO_OTHERS: Final = frozenset({SKIPS[Exhausted], SKIPS[QuotaReached]})
+"""Codes of claims that are skipped because other claims of the same run get what is free."""
+
+
+def skips(refusal: type[PoolError] | None, *, required: bool) -> bool:
+    """Whether a claim that is refused so is skipped; one that is required never is."""
+    return not required and refusal is not None and SKIPS.get(refusal) is not None
+
+
+def reason_of(refusal: PoolError) -> dict[str, str]:
+    """Return why a claim is skipped, as its resource says it."""
+    return {"code": refusal.code, "place": refusal.place, "cause": refusal.cause, "mend": refusal.mend}
+
+
+def foretold_reason(namespace: str, expected: Expectation) -> dict[str, str]:
+    """Return why a claim is expected to be skipped, in the same form."""
+    return {
+        "code": (expected.refusal and SKIPS[expected.refusal]) or "",
+        "place": f"pool {namespace}",
+        "cause": expected.text.replace(NONE_FREE, f"no free {expected.type} account is left for it"),
+        "mend": "add accounts, or clean or release some, and run again"
+        if expected.refusal is Exhausted
+        else "run again once that has changed",
+    }
+
+
+def in_words(reason: Mapping[str, str]) -> str:
+    """Return why a claim is skipped, in one line."""
+    return f"{reason['place']}: {reason['cause']} → {reason['mend']}"
