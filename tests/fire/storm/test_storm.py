@@ -1,6 +1,6 @@
 """Many stacks update side by side on one pool and are killed: watched from outside, no promise is broken.
 
-At full size, where CREDFLEET_PROVE is set, 40 stacks, 8 updates at a time, 6,000 accounts and at least 300
+At full size, where CREDFLEET_PROVE is set, 40 stacks, 8 updates at a time, 6,000 accounts and at least 100
 kills. Without it only what judges the history is tried. It proves nothing of a pool in another cluster, nor
 of the commands of operators.
 """
@@ -33,7 +33,7 @@ from tests.support.watching import watched
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
 
-STACKS, SIDE_BY_SIDE, ACCOUNTS, KILLS = 40, 8, 6_000, 300
+STACKS, SIDE_BY_SIDE, ACCOUNTS, KILLS = 40, 8, 6_000, 100
 CONSUMERS, QUOTA = 10, 7
 WRITES = 40
 """Of the state, by an update that nobody kills: about as many."""
