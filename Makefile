@@ -115,7 +115,7 @@ format: env ## put the code in its form
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --quiet --fix .
 
-witness: env ## ask software that others wrote, all cases; the counts stand in docs/witnesses.md
+witness: env ## compare with software of others, all cases: docs/compatibility.md
 	@CREDFLEET_WITNESS=whole $(BIN)/pytest -q -n 0 -p no:randomly tests/witness tests/cluster/test_eso_manifests.py
 
 model: env ## explore the claim protocol's model whole; the wrong variants must be found

@@ -1,4 +1,4 @@
-"""The one place that reads credentials in plain (docs/design/decisions.md, Configuration).
+"""The one place that reads credentials in plain.
 
 A credential is text. Text that is a JSON object has fields; text behind `base64:` is bytes; any other text is
 kept byte for byte. What leaves this module is a shape without values, or a secret output.

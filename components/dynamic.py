@@ -4,6 +4,12 @@ The inputs of a provider are the fields of its dataclass of arguments, in camelC
 that is not None has it also when the program says nothing, IDENTITY marks one whose change makes another
 resource, SECRET one that travels encrypted, and `compare=False` one whose change is none. `outputs` is what
 the provider adds to them. Import-pure, like every module of a provider: state names their classes by path.
+
+What the host demands of each: one process with four threads serves all classes and imports the module again,
+so there is no `pulumi.Config()` and no resource at module level. `get_stack()` is not the stack. Numbers
+arrive as floats. Only `check` sees old and new inputs in a preview; `create` and `update` are not called
+there, so every output is declared. A `read` of what is gone returns an empty id: None crashes the host. An
+exception reaches the user as a traceback. Import is impossible: the engine sends neither inputs nor state.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The one place that makes providers, each imported and made only when a stack uses it.
 
 Providers are explicit, so a stack's keys have no say in them but by this module: those of `gcp:` and
-`azure-native:` are passed on, those of `kubernetes:` are refused by the settings
-(docs/design/decisions.md, Explicit providers read their own keys).
+`azure-native:` are passed on, those of `kubernetes:` are refused by the settings.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ LATEST: Final = "latest"
 """The alias of the newest version, whatever its state."""
 
 PASSING: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "INTERNAL", "RESOURCE_EXHAUSTED"})
-"""The codes of Google that pass by themselves, so a call is repeated (docs/design/pull-secret-facts.md)."""
+"""The codes of `google.rpc.Code` that pass by themselves, so a call is repeated."""
 
 _UNREADABLE: Final = "what is none of its answers"
 _CODES: Final = {401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ALREADY_EXISTS"}

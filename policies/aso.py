@@ -1,7 +1,7 @@
 """Credentials of Azure Service Operator: Secrets it reads as they stand, and resources that name one.
 
 ASO checks nothing of this before it is deployed, uses values untrimmed, and never falls back from a broken
-Secret to another (docs/design/aso-facts.md).
+Secret to another (docs/compatibility.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Azure's side of workload identity: federated credentials of managed identities, and what they may do.
 
 Azure accepts a wrong issuer, subject or audience, and fails only when a token is asked for
-(docs/design/aso-facts.md, workload identity and federated credentials).
+(docs/compatibility.md).
 """
 
 from __future__ import annotations

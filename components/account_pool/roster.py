@@ -1,6 +1,6 @@
 """The roster of a pool: refuses, already in a preview, to take away members that are in use.
 
-Only a dynamic resource's check sees old and new inputs together (docs/design/dynamic-providers.md). It looks
+Only a dynamic resource's check sees old and new inputs together (`components/dynamic.py`). It looks
 at metadata, writes nothing, and every Secret of the pool depends on it. The path of this module and the names
 of its classes are written into the state of stacks; they never move. Import-pure.
 """

@@ -32,7 +32,7 @@ PLANS: Final[Mapping[str, str]] = {
     "sap-converged-cloud": "openstack",
     "trial": ANY,
 }
-"""The plans of Kyma, each with its cloud (docs/design/kyma-facts.md, Rules: from a plan to a pool)."""
+"""The plans of Kyma, each with its cloud (docs/compatibility.md)."""
 
 _HEAD = re.compile(r"(?P<plan>[^()]*)(?:\((?P<inputs>[^()]*)\))?")
 _REGION = re.compile(r"[a-z0-9][-a-z0-9]*")

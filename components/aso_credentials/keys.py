@@ -1,4 +1,4 @@
-"""The words of Azure Service Operator: names, annotations, keys of a Secret (docs/design/aso-facts.md)."""
+"""The words of Azure Service Operator: names, annotations, keys of a Secret (docs/compatibility.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What the data of a Secret is to ASO: which method it chooses, and what credfleet would not have written.
 
 ASO chooses the method by the keys that are present, and reads a wrong or an empty one without a word; so a
-credential with a fault is not declared (docs/design/aso-facts.md).
+credential with a fault is not declared (docs/compatibility.md).
 """
 
 from __future__ import annotations

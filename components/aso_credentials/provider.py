@@ -1,7 +1,7 @@
 """What ASO does not survive is refused already in a preview: another subscription, trust that goes too early.
 
 ASO refuses every resource that was made in another subscription than its credential names, deletion included,
-and never tries again; and it runs with the settings it was started with (docs/design/aso-facts.md). Only a
+and never tries again; and it runs with the settings it was started with (docs/compatibility.md). Only a
 dynamic resource's check sees what was before. The path of this module and the names of its classes are
 written into the state of stacks; they never move. Import-pure.
 """

@@ -1,6 +1,6 @@
 """Which credential Azure Service Operator will use for a resource, and what keeps it from working.
 
-Follows docs/design/aso-facts.md. A Secret that is chosen is never passed over because it is broken: only an
+As ASO 2.21 does it. A Secret that is chosen is never passed over because it is broken: only an
 absent `aso-credential` leads on to the global credential.
 """
 

@@ -1,6 +1,6 @@
 """How the operator runs by what the cluster shows of it: its settings, and when its pods were started.
 
-It reads its settings when it starts and never again (docs/design/aso-facts.md), so a pod that is older than
+It reads its settings when it starts and never again (docs/compatibility.md), so a pod that is older than
 they are runs with former ones.
 """
 

@@ -153,7 +153,7 @@ class GlobalSettings(Noun):
 
         own: that of the operator's credential, empty without one; its method is chosen by other keys than
         that of a scoped Secret. Without a credential the ids are empty: the pods of the operator's chart
-        start only where they are (docs/design/aso-facts.md, The global Secret and the chart).
+        start only where they are (docs/compatibility.md).
         """
         limit = self.rate_limit
         by_token = self.credential is not None and self.credential.workload_identity is not None

@@ -1,8 +1,7 @@
 """Which key of the source becomes which key of the target, and what its value must look like.
 
 The forms of Azure Service Operator (ASO) hold exactly the keys of one method: ASO chooses the method by the
-keys that are present, so one key too many would silently choose another: docs/design/decisions.md, a
-delivered account says its method.
+keys that are present, so one key too many would silently choose another.
 """
 
 from __future__ import annotations

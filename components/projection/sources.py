@@ -1,8 +1,7 @@
 """A Secret that is made of values of others, in the cluster or in Secret Manager: what it may take of which.
 
 Neither inputs nor outputs hold a byte of them. A namespace may name its own Secrets,
-those that their owner shares with it by an annotation, and those of accounts that its tenant has claimed
-(docs/design/decisions.md, Credentials from where they are).
+those that their owner shares with it by an annotation, and those of accounts that its tenant has claimed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """HyperFleet's API, as far as a pull secret needs it: what adapters report of a cluster, and where to report.
 
-Its two contracts are those of docs/design/pull-secret-facts.md, HyperFleet's contracts. What it answers is
+Its two contracts are named in docs/compatibility.md. What it answers is
 never shown, since it may quote what it was sent. Import-pure: clients are imported by the first call.
 """
 

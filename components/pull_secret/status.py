@@ -1,6 +1,6 @@
 """What is reported of a pull secret: the conditions of HyperFleet's adapters.
 
-They are those of docs/design/pull-secret-facts.md, what is reported.
+They are those of its contract 1.0.24, and Finalized of its adapter authoring guide.
 
 A report is made of what was reached. While an update runs, and when it fails, HyperFleet keeps the last one:
 the former version is still there, and a condition that is Unknown would make it ignore the report.

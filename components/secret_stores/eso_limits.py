@@ -1,7 +1,6 @@
 """What External Secrets Operator (ESO) cannot express: it would read elsewhere, lose or ignore something.
 
-ESO judges selectors and pushes in the code of each provider, by no common rule: docs/design/store-facts.md,
-what ESO cannot express.
+ESO judges selectors and pushes in the code of each provider, by no common rule: docs/compatibility.md.
 """
 
 from __future__ import annotations

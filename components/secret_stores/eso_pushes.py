@@ -1,6 +1,6 @@
 """Whose the values are that a push of External Secrets Operator (ESO) would write over.
 
-ESO writes over whatever is at the place (docs/design/store-facts.md, pushes), and the direct back end only
+ESO writes over whatever is at the place (docs/compatibility.md), and the direct back end only
 over what its push wrote. So a place that somebody else has is refused, unless the push's own PushSecret
 writes there already.
 """

@@ -1,6 +1,6 @@
 """How an object of External Secrets Operator (ESO) stands by its own condition, and how that is waited for.
 
-Source: docs/design/store-facts.md, what an object of ESO says of itself.
+Source: `pkg/controllers/util/util.go` of ESO 2.9.0, GetResourceVersion.
 """
 
 from __future__ import annotations

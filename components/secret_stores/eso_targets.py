@@ -1,7 +1,7 @@
 """Whose the Secret is that a read wants, where External Secrets Operator (ESO) may be its maker.
 
 ESO takes any Secret of the name over: it drops the keys it does not know and owns the rest, which goes with
-the read (docs/design/store-facts.md, a change of back end). So one that is there already has to be the read's
+the read (`applyOwnership` of ESO 2.9.0). So one that is there already has to be the read's
 own: made by its ExternalSecret, or by the direct back end for the same read, which hands it over.
 """
 

@@ -1,6 +1,6 @@
 """What a read gathers under keys that nobody names: the fields of a secret, or whole secrets by their names.
 
-As External Secrets Operator does it (docs/design/store-facts.md, gathered keys).
+As External Secrets Operator 2.9.0 does it, by its `GetSecretMap` and `GetAllSecrets`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 From ESO to the direct back end: the ExternalSecret is told to own its target no more, the target loses the
 reference by which it would go with it, and only then the update removes the ExternalSecret. The other way:
 the direct back end leaves its target where an ExternalSecret of the same name is to make it
-(docs/design/store-facts.md, a change of back end). Everything here raises CredfleetError.
+(`externalsecret_controller.go` of ESO 2.9.0). Everything here raises CredfleetError.
 """
 
 from __future__ import annotations

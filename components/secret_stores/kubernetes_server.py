@@ -1,8 +1,8 @@
 """Which API server a provider of kind Kubernetes means, and what that one is known by.
 
 External Secrets Operator (ESO) knows no server of its own: without an address it has none, and to one without
-`https://` it speaks in plain unless it was given certificates (docs/design/store-facts.md, the cluster's own
-server). So the address of its own server is always written out for it.
+`https://` it speaks in plain unless it was given certificates (docs/compatibility.md). So the
+address of its own server is always written out for it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What credentials break: limits of Kubernetes are errors, rules of servicebinding.io warnings.
 
 Korifi checks none of them: a key that Kubernetes refuses leaves the binding without its Secret, retried for
-ever (docs/design/service-binding-facts.md).
+ever (docs/compatibility.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a legacy Secret becomes: the source of its instance in today's format, or a binding's VCAP_SERVICES.
 
 Until Korifi 0.12 an instance was one flat Secret of its own name and of type `servicebinding.io/<type>`. It
-stays as it is, and so do the bindings that refer to it (docs/design/service-binding-facts.md).
+stays as it is, and so do the bindings that refer to it (docs/compatibility.md).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Any kind with a template of pods takes it; only the fields below are applied, so everything else stays whose
 it was. A SERVICE_BINDING_ROOT that is set is kept, as servicebinding.io wants it
-(docs/design/service-binding-facts.md).
+(docs/compatibility.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The keys of the clouds' providers that a stack's file may set, and what each may look like.
 
-Told before the program runs: the providers themselves would ignore an unknown key, or end half-way
-(docs/design/decisions.md, Explicit providers read their own keys).
+Told before the program runs: the providers themselves would ignore an unknown key, or end half-way.
 """
 
 from __future__ import annotations

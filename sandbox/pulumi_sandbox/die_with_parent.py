@@ -3,7 +3,6 @@
 Started as a script it stands in front of a program and turns into it: `die_with_parent.py PARENT_PID PROGRAM
 ARGUMENT…`. A script, since gRPC breaks children forked with a `preexec_fn`. The kernel ties
 to the forking *thread*, which must live as long as the child is to live.
-See sandbox/docs/engine-facts.md, traps.
 """
 
 import ctypes

@@ -76,7 +76,7 @@ KEB = Dialect(
     },
     shared_capacity=2,
 )
-"""The labels of Kyma's pools (docs/design/kyma-facts.md, What carries the labels)."""
+"""The labels of Kyma's pools (docs/compatibility.md)."""
 
 
 class MemoryServer:

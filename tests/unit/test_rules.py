@@ -1,4 +1,4 @@
-"""Plan → pool (docs/design/kyma-facts.md, rules: from a plan to a pool)."""
+"""Plan → pool (docs/compatibility.md)."""
 
 import re
 from pathlib import Path

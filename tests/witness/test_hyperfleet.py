@@ -1,4 +1,4 @@
-"""HyperFleet's client and stand-in, held to the contracts that HyperFleet published (docs/witnesses.md).
+"""HyperFleet's client and stand-in, held to the contracts that HyperFleet published (docs/compatibility.md).
 
 Wherever a test serves the stand-in, all that is said is held to the newest of them; here is what holds the
 client to each, and what tells them apart.

@@ -1,7 +1,7 @@
 """What a pool calls the labels of its accounts, and an API that speaks to such a pool as to any other.
 
-The pools of Kyma carry the same facts under other labels (docs/design/kyma-facts.md, what carries the
-labels). All of this room knows one set of keys; selectors, answers and patches are translated on their way,
+The pools of Kyma carry the same facts under other labels (docs/compatibility.md). All of this room knows one
+set of keys; selectors, answers and patches are translated on their way,
 so such a pool is used as it is: what a claim writes, it writes under the pool's own labels, and Kyma sees it.
 What Kyma has no word for (tokens, cleaning, quarantine) is written under credfleet's keys beside them.
 Records and Events are credfleet's own, and stay as they are.

@@ -1,6 +1,6 @@
 """The paths of HyperFleet below `/api/hyperfleet/v1/`, and one of the sandbox's own to bring a cluster in.
 
-They are those of its contract 1.0.24 (docs/design/pull-secret-facts.md, HyperFleet's contracts).
+They are those of its contract 1.0.24.
 """
 
 from __future__ import annotations

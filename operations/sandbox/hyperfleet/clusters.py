@@ -1,7 +1,7 @@
 """How HyperFleet shows a cluster and a report: with conditions made of what adapters reported.
 
-The rules are those of docs/design/pull-secret-facts.md, HyperFleet's contracts. Whether the cluster was ever
-reconciled is told of its present reports only: the stand-in keeps no history.
+The rules are those of `github.com/openshift-hyperfleet/hyperfleet-api` at 541f6b4. Whether the cluster was
+ever reconciled is told of its present reports only: the stand-in keeps no history.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What an adapter may report of a cluster, and which report HyperFleet drops without a word.
 
-The rules are those of docs/design/pull-secret-facts.md, HyperFleet's contracts.
+The rules are those of `github.com/openshift-hyperfleet/hyperfleet-api` at 541f6b4,
+`pkg/handlers/validation.go` and `pkg/services/adapter_status_validation.go`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The marks by which special values are recognised inside plain JSON, on the wire and in the state alike.
 
 Values of the protocol: Pulumi publishes them in its SDKs.
-See sandbox/docs/engine-facts.md, values on the wire.
 """
 
 from typing import Final

@@ -2,7 +2,6 @@
 
 Every value of every resource passes here several times in each deployment, so each is walked once, message
 and value side by side, with no copy in between.
-See sandbox/docs/engine-facts.md, values on the wire.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Property values on the wire (sandbox/docs/engine-facts.md, values on the wire)."""
+"""Property values on the wire."""
 
 import pytest
 from google.protobuf import struct_pb2

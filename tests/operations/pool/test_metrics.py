@@ -1,4 +1,4 @@
-"""The metrics of a pool, read back as Prometheus reads them (docs/design/kyma-facts.md, metrics)."""
+"""The metrics of a pool, read back as Prometheus reads them (docs/compatibility.md)."""
 
 from __future__ import annotations
 

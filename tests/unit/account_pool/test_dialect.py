@@ -1,6 +1,6 @@
 """A pool whose accounts bear Kyma's labels is used as it is, and what is written is what Kyma would read.
 
-Selectors of Kyma are those of docs/design/kyma-facts.md, selectors. That every reader agrees about such pools
+Selectors of Kyma are those of docs/compatibility.md. That every reader agrees about such pools
 is in `test_agreement.py`; that the API server guards them, in `tests/cluster/test_admission_of_members.py`.
 """
 

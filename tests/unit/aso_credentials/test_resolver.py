@@ -1,4 +1,4 @@
-"""Which credential ASO uses, and what it says of one it cannot use (docs/design/aso-facts.md)."""
+"""Which credential ASO uses, and what it says of one it cannot use (docs/compatibility.md)."""
 
 from __future__ import annotations
 

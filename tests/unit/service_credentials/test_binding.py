@@ -1,4 +1,4 @@
-"""What credentials become, byte for byte (docs/design/service-binding-facts.md)."""
+"""What credentials become, byte for byte (docs/compatibility.md)."""
 
 import json
 

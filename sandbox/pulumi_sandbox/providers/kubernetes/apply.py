@@ -43,8 +43,7 @@ def create(api: Connection, urn: str, inputs: Properties, *, manager: str, pause
     """Create the object and return it as it is live.
 
     An object that is there already is an error, unless a run that was killed before it could record it
-    created it for this very resource: that one is brought up to the inputs (sandbox/docs/engine-facts.md,
-    Traps).
+    created it for this very resource: that one is brought up to the inputs.
 
     Raises SandboxError when the server refuses, or the kind or namespace does not appear within ten seconds.
     """

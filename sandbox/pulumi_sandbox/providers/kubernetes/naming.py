@@ -11,7 +11,7 @@ from pulumi_sandbox.providers.kubernetes import objects
 CREATOR: Final = "pulumi-kubernetes"
 """The manager that creates objects (operation Update), here and in the genuine provider.
 
-See sandbox/docs/engine-facts.md, The managers of fields of the genuine Kubernetes provider.
+The genuine one applies later as `pulumi-kubernetes-` and eight random characters, and takes them over.
 """
 
 
