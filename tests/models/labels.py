@@ -15,7 +15,7 @@ PASS = re.compile(r"\((\d)\)")
 def labels_by_function() -> dict[str, set[str]]:
     """Map `module.function` to the steps it names; the passes (1), (2) … of the sweep are S1, S2 …"""
     found: dict[str, set[str]] = {}
-    for path in sorted(ROOM.glob("*.py")):
+    for path in sorted(ROOM.rglob("*.py")):
         source = path.read_text()
         comments = [*_comments(source)]
         for function in _functions(ast.parse(source)):

@@ -1,8 +1,8 @@
 """Deliberate mistakes in the protocol, each found by exploring a small world: the invariants can fail.
 
 Each world is explored with the right protocol as well, which keeps every invariant there; so a mistake that
-the product itself makes is found even where the variant hides the step. docs/claim-model.md has the same
-mistakes in the protocol's model.
+the product itself makes is found even where the variant hides the step. `models/claims/wrong_variants.go`
+has the same mistakes in the protocol's model.
 """
 
 from __future__ import annotations
