@@ -216,7 +216,7 @@ def planned(backend: Backend, at_rest: StackAtRest, most: int | None) -> tuple[S
     settings, root = judged(at_rest), at_rest.project.directory
     if settings.tenants_from is None:
         cause = "its tenants lie in the stack's file, which alone knows them, so none can go to another stack"
-        mend = "write a file for each: docs/configuration.md, tenants in files of their own"
+        mend = "write a file for each: docs/configuration.md#tenants-in-separate-files"
         raise CredfleetError(
             code="no-tenant-files", place=str(at_rest.stack_file.path), cause=cause, mend=mend
         )
