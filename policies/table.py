@@ -8,7 +8,7 @@ from typing import Final
 
 from pulumi_policy import Policy, StackValidationPolicy
 
-_HEAD: Final = "| Rule | Level | Holds that | How to mend | Configured by |\n|---|---|---|---|---|"
+_HEAD: Final = "| Rule | Level | Holds that | Configured by |\n|---|---|---|---|"
 
 
 def table(policies: Sequence[Policy]) -> str:
@@ -20,7 +20,7 @@ def _row(policy: Policy) -> str:
     level = policy.enforcement_level.value if policy.enforcement_level else ""
     where = ", whole stack" if isinstance(policy, StackValidationPolicy) else ""
     keys = ", ".join(f"`{key}`" for key in (policy.config_schema.properties if policy.config_schema else ()))
-    cells = (f"`{policy.name}`", level + where, policy.description, policy.remediation_steps or "", keys)
+    cells = (f"`{policy.name}`", level + where, policy.description, keys)
     return "| " + " | ".join(cell.replace("|", "\\|").replace("<", "\\<") for cell in cells) + " |"
 
 
