@@ -36,7 +36,8 @@ class _Workspace(LocalWorkspace):
     """Leaves alone which stack a person has selected: every command here names its own."""
 
     def create_stack(self, stack_name: str) -> None:
-        self._run_pulumi_cmd_sync(["stack", "init", stack_name, "--no-select"])
+        named = ["--secrets-provider", self.secrets_provider] if self.secrets_provider else []
+        self._run_pulumi_cmd_sync(["stack", "init", stack_name, "--no-select", *named])
 
     def select_stack(self, stack_name: str) -> None:
         self._run_pulumi_cmd_sync(["stack", "--stack", stack_name])

@@ -25,6 +25,8 @@ from pulumi.automation.events import EngineEvent, PolicyEvent, StepEventMetadata
 from pulumi_sandbox.protocol import urns
 
 from components.errors import CredfleetError
+from operations.stack.project_file import Project
+from operations.stack.yaml_file import load_map
 
 Outcome: TypeAlias = Literal["succeeded", "failed", "cancelled"]
 Show: TypeAlias = Callable[[EngineEvent], None]
@@ -150,15 +152,19 @@ def changes_of(summary: SummaryEvent) -> dict[str, int]:
 
 
 def select_stack(project: Path, stack: str, workspace: LocalWorkspace | None = None) -> Stack:
-    """Return a stack of the project, made first where the backend has none, for the CLI on PATH.
+    """Return a stack of the project, for the CLI on PATH.
 
+    If the backend has none, it is made first, with the secrets provider and the key that its file names.
     workspace: of the project, where it is not to be that of the environment.
 
     Raises:
         CredfleetError: code `stack-unavailable`.
     """
+    workspace = workspace or LocalWorkspace(work_dir=str(project))
+    file = Project.load(project).stack_files / f"Pulumi.{stack}.yaml"
+    workspace.secrets_provider = load_map(file).data.get("secretsprovider") if file.exists() else None
     try:
-        return Stack.create_or_select(stack, workspace or LocalWorkspace(work_dir=str(project)))
+        return Stack.create_or_select(stack, workspace)
     except CommandError as error:
         raise CredfleetError(
             code="stack-unavailable",
