@@ -1,5 +1,6 @@
-"""The workflows: what they may do, for whom they run, and that their steps are make targets that exist."""
+"""The workflows: what they may do, for whom they run, and that each step calls what exists."""
 
+import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -17,9 +18,12 @@ SIGN_IN: Final = ROOT / ".github" / "actions" / "sign-in" / "action.yml"
 TARGETS: Final = frozenset(
     re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
 )
-RUN: Final = re.compile(
-    r'make ([a-z-]+)|matrix=\$\(make -s ([a-z-]+)\) && echo "matrix=\$matrix" >> "\$GITHUB_OUTPUT"'
+SCRIPTS: Final = frozenset(
+    path.name
+    for path in (ROOT / ".github" / "scripts").iterdir()
+    if not path.suffix and path.name != "count"  # that is for make check
 )
+LISTED: Final = 'matrix=$(.github/scripts/stacks) && echo "matrix=$matrix" >> "$GITHUB_OUTPUT"'
 Node = Mapping[str, Any]
 
 
@@ -76,15 +80,17 @@ def test_a_workflow_may_do_nothing_unless_a_job_says_so(path: Path) -> None:
 def test_a_job_has_the_least_rights_and_an_end(job: Node) -> None:
     signs_in = any(step.get("uses") == "./.github/actions/sign-in" for step in job["steps"])
     runs = {step.get("run") for step in job["steps"]}
-    comments = runs & {"make comment", "make review-comments"}
-    fetches = runs & {"make recorded", "make review-comments"}
+    comments = runs & {".github/scripts/comment", ".github/scripts/review-comments"}
+    fetches = runs & {".github/scripts/recorded", ".github/scripts/review-comments"}
 
     wanted = {"contents": "read"}
     wanted |= {"id-token": "write"} if signs_in else {}
     wanted |= {"pull-requests": "write"} if comments else {}
     wanted |= {"actions": "read"} if fetches else {}
     wanted |= (
-        {"issues": "write"} if any(step.get("run") == "make drift-issue" for step in job["steps"]) else {}
+        {"issues": "write"}
+        if any(step.get("run") == ".github/scripts/drift-issue" for step in job["steps"])
+        else {}
     )
     assert job["permissions"] == wanted
     assert int(job["timeout-minutes"]) <= 60
@@ -96,13 +102,22 @@ def test_a_job_that_signs_in_does_so_under_an_environment(job: Node) -> None:
 
 
 @pytest.mark.parametrize("step", [*steps()])
-def test_a_step_uses_an_action_by_its_commit_or_runs_one_make_target(step: Node) -> None:
+def test_a_step_uses_an_action_by_its_commit_or_runs_one_script_or_make_target(step: Node) -> None:
     if "uses" in step:
         assert re.fullmatch(r"\./\.github/actions/sign-in|[\w-]+/[\w-]+@[0-9a-f]{40}", step["uses"])
     else:
-        called = RUN.fullmatch(step["run"])
-        assert called is not None
-        assert (called[1] or called[2]) in TARGETS
+        known = {f".github/scripts/{each}" for each in SCRIPTS} | {f"make {each}" for each in TARGETS}
+        assert step["run"] in known | {LISTED}
+
+
+def test_every_script_is_executable_stops_at_what_fails_and_is_called() -> None:
+    called = " ".join(parameter.values[0].get("run", "") for parameter in steps())
+    for name in SCRIPTS:
+        path = ROOT / ".github" / "scripts" / name
+        assert os.access(path, os.X_OK)
+        assert path.read_text(encoding="utf-8").startswith("#!/usr/bin/env bash\n# ")
+        assert "\nset -euo pipefail\n" in path.read_text(encoding="utf-8")
+        assert re.search(rf"\.github/scripts/{name}(?![\w-])", called), name
 
 
 @pytest.mark.parametrize("step", [*steps()])
@@ -131,7 +146,7 @@ def test_only_the_review_sees_a_pull_request_and_it_has_no_right_but_to_read() -
     assert review["permissions"] == {"contents": "read"}
     assert "environment" not in review
     *_, base, branch, run, _ = review["steps"]
-    assert [base["run"], run["run"]] == ["make env", "make review"]
+    assert [base["run"], run["run"]] == ["make env", ".github/scripts/review"]
     assert branch["with"]["path"] == review["env"]["CHECKOUT"]
     assert not [step for step in review["steps"] if "GH_TOKEN" in step.get("env", {})]
 
@@ -141,7 +156,10 @@ def test_who_comments_on_a_review_has_nothing_of_the_branch() -> None:
 
     assert comment["on"] == {"workflow_run": {"workflows": ["review"], "types": ["completed"]}}
     (job,) = comment["jobs"].values()
-    assert [step.get("run", "checkout") for step in job["steps"]] == ["checkout", "make review-comments"]
+    assert [step.get("run", "checkout") for step in job["steps"]] == [
+        "checkout",
+        ".github/scripts/review-comments",
+    ]
     asked = {part.strip() for part in job["if"].split("&&")}
     assert "github.event.workflow_run.event == 'pull_request_target'" in asked
 
@@ -198,9 +216,9 @@ def test_previews_and_drift_run_for_each_stack_under_an_environment_of_its_own(n
 def test_what_the_policies_refuse_is_told_in_the_pull_request_too() -> None:
     *_, preview, keep, comment = workflow("preview")["jobs"]["preview"]["steps"]
 
-    assert preview == {"run": "make preview"}
+    assert preview == {"run": ".github/scripts/preview"}
     assert keep["if"] == comment["if"] == "${{ !cancelled() }}"
-    assert comment["run"] == "make comment"
+    assert comment["run"] == ".github/scripts/comment"
     assert keep["with"]["path"] == ".sandbox/reviews/${{ matrix.stack }}.json"
 
 
@@ -231,11 +249,16 @@ def test_reviewers_approve_a_plan_and_only_that_is_deployed() -> None:
     assert jobs["plan"]["environment"] == "drift-${{ inputs.stack }}"
     assert jobs["deploy"]["environment"] == "${{ inputs.stack }}"
     assert jobs["deploy"]["needs"] == "plan"
-    assert [step["run"] for step in jobs["plan"]["steps"] if "run" in step] == ["make preview"]
+    assert [step["run"] for step in jobs["plan"]["steps"] if "run" in step] == [".github/scripts/preview"]
     assert keep["with"]["path"] == ".sandbox/reviews/${{ inputs.stack }}.md"
     assert take["with"] == {"name": keep["with"]["name"], "path": ".sandbox/approved"}
     runs = [step["run"] for step in jobs["deploy"]["steps"] if "run" in step]
-    assert runs == ["make preview", "make approved", "make deploy", "make record"]
+    assert runs == [
+        ".github/scripts/preview",
+        ".github/scripts/approved",
+        ".github/scripts/deploy",
+        ".github/scripts/record",
+    ]
 
 
 @pytest.mark.parametrize("name", ["deploy", "drift", "preview"])
@@ -256,8 +279,8 @@ def test_drift_is_looked_for_every_night() -> None:
 
     assert re.fullmatch(r"\d+ \d+ \* \* \*", drift["on"]["schedule"][0]["cron"])
     look, tell = drift["jobs"]["drift"]["steps"][-2:]
-    assert look["run"] == "make drift"
-    assert tell["run"] == "make drift-issue"
+    assert look["run"] == ".github/scripts/drift"
+    assert tell["run"] == ".github/scripts/drift-issue"
     assert tell["if"] == f"${{{{ failure() && steps.{look['id']}.outcome == 'failure' }}}}"
 
 

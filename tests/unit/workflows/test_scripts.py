@@ -1,7 +1,8 @@
-"""The make targets of the workflows, run with stand-ins that write down how they are called."""
+"""The scripts of the workflows, with stand-ins that write down how they are called; the caps on sizes."""
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -38,7 +39,7 @@ PULUMI: Final = ["pulumi", "--non-interactive", "--stack"]
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """A checkout whose environment is ready, with stand-ins of the programs its targets call."""
+    """A checkout whose environment is ready, with stand-ins of the programs its scripts call."""
 
     root: Path
 
@@ -49,9 +50,14 @@ class Checkout:
         (self.root / "stand-ins" / f"{program}.fails").write_text(str(code))
 
     def make(self, target: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return self._run("make", "-s", target, **variables)
+
+    def script(self, name: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return self._run(f".github/scripts/{name}", **variables)
+
+    def _run(self, *command: str, **variables: str) -> subprocess.CompletedProcess[str]:
         path = f"{self.root / 'stand-ins'}{os.pathsep}/usr/bin{os.pathsep}/bin"
         environment = {"PATH": path, "STAND_INS": str(self.root / "stand-ins"), **variables}
-        command = ["make", "-s", target]
         return subprocess.run(
             command, cwd=self.root, env=environment, capture_output=True, text=True, check=False
         )
@@ -108,7 +114,7 @@ def test_what_the_fast_tests_pass_over_is_there(checkout: Checkout) -> None:
 
 
 def listed(checkout: Checkout) -> list[Mapping[str, object]]:
-    return json.loads(checkout.make("stacks").stdout)
+    return json.loads(checkout.script("stacks").stdout)
 
 
 def test_the_stacks_are_those_that_a_cloud_encrypts_production_last_with_all_they_write_to(
@@ -147,13 +153,13 @@ def test_what_is_declared_at_a_cloud_is_signed_in_for_without_a_key_of_its_provi
 
 
 def test_the_list_is_one_line_for_the_output_of_a_step(checkout: Checkout) -> None:
-    assert checkout.make("stacks").stdout.count("\n") == 1
+    assert checkout.script("stacks").stdout.count("\n") == 1
 
 
 def test_a_stack_no_cloud_is_known_for_is_refused_rather_than_left_out(checkout: Checkout) -> None:
     (checkout.root / "Pulumi.lab.yaml").write_text("secretsprovider: hashivault://key\n")
 
-    run = checkout.make("stacks")
+    run = checkout.script("stacks")
 
     assert run.returncode != 0
     assert run.stdout == ""
@@ -165,7 +171,7 @@ def test_a_stack_no_cloud_is_known_for_is_refused_rather_than_left_out(checkout:
 def test_a_stack_whose_name_is_a_command_is_refused(checkout: Checkout) -> None:
     (checkout.root / "Pulumi.$(touch ran).yaml").write_text("secretsprovider: awskms://alias/x\n")
 
-    run = checkout.make("stacks")
+    run = checkout.script("stacks")
 
     assert run.returncode != 0
     assert "rename the file" in run.stderr
@@ -176,7 +182,7 @@ def test_a_preview_runs_the_policies_and_leaves_a_review_with_its_mark(checkout:
     checkout.says("pulumi", '{"steps": []}')
     checkout.says("credfleet", "# calm\n")
 
-    run = checkout.make("preview", STACK="prod")
+    run = checkout.script("preview", STACK="prod")
 
     assert run.returncode == 0
     assert checkout.calls == [
@@ -192,8 +198,8 @@ def test_the_limits_of_an_environment_go_to_the_policies(checkout: Checkout) -> 
     limits.parent.mkdir(parents=True)
     limits.write_text("{}")
 
-    checkout.make("preview", STACK="prod")
-    checkout.make("preview", STACK="staging")
+    checkout.script("preview", STACK="prod")
+    checkout.script("preview", STACK="staging")
 
     flag = "--policy-pack-config=policies/config/prod.json"
     assert [flag in call for call in checkout.calls if call[0] == "pulumi"] == [True, False]
@@ -203,7 +209,7 @@ def test_a_preview_the_policies_refuse_fails_and_is_reviewed_all_the_same(checko
     checkout.fails("pulumi", 1)
     checkout.says("credfleet", "# refused\n")
 
-    run = checkout.make("preview", STACK="prod")
+    run = checkout.script("preview", STACK="prod")
 
     assert run.returncode != 0
     assert "# refused" in run.stdout
@@ -211,19 +217,19 @@ def test_a_preview_the_policies_refuse_fails_and_is_reviewed_all_the_same(checko
 
 
 def test_a_preview_nobody_can_read_leaves_no_review_of_an_earlier_one(checkout: Checkout) -> None:
-    checkout.make("preview", STACK="prod")
+    checkout.script("preview", STACK="prod")
     checkout.fails("credfleet", 2)
 
-    run = checkout.make("preview", STACK="prod")
+    run = checkout.script("preview", STACK="prod")
 
     assert run.returncode != 0
     assert not checkout.review.exists()
 
 
 def test_the_first_review_becomes_a_comment(checkout: Checkout) -> None:
-    checkout.make("preview", STACK="prod")
+    checkout.script("preview", STACK="prod")
 
-    run = checkout.make("comment", **PULL_REQUEST)
+    run = checkout.script("comment", **PULL_REQUEST)
 
     assert run.returncode == 0
     look, write = [call for call in checkout.calls if call[0] == "gh"]
@@ -238,19 +244,38 @@ def test_the_first_review_becomes_a_comment(checkout: Checkout) -> None:
 
 
 def test_a_later_review_is_written_over_the_comment_that_is_there(checkout: Checkout) -> None:
-    checkout.make("preview", STACK="prod")
+    checkout.script("preview", STACK="prod")
     checkout.says("gh", "4711\n")
 
-    checkout.make("comment", **PULL_REQUEST)
+    checkout.script("comment", **PULL_REQUEST)
 
     assert checkout.calls[-1][1:5] == ["api", "--method", "PATCH", "repos/acme/fleet/issues/comments/4711"]
 
 
+def test_what_a_run_found_becomes_one_comment_for_each_stack(checkout: Checkout) -> None:
+    for stack in ("prod", "staging"):
+        found = checkout.root / ".sandbox" / "found" / f"review-{stack}"
+        found.mkdir(parents=True)
+        (found / f"{stack}.md").write_text(f"<!-- credfleet review of {stack} -->\n")
+        (found / f"{stack}.pull-request").write_text("8\n")
+
+    assert checkout.script("review-comments", **PULL_REQUEST, REVIEW_RUN="12").returncode == 0
+
+    fetch, *comments = checkout.calls
+    assert fetch[:4] == ["gh", "run", "download", "12"]
+    assert [(call[3], call[4]) for call in comments if "POST" in call] == [
+        ("POST", "repos/acme/fleet/issues/8/comments")
+    ] * 2
+    for stack, call in zip(("prod", "staging"), comments[::2], strict=True):
+        assert f'startswith("<!-- credfleet review of {stack} -->")' in call[5]
+        assert (checkout.root / f".sandbox/reviews/{stack}.md").read_text().endswith("/runs/12</sub>\n")
+
+
 def test_without_a_review_nothing_is_written_to_the_pull_request(checkout: Checkout) -> None:
-    run = checkout.make("comment", **PULL_REQUEST)
+    run = checkout.script("comment", **PULL_REQUEST)
 
     assert run.returncode != 0
-    assert "there is no review" in run.stdout
+    assert "there is no review" in run.stderr
     assert checkout.calls == []
 
 
@@ -263,7 +288,7 @@ def _reviewed(checkout: Checkout) -> str:
     base, head = (_git(branch, "commit-tree", tree, "-m", f"{each}\n\nparent 0000") for each in "ab")
     merge = _git(branch, "commit-tree", tree, "-p", base, "-p", head, "-m", "merge\n\nparent 0000")
     _git(branch, "update-ref", "HEAD", merge)
-    checkout.make("review", CHECKOUT="branch", **PULL_REQUEST)
+    checkout.script("review", CHECKOUT="branch", **PULL_REQUEST)
     assert (checkout.review.with_suffix(".pull-request")).read_text() == "7\n"
     page = checkout.review.read_text()
     assert page.endswith(f"\n<sub>Reviewed: {head}</sub>\n")
@@ -298,7 +323,7 @@ def test_a_record_is_taken_of_a_run_that_no_pull_request_started(
 ) -> None:
     checkout.says("gh", runs)
 
-    assert checkout.make("recorded", **PULL_REQUEST).returncode == 0
+    assert checkout.script("recorded", **PULL_REQUEST).returncode == 0
 
     *looked, last = checkout.calls if taken else (*checkout.calls, [])
     events = [call[call.index("--event") + 1] for call in looked]
@@ -308,7 +333,7 @@ def test_a_record_is_taken_of_a_run_that_no_pull_request_started(
 
 
 def test_a_deployment_updates_under_the_policies_and_then_expects_no_changes(checkout: Checkout) -> None:
-    run = checkout.make("deploy", STACK="prod")
+    run = checkout.script("deploy", STACK="prod")
 
     assert run.returncode == 0
     pack = ["--suppress-outputs", "--policy-pack", "policies"]
@@ -323,7 +348,7 @@ def test_a_deployment_that_skipped_a_claim_says_which_and_fails(checkout: Checko
     skipped = {"claim acme/aws": "exhausted: no free account", "pull secret east": "not ready"}
     fleet = {"type": "credfleet:index:Fleet", "outputs": {"skipped": skipped}}
     checkout.says("pulumi", json.dumps({"deployment": {"resources": [fleet]}}, indent=4))
-    run = checkout.make("deploy", STACK="prod")
+    run = checkout.script("deploy", STACK="prod")
     assert run.returncode != 0
     assert "✗ claim acme/aws: exhausted: no free account\n" in run.stdout
     assert "pull secret" not in run.stdout.partition("✗ claim")[2]
@@ -332,22 +357,22 @@ def test_a_deployment_that_skipped_a_claim_says_which_and_fails(checkout: Checko
 def test_a_failed_update_ends_the_deployment(checkout: Checkout) -> None:
     checkout.fails("pulumi", 1)
 
-    assert checkout.make("deploy", STACK="prod").returncode != 0
+    assert checkout.script("deploy", STACK="prod").returncode != 0
     assert len(checkout.calls) == 1
 
 
 @pytest.mark.parametrize("changed", [False, True])
 def test_only_what_was_approved_is_still_what_would_happen(checkout: Checkout, changed: bool) -> None:
     checkout.says("credfleet", "# one Secret changes\n")
-    checkout.make("preview", STACK="prod")
+    checkout.script("preview", STACK="prod")
     approved = checkout.root / ".sandbox" / "approved" / "prod.md"
     approved.parent.mkdir()
     shutil.copy(checkout.review, approved)
     if changed:
         checkout.says("credfleet", "# two Secrets change\n")
-        checkout.make("preview", STACK="prod")
+        checkout.script("preview", STACK="prod")
 
-    run = checkout.make("approved", STACK="prod")
+    run = checkout.script("approved", STACK="prod")
 
     assert (run.returncode != 0) == changed
     assert ("+# two Secrets change" in run.stdout) == changed
@@ -355,7 +380,7 @@ def test_only_what_was_approved_is_still_what_would_happen(checkout: Checkout, c
 
 
 def test_drift_is_looked_for_without_writing(checkout: Checkout) -> None:
-    checkout.make("drift", STACK="prod")
+    checkout.script("drift", STACK="prod")
 
     flags = ["--preview-only", "--expect-no-changes", "--diff", "--suppress-outputs", "--color", "never"]
     assert checkout.calls == [[*PULUMI, "prod", "refresh", *flags]]
@@ -369,8 +394,8 @@ def test_drift_fails_the_night_and_is_told_in_one_issue(
     checkout.says("pulumi", "~ kubernetes:core/v1:ConfigMap changed\n")
     checkout.says("gh", open_already)
 
-    assert checkout.make("drift", STACK="prod").returncode != 0
-    checkout.make("drift-issue", **PULL_REQUEST)
+    assert checkout.script("drift", STACK="prod").returncode != 0
+    checkout.script("drift-issue", **PULL_REQUEST)
 
     write = checkout.calls[-1]
     assert write[:4] == ["gh", "api", "--method", method]
@@ -380,26 +405,53 @@ def test_drift_fails_the_night_and_is_told_in_one_issue(
 
 
 def test_the_context_of_an_eks_cluster_has_the_clusters_name(checkout: Checkout) -> None:
-    checkout.make("kubeconfig", CLUSTER="fleet-prod")
+    checkout.script("kubeconfig", CLUSTER="fleet-prod")
 
     assert checkout.calls == [
         ["aws", "eks", "update-kubeconfig", "--name", "fleet-prod", "--alias", "fleet-prod"]
     ]
 
 
-@pytest.mark.parametrize("target", ["preview", "deploy", "drift"])
-def test_without_the_cli_a_target_says_how_to_get_it(checkout: Checkout, target: str) -> None:
+@pytest.mark.parametrize("script", ["preview", "deploy", "drift", "record"])
+def test_without_the_cli_a_script_says_how_to_get_it(checkout: Checkout, script: str) -> None:
     (checkout.root / "stand-ins" / "pulumi").unlink()
 
-    run = checkout.make(target, STACK="prod")
+    run = checkout.script(script, STACK="prod")
 
     assert run.returncode != 0
-    assert run.stdout.splitlines()[0] == "✗ PATH: no Pulumi CLI"
-    assert run.stdout.splitlines()[1].startswith("→ ")
+    assert run.stderr.splitlines()[0] == "✗ PATH: no Pulumi CLI"
+    assert run.stderr.splitlines()[1].startswith("→ ")
 
 
-def test_the_help_lists_what_the_workflows_call(checkout: Checkout) -> None:
+def test_the_help_lists_nine_targets_and_what_they_stand_on(checkout: Checkout) -> None:
     shown = {line.split()[1] for line in checkout.make("help").stdout.splitlines()}
 
-    called = {"stacks", "preview", "comment", "approved", "deploy", "drift", "drift-issue"}
-    assert called | {"kubeconfig", "workflows"} <= shown
+    nine = {"up", "down", "test", "check", "format", "package", "docs", "bench", "prove"}
+    assert shown == nine | {"env", "genuine", "help", "test-fast"}
+
+
+SIZES: Final = {
+    "components/a.py": ["lines of product"],
+    "tests/test_a.py": ["lines of tests"],
+    "docs/a.md": ["words of pages"],
+    "benchmarks/a.py": [],
+}
+"""A file, and the caps that it counts towards."""
+
+
+@pytest.mark.parametrize("large", SIZES)
+def test_a_file_of_three_thousand_lines_goes_above_the_cap_it_counts_towards(
+    checkout: Checkout, large: str
+) -> None:
+    _git(checkout.root, "init", "--quiet")
+    makefile = checkout.root / "Makefile"
+    makefile.write_text(re.sub(r"(_LINES|_WORDS) := \d+", r"\1 := 2999", makefile.read_text()))
+    for name in SIZES:
+        (checkout.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout.root / name).write_text("word\n" * (3000 if name == large else 2999))
+
+    run = checkout.script("count")
+
+    above = re.findall(r"^✗ 3000 ([a-z ]+)\tcap 2999$", run.stdout, re.MULTILINE)
+    assert (run.returncode, above) == (len(SIZES[large]), SIZES[large])
+    assert len(run.stdout.splitlines()) == len(SIZES)

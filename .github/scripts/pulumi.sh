@@ -1,0 +1,18 @@
+# Sourced by the scripts that run the Pulumi CLI on STACK. No variable here is called PULUMI: one of that name is the
+# CLI that credfleet's commands take.
+. "$(dirname "${BASH_SOURCE[0]}")/stack.sh"
+command -v pulumi > /dev/null || {
+  echo "✗ PATH: no Pulumi CLI" >&2
+  echo "→ install it, https://www.pulumi.com/docs/install; make up builds its own" >&2
+  exit 1
+}
+make -s env >&2
+
+policies=(--policy-pack policies)
+if [ -f "policies/config/$STACK.json" ]; then
+  policies+=("--policy-pack-config=policies/config/$STACK.json")
+fi
+
+on_stack() {
+  pulumi --non-interactive --stack "$STACK" "$@"
+}
