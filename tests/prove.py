@@ -1,7 +1,8 @@
-"""Runs all that the claim protocol was proved with, at its full counts, and says at the end what was tried.
+"""`make prove`: runs what takes long, at its full counts, and says at the end what was tried.
 
-Three parts run at a time on two cores, since some wait much for an API server: the longest are begun first.
-With `--fire`, what stands under fire: lives of stacks, readers, updates that are killed, histories of claims.
+Without a word, all that the claim protocol is proved with. Words choose one part, or `model`, its two parts;
+`fire`, what stands under fire: readers, updates that are killed, histories of claims; `witness`, what
+software of others says. Three parts run at a time on two cores, since some wait much for an API server.
 What a part printed is kept in `.sandbox/prove/`, and what one that failed had written where it says. Exits
 with 1 when a part failed.
 """
@@ -51,7 +52,7 @@ class Done:
     tried: tuple[tuple[int, str], ...]
 
 
-PROOF: Final = (
+PROTOCOL: Final = (
     Part("model", _CHECKER),
     Part("mistakes", (*_CHECKER, "-wrong")),
     Part("pools", (*_PYTEST, f"{_UNIT}/test_agreement.py")),
@@ -81,7 +82,7 @@ PROOF: Final = (
     Part("writes", (*_PYTEST, f"{_UNIT}/test_writes_of_the_pool.py")),
     Part("admission", (*_PYTEST, "tests/cluster/test_admission_by_machine.py")),
     Part("tenants", (*_PYTEST, "tests/operations/review/test_tenant_files.py")),
-    Part("edits", (*_PYTEST, "tests/operations/review/test_edits.py")),
+    Part("edits", (*_PYTEST, "-s", "tests/operations/review/test_edits.py")),
     Part("kills", (*_PYTEST, "tests/program", "-k", "killed")),
     Part("faults", ("-m", "tests.mutants", "components/")),
 )
@@ -92,6 +93,13 @@ FIRE: Final = (
 )
 STORM: Final = Part("storm", (*_PYTEST, "tests/fire/storm"))
 """Takes both cores for as long as half of the others: only where it is named."""
+WITNESS: Final = Part("witness", (*_PYTEST, "tests/witness", "tests/cluster/test_eso_manifests.py"))
+"""Fetches what others published: only where it is named."""
+WORDS: Final = {part.name: (part,) for part in (*PROTOCOL, *FIRE, STORM, WITNESS)} | {
+    "fire": FIRE,
+    "model": PROTOCOL[:2],
+    "protocol": PROTOCOL,
+}
 
 
 def _run(part: Part, files: Path) -> Done:
@@ -136,22 +144,17 @@ def _table(parts: Sequence[Done]) -> str:
 
 
 def chosen(arguments: Sequence[str] | None = None) -> list[Part]:
-    """Return the parts that a command line means, in the order in which they are begun."""
+    """Return the parts that a command line means, each once."""
     parser = argparse.ArgumentParser("python -m tests.prove", description=__doc__)
-    parser.add_argument(
-        "--fire", action="store_true", help="what stands under fire, in place of the protocol"
-    )
-    parser.add_argument("part", nargs="*", help="without one, all; with --fire, but for the storm")
-    given = parser.parse_args(arguments)
-    parts = FIRE if given.fire else PROOF
-    named = {part.name: part for part in ((*parts, STORM) if given.fire else parts)}
-    for unknown in set(given.part) - named.keys():
-        parser.error(f"there is no part {unknown}; there are {', '.join(named)}")
-    return [named[name] for name in given.part] or [*parts]
+    parser.add_argument("what", nargs="*", help=f"{', '.join(WORDS)}; else protocol")
+    words = parser.parse_args(arguments).what or ["protocol"]
+    for unknown in set(words) - WORDS.keys():
+        parser.error(f"there is no {unknown}; there are {', '.join(WORDS)}")
+    return [*dict.fromkeys(part for word in words for part in WORDS[word])]
 
 
 def main() -> int:
-    """Run the parts that are named, else all, three at a time, and print what they tried."""
+    """Run the parts that are chosen, three at a time, and print what they tried."""
     parts = chosen()
     KEPT.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()

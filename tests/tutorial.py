@@ -1,7 +1,7 @@
-"""`make tutorial`: pastes every command of docs/tutorial.md into a shell, and compares what is printed.
+"""`make docs`: pastes every command of docs/tutorial.md into a shell, and compares what is printed.
 
 A line behind `$` is typed, with those behind `>` after it and the lines of a here-document; what follows is
-printed, each line by its words. `make how-to` does the same with the pages of docs/how-to, in their order, on
+printed, each line by its words. With `how-to` it does the same with the pages of docs/how-to, in their order, on
 a copy of stack dev, and merges their YAML into its file. Whether the pages read well is for people.
 """
 

@@ -26,9 +26,9 @@ from components.secret_stores.eso import Manifest, compile_push, compile_read
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.registry import Kind
 from sandbox.tests.support.cluster import ROOT, client_for
+from tests.support.proving import counted, tried
 from tests.support.shapes import SHAPES, drawn, least, selectors_of
 from tests.support.stores import provider, store_in
-from tests.witness.conftest import COUNTS, cases_of
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -245,7 +245,7 @@ def blocks_of(key: str) -> Iterator[dict[str, Any]]:
     shape = SHAPES[key]
     yield from ({key: least(shape, path)} for path in selectors_of(shape))
     random = Random(key)
-    yield from ({key: drawn(random, shape)} for _ in range(cases_of(3, 100)))
+    yield from ({key: drawn(random, shape)} for _ in range(counted(3, 100)))
 
 
 @pytest.mark.parametrize("key", [key for key in SHAPES if known(key).by_shape])
@@ -256,7 +256,7 @@ def test_of_a_kind_known_by_its_shape_we_take_what_the_server_takes_and_fill_in_
 
     manifest = golden("own-provider")
     for block in blocks_of(key):
-        COUNTS["ESO's definitions on the API server: blocks of providers"] += 1
+        tried("ESO's definitions on the API server: blocks of providers")
         try:
             taken = eso.take({**manifest, "spec": {"provider": block}})["spec"]["provider"]
         except (BadRequestError, UnprocessibleEntityError):

@@ -1,6 +1,6 @@
 """That all commands of the tutorial and the tasks are taken as they stand, and each configuration is sound.
 
-`make tutorial` and `make how-to` run them and compare what is printed.
+`make docs` runs them and compares what is printed.
 """
 
 import re

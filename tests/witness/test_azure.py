@@ -24,14 +24,15 @@ from components.aso_credentials.resolver import resolve
 from components.aso_credentials.scoped import Kind, refusal
 from components.projection.keys import AsoMethod, plan_keys
 from tests.support import certificates
-from tests.witness.conftest import Witness, cases_of
+from tests.support.proving import counted
+from tests.witness.conftest import Witness
 
 pytestmark = pytest.mark.built
 
 Data: TypeAlias = dict[str, bytes]
 ID: Final = b"00000000-0000-4000-8000-0000000000cc"
 OWN: Final = {key: b"00000000-0000-4000-8000-0000000000dd" for key in keys.REQUIRED}
-CASES: Final = cases_of(150, 5_000)
+CASES: Final = counted(150, 5_000)
 SAID: Final[Mapping[str, str]] = {
     "does not contain key": Kind.INCOMPLETE,
     "ALLOW_MULTI_ENV|go together": Kind.CLOUD,

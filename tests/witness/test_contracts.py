@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sandbox.tests.witness.reduce import PUBLISHED, Published, document
-from tests.witness.conftest import COUNTS, WHOLE
+from tests.support.proving import PROVES, tried
 from tests.witness.published import published
 
 
@@ -49,9 +49,9 @@ def test_a_kept_contract_is_of_the_pinned_version_and_has_every_path(name: str) 
 
 @pytest.mark.built
 @pytest.mark.parametrize("name", PUBLISHED)
-@pytest.mark.skipif(not WHOLE, reason="make witness fetches what was published")
+@pytest.mark.skipif(not PROVES, reason="make prove WHAT=witness fetches what was published")
 def test_a_kept_contract_is_what_was_published(name: str, tmp_path: Path) -> None:
     contract = PUBLISHED[name]
     now = document(contract, fetched(contract, tmp_path))
     assert now == json.loads(contract.kept.read_text(encoding="utf-8"))
-    COUNTS[f"{name} {contract.version}: operations"] += sum(map(len, now["paths"].values()))
+    tried(f"{name} {contract.version}: operations", sum(map(len, now["paths"].values())))

@@ -10,11 +10,12 @@ import pytest
 
 from components.go_json import write_texts
 from components.secret_stores.json_fields import as_path, field_of, is_json, object_fields
-from tests.witness.conftest import Witness, cases_of
+from tests.support.proving import counted
+from tests.witness.conftest import Witness
 
 pytestmark = pytest.mark.built
 
-CASES: Final = cases_of(400, 10_000)
+CASES: Final = counted(400, 10_000)
 NAMES: Final = (
     "a",
     "b",

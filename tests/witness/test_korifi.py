@@ -23,11 +23,12 @@ from components.service_credentials.binding import (
     source_data,
     vcap_services,
 )
-from tests.witness.conftest import Witness, cases_of
+from tests.support.proving import counted
+from tests.witness.conftest import Witness
 
 pytestmark = pytest.mark.built
 
-CASES: Final = cases_of(150, 10_000)
+CASES: Final = counted(150, 10_000)
 NUMBERS: Final = (
     *(
         "0",
@@ -78,7 +79,7 @@ def test_random_credentials_become_what_go_makes_of_them(witness: Witness) -> No
 def test_random_applications_have_the_vcap_services_that_korifis_builder_makes(witness: Witness) -> None:
     random = Random(8)
     given: list[list[tuple[BoundInstance, bytes]]] = []
-    for _ in range(cases_of(50, 2_000)):
+    for _ in range(counted(50, 2_000)):
         texts = [text for text in _random_texts(random, 6) if _made_here(text) is not None]
         labels = ("user-provided", "a&b", "postgresql", "é", "Z")
         bound = [

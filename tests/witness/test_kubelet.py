@@ -1,7 +1,7 @@
 """What a kubelet does with the operator's settings: a pod starts only with every key that is not optional.
 
-The keys are those of the operator's own chart, in aso-chart.json with their source; `make witness` fetches
-each version named there and compares.
+The keys are those of the operator's own chart, in aso-chart.json with their source;
+`make prove WHAT=witness` fetches each version named there and compares.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import pytest
 from components.aso_credentials.keys import GLOBAL_SETTINGS
 from components.aso_credentials.settings import GlobalSettings, Operator
 from tests.support.cases import table
+from tests.support.proving import PROVES, tried
 from tests.witness.chart import CHART, entry, keys_of
-from tests.witness.conftest import COUNTS, WHOLE
 from tests.witness.published import published
 
 VERSIONS: Final[Mapping[str, Mapping[str, Any]]] = CHART["versions"]
@@ -45,7 +45,7 @@ def emitted(credential: dict[str, Any] | None, further: Mapping[str, Any]) -> Ma
 def test_the_pods_of_the_operators_chart_start_with_the_settings(
     credential: str, further: Mapping[str, Any], version: str
 ) -> None:
-    COUNTS["a kubelet, by the operator's chart: settings that its pods start with"] += 1
+    tried("a kubelet, by the operator's chart: settings that its pods start with")
     data = emitted(CREDENTIALS[credential], further)
     assert CHART["secret"] == GLOBAL_SETTINGS
     assert VERSIONS[version]["required"]
@@ -74,7 +74,7 @@ def test_keys_are_read_from_a_template_as_the_chart_writes_it() -> None:
 
 @pytest.mark.built
 @pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.skipif(not WHOLE, reason="make witness fetches what was published")
+@pytest.mark.skipif(not PROVES, reason="make prove WHAT=witness fetches what was published")
 def test_the_kept_keys_are_those_of_the_published_chart(version: str) -> None:
     kept = VERSIONS[version]
     url = f"https://raw.githubusercontent.com/{CHART['repository']}/{kept['commit']}/{kept['file']}"

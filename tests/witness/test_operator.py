@@ -15,7 +15,7 @@ from kubernetes.dynamic.exceptions import DynamicApiError, NotFoundError
 
 from tests.support.deployed import objects
 from tests.support.noticed import until
-from tests.witness.conftest import COUNTS, WHOLE
+from tests.support.proving import PROVES, tried
 from tests.witness.published import published
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ STACKS: Final = "/apis/pulumi.com/v1/namespaces/default/stacks?dryRun=All&fieldV
 @pytest.fixture
 def stack(admin: DynamicClient) -> Generator[dict[str, Any]]:
     """Return the Stack of deploy/, for a namespace that is there, on a server that knows its kind."""
-    if not WHOLE:
-        pytest.skip("make witness fetches what was published")
+    if not PROVES:
+        pytest.skip("make prove WHAT=witness fetches what was published")
     api: Any = admin.resources.get(api_version="apiextensions.k8s.io/v1", kind="CustomResourceDefinition")
     definition = api.create(body=yaml.safe_load(published(DEFINITION, SHA256)))
     (found,) = [each for each in objects("gitops.yaml", "credfleet") if each["kind"] == "Stack"]
@@ -65,4 +65,4 @@ def test_the_operators_definition_takes_the_stack_of_the_manifests_as_it_is(
         target["unheardOf"] = True
         with pytest.raises(DynamicApiError, match="unheardOf"):
             admin.request("post", STACKS, body=spoiled)
-    COUNTS[f"Pulumi Kubernetes Operator {VERSION}: manifests"] += 1
+    tried(f"Pulumi Kubernetes Operator {VERSION}: manifests")

@@ -1,6 +1,6 @@
 """What Prometheus' own tool says of the alerts, of the dashboard's queries and of what the exporter prints.
 
-It is built by `make witness` only: it is a minute's work of a processor, and more.
+It is built by `make prove WHAT=witness` only: it is a minute's work of a processor, and more.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from operations.pool.metrics import exposition, gauges_of, is_up
 from tests.operations.pool.test_metrics import NOW, claimed
 from tests.support.deployed import DEPLOY
 from tests.support.go_program import built
+from tests.support.proving import PROVES, tried
 from tests.support.queries import dashboard, rule_groups
-from tests.witness.conftest import COUNTS, WHOLE
 
 pytestmark = pytest.mark.built
 
@@ -37,12 +37,12 @@ Promtool: TypeAlias = Callable[..., str]
 @pytest.fixture(scope="module")
 def promtool() -> Promtool:
     """Run it; what it says where it is content."""
-    if not WHOLE:
-        pytest.skip("promtool is built by make witness")
+    if not PROVES:
+        pytest.skip("make prove WHAT=witness builds promtool")
     program = built(SOURCE, "promtool", package=PACKAGE, tags="remove_all_sd")
 
     def run(*arguments: str, given: str = "", cases: int = 1) -> str:
-        COUNTS[WITNESS] += cases
+        tried(WITNESS, cases)
         answer = subprocess.run(
             [program, *arguments], input=given, capture_output=True, text=True, check=False
         )

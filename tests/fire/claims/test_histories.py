@@ -1,7 +1,7 @@
 """Claims of many processes, written down call by call, and judged by porcupine against a specification.
 
 Behind a proxy that loses, delays, repeats and refuses; processes are killed and stopped in the middle. In
-`make fire` the API server and its store are killed and paused as well. What a slot has and who has an account
+`make prove WHAT=fire` the API server and its store are killed and paused as well. What a slot has and who has an account
 must be explained by some order of the calls. Clocks of clients are not set: nothing a claim does reads them.
 """
 
@@ -54,7 +54,7 @@ def judged(operations: Iterator[Operation] | list[Operation], folder: Path) -> J
     except SandboxError as error:
         if PROVES:
             raise
-        pytest.skip(f"porcupine is not built, and nothing is fetched here ({error.code}): make fire")
+        pytest.skip(f"porcupine is not built, nothing is fetched here ({error.code}): make prove WHAT=fire")
 
 
 @pytest.mark.parametrize(

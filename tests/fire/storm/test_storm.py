@@ -156,7 +156,7 @@ def believed(stack: FleetProject) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.built
-@pytest.mark.skipif(not PROVES, reason="a quarter of an hour of two cores: make fire")
+@pytest.mark.skipif(not PROVES, reason="a quarter of an hour of two cores: make prove WHAT=storm")
 def test_no_promise_is_broken_at_any_instant_while_stacks_update_side_by_side_and_are_killed(
     tmp_path: Path, control_plane: ControlPlane, admin: DynamicClient
 ) -> None:

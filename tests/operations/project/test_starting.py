@@ -1,6 +1,6 @@
 """`credfleet init`: what it writes is sound and declares a claim, and what is there stays byte for byte.
 
-That the new project comes up on an API server is tried by `make try-package`.
+That the new project comes up on an API server is tried by `.github/scripts/try-package`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Sixty edits of the stack files: what a review without keys finds is what the keyed preview found.
 
 The keyed previews were recorded on an API server (`recording.py`). Here the CLI runs the
-program. `make test` draws one edit, `make prove` and `make review-edits` take all.
+program. `make test` draws one edit, `make prove` takes all.
 Not proved: what a cluster that changed meanwhile would say.
 """
 
