@@ -1,8 +1,8 @@
 """`make docs`: pastes every command of docs/tutorial.md into a shell, and compares what is printed.
 
 A line behind `$` is typed, with those behind `>` after it and the lines of a here-document; what follows is
-printed, each line by its words. With `how-to` it does the same with the pages of docs/how-to, in their order, on
-a copy of stack dev, and merges their YAML into its file. Whether the pages read well is for people.
+printed, each line by its words. Told `how-to`, it takes the pages of docs/how-to, in their order,
+on a copy of stack dev, and merges their YAML into its file. Whether the pages read well is for people.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The SDKs of clouds are extras: what needs none of them works without, and what needs one says which.
 
-That a project does without both from its wheel to its claimed account is tried by `.github/scripts/try-package`.
+That a project does without both from its wheel to its claimed account is tried by the script `try-package`.
 """
 
 import subprocess

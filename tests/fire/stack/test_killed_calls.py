@@ -1,6 +1,6 @@
 """An update that is killed at one of its calls is continued by the next one.
 
-The call is one to the API server, or in `make prove WHAT=fire` to the stand-in of Secret Manager, HyperFleet or
+The call is one to the API server, or in `make prove` to the stand-in of Secret Manager, HyperFleet or
 Azure. It is made and its answer lost, or it never arrives; the state is refreshed before the next update, or
 not. The end is that of an update that nobody killed; before, what a cloud has of a creation that was killed
 is deleted, as the next update asks for.
