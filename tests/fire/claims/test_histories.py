@@ -2,7 +2,8 @@
 
 Behind a proxy that loses, delays, repeats and refuses; processes are killed and stopped in the middle. In
 `make prove WHAT=fire` the API server and its store are killed and paused as well. What a slot has and who
-has an account must be explained by some order of the calls. Clocks of clients are not set: nothing a claim does reads them.
+has an account must be explained by some order of the calls. Clocks of clients are not set: nothing a claim
+does reads them.
 """
 
 from __future__ import annotations
