@@ -1,148 +1,130 @@
-"""What the tables of a pool's steps share: fields of all objects, conditions that no single field shows."""
+"""What the state machines of a pool share: fields of all objects, and common conditions."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
 
 from components.account_pool.admission.state_machine import (
     ABSENT,
+    ANNOTATIONS,
     ANYTHING,
-    BYTES,
+    BINARY_DATA,
     DATA,
     FINALIZERS,
+    IMMUTABLE,
     LABELS,
-    LOCK,
-    NOTES,
-    REFERENCES,
-    Among,
+    OWNER_REFERENCES,
+    AllowedValues,
+    Condition,
     Field,
-    Relation,
-    Step,
+    ObjectPart,
+    Transition,
     Verb,
-    Where,
-    Write,
     one_of,
 )
-from components.account_pool.core.model import JsonObject, Policy
+from components.account_pool.core.model import Policy
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 
 BRING, CLAIM, CLEAN, OPERATE = Verb.BRING, Verb.CLAIM, Verb.CLEAN, Verb.OPERATE
 RELEASERS: Final = (CLAIM, OPERATE)
 POLICIES: Final = one_of(*(str(policy) for policy in Policy))
 
-ASK: Final = "or ask for the verb operate on accounts.credfleet.io"
+_ASK: Final = "or ask for the verb operate on accounts.credfleet.io"
 BY_CLAIMS: Final = "run `credfleet pool claim` or `credfleet pool release`"
-BY_STACK: Final = f"change the stack that declares it, {ASK}"
-_HANGING: Final = (
-    f"it lets others delete the object, or keeps it from going and from rotating; leave it, {ASK}"
+BY_STACK: Final = f"change the stack that declares it, {_ASK}"
+_BLOCKING: Final = (
+    f"it lets others delete the object, or keeps it from going and from rotating; leave it, {_ASK}"
 )
 
 TYPE: Final = Field("type", LABELS, BY_STACK, HYPERSCALER_TYPE)
 OWNER: Final = Field("owner", LABELS, BY_CLAIMS, TENANT_NAME)
 OTHER_LABELS: Final = Field("labels", LABELS, BY_STACK)
-OTHER_NOTES: Final = Field("annotations", NOTES, BY_STACK)
+OTHER_ANNOTATIONS: Final = Field("annotations", ANNOTATIONS, BY_STACK)
 OTHER_DATA: Final = Field("data", DATA, BY_STACK)
-OTHER_BYTES: Final = Field("binaryData", BYTES, BY_STACK)
-OWNERS: Final = Field("ownerReferences", REFERENCES, _HANGING)
-KEEPERS: Final = Field("finalizers", FINALIZERS, _HANGING)
-LOCKED: Final = Field("immutable", LOCK, _HANGING)
+OTHER_BINARY_DATA: Final = Field("binaryData", BINARY_DATA, BY_STACK)
+OWNERS: Final = Field("ownerReferences", OWNER_REFERENCES, _BLOCKING)
+KEEPERS: Final = Field("finalizers", FINALIZERS, _BLOCKING)
+LOCKED: Final = Field("immutable", IMMUTABLE, _BLOCKING)
 
-HANGING: Final = (OWNERS, KEEPERS, LOCKED)
+BLOCKING: Final = (OWNERS, KEEPERS, LOCKED)
 
 
-def touching(*fields: Field) -> dict[Field, Among]:
-    """Return what a step that touches these fields makes of them: anything."""
+def change(*fields: Field) -> dict[Field, AllowedValues]:
+    """Let a transition make anything of these fields."""
     return dict.fromkeys(fields, ANYTHING)
 
 
-def without(*fields: Field) -> dict[Field, Among]:
-    """Return what a step that takes these fields off makes of them."""
+def clear(*fields: Field) -> dict[Field, AllowedValues]:
+    """Have a transition take these fields off."""
     return dict.fromkeys(fields, ABSENT)
 
 
-def text_in(where: Where, key: str, body: JsonObject | None) -> str:
-    """Return the text of a key, empty where there is none."""
-    return str(cast("Mapping[str, Any]", where.of(body) or {}).get(key) or "")
+def allow(by: Sequence[Verb], transitions: Mapping[str, Transition]) -> dict[str, Transition]:
+    """Let users with any of these verbs make these transitions."""
+    return {name: replace(transition, by=tuple(by)) for name, transition in transitions.items()}
 
 
-def number_in(text: str) -> int:
-    """Return the number that a text is, else 0."""
-    return int(text) if text.isdecimal() and len(text) < 19 else 0
+def join_and(conditions: Iterable[str]) -> str:
+    """Return the CEL of whether all hold, a condition a line."""
+    return " &&\n".join(conditions)
+
+
+def join_or(conditions: Iterable[str]) -> str:
+    """Return the CEL of whether one holds, a condition a line."""
+    return " ||\n".join(conditions)
 
 
 def cel_number(text: str) -> str:
-    """Return `number_in` of a text in CEL."""
-    return f"({text}.matches('^[0-9]{{1,18}}$') ? int({text}) : 0)"
+    """Return the CEL of the number that a text is, else 0."""
+    return f"{text}.matches('^[0-9]{{1,18}}$') ? int({text}) : 0"
 
 
-def either(where: Where, keys: Sequence[str]) -> Relation:
-    """Return whether the object has one of these keys, before or after."""
-    path = ".?".join(where.path[1:])
-
-    def holds(write: Write) -> bool:
-        return any(key in (where.of(body) or {}) for body in (write.before, write.after) for key in keys)
-
-    cel = " || ".join(
+def has_any_key(part: ObjectPart, keys: Sequence[str]) -> str:
+    """Return the CEL of whether the object has one of these keys, before or after."""
+    path = ".?".join(part.path[1:])
+    return join_or(
         f"({moment} != null && {list(keys)}.exists(key, key in {moment}.metadata.?{path}.orValue({{}})))"
         for moment in ("object", "oldObject")
-    )
-    return Relation(cel, holds)
-
-
-def any_of(*relations: Relation) -> Relation:
-    """Return whether one of them holds."""
-    return Relation(
-        " || ".join(f"({relation.cel})" for relation in relations),
-        lambda write: any(relation.holds(write) for relation in relations),
     )
 
 
 CEL_NAME: Final = "(object == null ? oldObject : object).metadata.name"
 """Unlike `request.name`, it is there when many are deleted at once."""
 
-
-def name_of(write: Write) -> str:
-    """Return the name of the object that is written."""
-    return str(cast("JsonObject", write.after or write.before)["metadata"]["name"])
-
-
-NAMESPACE_GOES: Final = Relation(
-    "namespaceObject.metadata.?deletionTimestamp.hasValue()", lambda write: write.namespace_goes
+_NAMESPACE_GOES: Final = Condition(
+    "namespaceIsBeingDeleted", "namespaceObject.metadata.?deletionTimestamp.hasValue()"
 )
-
-
-def _is_collected(write: Write) -> bool:
-    if write.before is None or "deletionTimestamp" not in write.before["metadata"]:
-        return False
-    return set(FINALIZERS.of(write.before) or ()) <= {"foregroundDeletion", "orphan"}
-
-
-_COLLECTED: Final = Relation(
-    "oldObject.metadata.?deletionTimestamp.hasValue()"
-    " && variables.oldFinalizers.all(f, f in ['foregroundDeletion', 'orphan'])",
-    _is_collected,
+_COLLECTED: Final = Condition(
+    "onlyTheGarbageCollectorKeepsIt",
+    "oldObject.metadata.?deletionTimestamp.hasValue() &&\n"
+    "variables.oldFinalizers.all(each, each in ['foregroundDeletion', 'orphan'])",
 )
-COLLECTING: Final = Step(
-    "the garbage collector lets an object go that was deleted in the foreground",
-    new=without(KEEPERS),
-    when=(_COLLECTED,),
+OWNER_AGREES: Final = Condition(
+    "ownerIsTheTenant",
+    "variables.newOwner.orValue('') == variables.newTenant.orValue('') ||\n"
+    "variables.newOwner.orValue('').startsWith('enc-')",
 )
+COLLECTED: Final = {
+    "isGarbageCollected": Transition(
+        "the garbage collector lets an object go that was deleted in the foreground",
+        new=clear(KEEPERS),
+        when=(_COLLECTED,),
+    )
+}
+WRITE_OTHER_ANNOTATIONS: Final = {
+    "writesOtherAnnotations": Transition(
+        "write annotations that mean nothing to the pool", new=change(OTHER_ANNOTATIONS)
+    )
+}
 
 
-def owner_is(where: Where, key: str) -> Relation:
-    """Return whether the owner's label is, after the write, that of the tenant this key names."""
-
-    def holds(write: Write) -> bool:
-        owner = text_in(LABELS, TENANT_NAME, write.after)
-        return owner == text_in(where, key, write.after) or owner.startswith("enc-")
-
-    owner = f"variables.newLabels[?'{TENANT_NAME}'].orValue('')"
-    tenant = f"variables.new{where.name}[?'{key}'].orValue('')"
-    return Relation(f"{owner} == {tenant} || {owner}.startsWith('enc-')", holds)
+def delete_with_namespace(old: Mapping[Field, AllowedValues] = MappingProxyType({})) -> dict[str, Transition]:
+    """Let every user delete an object of these fields when its namespace is being deleted."""
+    does = "delete it with its namespace"
+    return {"isDeletedWithNamespace": Transition(does, old=old, when=(_NAMESPACE_GOES,), on="DELETE")}
 
 
 TEXT: Final = r'"(?:[^"\\]|\\.)*"'
@@ -155,41 +137,20 @@ def json_form(entry: str) -> str:
     return f"[{{]({entry}(, {entry})*)?[}}]"
 
 
-@dataclass(frozen=True, slots=True)
-class Entries:
-    """The entries of a JSON object in a text, before and after: which came, which went, and how many."""
-
-    where: Where
-    key: str
-    entry: str
-
-    def lists(self, noun: str) -> dict[str, str]:
-        """Return variables of CEL: the lists, whether they are too long to compare, what came, what went."""
-        old, new = f"variables.old{noun}", f"variables.new{noun}"
-        return {
-            **{
-                f"{age}{noun}": f"{text}.matches(r'^{json_form(self.entry)}$')"
-                f" ? {text}.findAll(r'{self.entry}') : []"
-                for age in ("old", "new")
-                for text in [f"variables.{age}{self.where.name}[?'{self.key}'].orValue('')"]
-            },
-            f"many{noun}": f"{old}.size() > {COMPARED} || {new}.size() > {COMPARED}",
-            f"come{noun}": f"variables.many{noun} ? [] : {new}.filter(entry, !(entry in {old}))",
-            f"gone{noun}": f"variables.many{noun} ? [] : {old}.filter(entry, !(entry in {new}))",
-            f"more{noun}": f"variables.many{noun} ? [{new}.size() - {old}.size(), 0].max()"
-            f" : variables.come{noun}.size()",
-            f"less{noun}": f"variables.many{noun} ? [{old}.size() - {new}.size(), 0].max()"
-            f" : variables.gone{noun}.size()",
-        }
-
-    def of(self, body: JsonObject | None) -> dict[str, Any]:
-        """Return them as JSON has them; none of a text that the protocol does not write."""
-        text = text_in(self.where, self.key, body)
-        return json.loads(text) if re.fullmatch(json_form(self.entry), text) else {}
-
-    def steps(self, write: Write) -> tuple[int, int, int]:
-        """Return how many there are, how many came, and how many went."""
-        old, new = self.of(write.before), self.of(write.after)
-        if max(len(old), len(new)) > COMPARED:
-            return len(new), max(len(new) - len(old), 0), max(len(old) - len(new), 0)
-        return len(new), len(new.items() - old.items()), len(old.items() - new.items())
+def compare_entries(one: Field, entry: str, noun: str) -> dict[str, str]:
+    """Return variables of CEL about the entries of a JSON object in a text: which were added, which removed."""
+    old, new, too_many = f"variables.old{noun}", f"variables.new{noun}", f"variables.tooMany{noun}"
+    return {
+        **{
+            f"{age}{noun}": f"{text}.matches(r'^{json_form(entry)}$')\n? {text}.findAll(r'{entry}')\n: []"
+            for age in ("old", "new")
+            for text in [f"{one.cel(age)}.orValue('')"]
+        },
+        f"tooMany{noun}": f"{old}.size() > {COMPARED} || {new}.size() > {COMPARED}",
+        f"added{noun}": f"{too_many} ? [] : {new}.filter(entry, !(entry in {old}))",
+        f"removed{noun}": f"{too_many} ? [] : {old}.filter(entry, !(entry in {new}))",
+        f"count{noun}Added": f"{too_many}\n? [{new}.size() - {old}.size(), 0].max()\n"
+        f": variables.added{noun}.size()",
+        f"count{noun}Removed": f"{too_many}\n? [{old}.size() - {new}.size(), 0].max()\n"
+        f": variables.removed{noun}.size()",
+    }

@@ -1,33 +1,37 @@
-"""What the API server itself refuses in a pool: the tables of `transitions.py` as CEL, and their manifests.
+"""What the API server itself refuses in a pool: the state machines of `transitions.py` as CEL, in manifests.
 
-The protocol keeps its own promises; these keep everybody else from breaking them: kubectl, another
-controller, a program with a fault. They are in force about a second after they were written. A write passes
-when one row of its table allows all that it changes, so a refusal names what was changed and by which row
-nobody may. An object is judged by what it was and by what it becomes, so nobody takes one out of sight. Who
-may do what is asked of RBAC, by virtual verbs on `accounts` in group `credfleet.io`.
+The protocol keeps its own promises; these keep all others from breaking them: kubectl, another controller, a
+program with a fault. They are in force about a second after they were written. A write passes when one
+transition allows all that it changes, so a refusal names what was changed and by which transition it may not.
+An object is judged by what it was and by what it becomes, so none is taken out of sight. Who may do what is
+asked of RBAC, by virtual verbs on `accounts` in group `credfleet.io`.
+
+Each transition is a variable of CEL under its name, each condition of it a line; `kubectl get
+validatingadmissionpolicy -o yaml` shows them so.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from components.account_pool.admission.conditions import join_and, join_or
 from components.account_pool.admission.state_machine import (
+    ABSENT,
     ANYTHING,
     DATA,
     LABELS,
-    NOTES,
     VIRTUAL_GROUP,
     VIRTUAL_RESOURCE,
+    AllowedValues,
     Field,
     Operation,
-    Step,
-    Table,
+    StateMachine,
+    Transition,
     Verb,
-    Where,
 )
-from components.account_pool.admission.transitions import tables
+from components.account_pool.admission.transitions import list_state_machines
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.model import JsonObject
 from components.labels import TENANT_NAME
@@ -49,26 +53,17 @@ def admission_manifests(
     operations = _OPERATIONS[:2] if allow_destroy else _OPERATIONS
     manifests: list[JsonObject] = []
     quotas = any(consumer.quotas for consumer in settings.consumers)
-    for table in tables(settings.partition_keys, quotas=quotas):
-        name = f"credfleet-{table.name}.{namespace}"
-        policy = _policy(name, table, operations)
-        if table.resource == "secrets":
+    for machine in list_state_machines(settings.partition_keys, quotas=quotas):
+        name = f"credfleet-{machine.name}.{namespace}"
+        policy = _render_policy(name, machine, operations)
+        if machine.resource == "secrets":
             policy = settings.dialect.expressions(policy)
-        manifests += policy, _binding(name, namespace)
+        manifests += policy, _render_binding(name, namespace)
     return tuple(manifests)
 
 
-def _policy(name: str, table: Table, operations: Sequence[Operation]) -> JsonObject:
-    variables = {
-        **{f"{age}{where.name}": where.cel(age) for where in _parts(table) for age in ("old", "new")},
-        **{f"may{verb.capitalize()}": _may(verb) for verb in Verb},
-        **table.lists,
-        "differs": _differences(table),
-        "changed": "variables.differs.filter(name, variables.differs[name])",
-        **{_variable(step, table): _cel(step, table) for step in table.steps if step.on in operations},
-    }
-    validations = [rule for operation in operations for rule in _validations(table, operation)]
-    used = " ".join(rule["expression"] for rule in validations)
+def _render_policy(name: str, machine: StateMachine, operations: Sequence[Operation]) -> JsonObject:
+    validations = [rule for operation in operations for rule in _render_validations(machine, operation)]
     return {
         "apiVersion": API_VERSION,
         "kind": POLICY,
@@ -81,55 +76,86 @@ def _policy(name: str, table: Table, operations: Sequence[Operation]) -> JsonObj
                         "apiGroups": [""],
                         "apiVersions": ["v1"],
                         "operations": sorted(operations),
-                        "resources": [table.resource],
+                        "resources": [machine.resource],
                     }
                 ]
             },
-            "matchConditions": [{"name": "belongs-to-the-pool", "expression": table.belongs.cel}],
-            "variables": _needed(variables, used),
+            "matchConditions": [{"name": "belongs-to-the-pool", "expression": machine.belongs}],
+            "variables": _pick_used(_render_variables(machine), validations),
             "validations": validations,
         },
     }
 
 
-def _needed(variables: dict[str, str], used: str) -> list[JsonObject]:
-    """Return the variables that are read by something, in their order."""
-    kept: list[JsonObject] = []
-    for name, expression in reversed(variables.items()):
-        if re.search(rf"variables\.{name}\b", used):
-            kept.insert(0, {"name": name, "expression": expression})
-            used += expression
-    return kept
+def _render_variables(machine: StateMachine) -> dict[str, str]:
+    """Return the CEL of all variables by name."""
+    parts = dict.fromkeys((*(each.part for each in machine.fields), LABELS, DATA))
+    ages = ("old", "new")
+    conditions = [each for transition in machine.transitions.values() for each in transition.when]
+    return {
+        **{f"{age}{part.name}": part.cel(age) for part in parts for age in ages},
+        **{
+            f"{age}Other{part.name}": f"variables.{age}{part.name}.filter(key, !(key in {keys}))"
+            for part in parts
+            if (keys := machine.keys(part))
+            for age in ages
+        },
+        **{
+            each.cel(age).removeprefix("variables."): f"variables.{age}{each.part.name}[?'{each.key}']"
+            for each in machine.fields
+            if each.key is not None
+            for age in ages
+        },
+        **{f"may{verb.capitalize()}": _ask_authorizer(verb) for verb in Verb},
+        **machine.variables,
+        **{each.name: each.cel for each in conditions},
+        "differs": "{\n" + ",\n".join(_differs(each, machine) for each in machine.fields) + "\n}",
+        "changed": "variables.differs.filter(field, variables.differs[field])",
+        **{name: _render_transition(each, machine) for name, each in machine.transitions.items()},
+    }
 
 
-def _validations(table: Table, operation: Operation) -> Iterable[JsonObject]:
-    rows = [step for step in table.steps if step.on == operation]
-    if operation != "UPDATE" or not table.fields:
-        what = {"CREATE": "made", "UPDATE": "changed", "DELETE": "deleted"}[operation]
-        yield _validation(
-            operation,
-            [_variable(row, table) for row in rows],
-            f"{table.noun}-{what}: this {table.noun} is not {what} like this{_by(rows)}; {table.mend}",
-        )
+def _pick_used(variables: Mapping[str, str], validations: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return the variables that validations read, each after those it reads itself."""
+    picked: dict[str, JsonObject] = {}
+
+    def pick(expression: str) -> None:
+        for name in re.findall(r"variables\.(\w+)", expression):
+            if name not in picked:
+                pick(variables[name])
+                picked[name] = {"name": name, "expression": variables[name]}
+
+    for rule in validations:
+        pick(rule["expression"])
+    return list(picked.values())
+
+
+def _render_validations(machine: StateMachine, operation: Operation) -> Iterator[JsonObject]:
+    noun = machine.noun
+    ways = {name: each for name, each in machine.transitions.items() if each.on == operation}
+    if operation != "UPDATE" or not machine.fields:
+        done = {"CREATE": "made", "UPDATE": "changed", "DELETE": "deleted"}[operation]
+        message = f"{noun}-{done}: this {noun} is not {done} like this{_say_who(ways)}; {machine.fix}"
+        yield _render_validation(operation, ways, message)
         return
-    for one in table.fields:
-        touching = [step for step in rows if one in step.new or one in step.drops]
-        message = f"{table.noun}-{one.name}: {one.shown} does not change like this{_by(touching)}; {one.mend}"
-        names = [_variable(row, table) for row in touching]
-        yield _validation(operation, names, message, f"!('{one.name}' in variables.changed)")
+    for one in machine.fields:
+        touching = {name: each for name, each in ways.items() if one in each.new or one in each.drops}
+        says = f"{one.shown} does not change like this{_say_who(touching)}; {one.fix}"
+        unchanged = f"!('{one.name}' in variables.changed)"
+        yield _render_validation(operation, touching, f"{noun}-{one.name}: {says}", unchanged)
 
 
-def _by(rows: Iterable[Step]) -> str:
-    verbs = sorted({verb for step in rows for verb in step.by})
+def _say_who(ways: Mapping[str, Transition]) -> str:
+    verbs = sorted({verb for transition in ways.values() for verb in transition.by})
     return f", and only by those who may {' or '.join(verbs)}" if verbs else ""
 
 
-def _validation(operation: Operation, rows: Iterable[str], message: str, *unless: str) -> JsonObject:
-    ways = [f"request.operation != '{operation}'", *unless, *(f"variables.{row}" for row in rows)]
-    return {"expression": " || ".join(ways), "message": message, "reason": "Forbidden"}
+def _render_validation(operation: Operation, ways: Iterable[str], message: str, *unless: str) -> JsonObject:
+    passes = [f"request.operation != '{operation}'", *unless, *(f"variables.{name}" for name in ways)]
+    return {"expression": join_or(passes), "message": message, "reason": "Forbidden"}
 
 
-def _binding(policy: str, namespace: str) -> JsonObject:
+def _render_binding(policy: str, namespace: str) -> JsonObject:
     return {
         "apiVersion": API_VERSION,
         "kind": BINDING,
@@ -144,30 +170,27 @@ def _binding(policy: str, namespace: str) -> JsonObject:
     }
 
 
-def _variable(step: Step, table: Table) -> str:
-    return f"step{table.steps.index(step) + 1}"
-
-
-def _cel(step: Step, table: Table) -> str:
-    """Return whether a write is this step."""
-    untouched = [one for one in table.fields if one not in step.new and one not in step.drops]
-    touched = [one.name for one in table.fields if one not in untouched]
+def _render_transition(transition: Transition, machine: StateMachine) -> str:
+    """Return whether a write is this transition, below what it does in words."""
+    touched = [each.name for each in machine.fields if each in transition.new or each in transition.drops]
+    freezes = len(touched) < len(machine.fields) and transition.on != "DELETE"
+    who = " || ".join(f"variables.may{verb.capitalize()}" for verb in transition.by)
     conditions = [
-        *([" || ".join(f"variables.may{verb.capitalize()}" for verb in step.by)] if step.by else []),
-        *([f"variables.changed.all(name, name in {touched})"] if untouched and step.on != "DELETE" else []),
+        *([f"({who})" if len(transition.by) > 1 else who] if who else []),
+        *([f"variables.changed.all(field, field in {touched})"] if freezes else []),
         *(
-            among.cel(_text(one, age, table))
-            for age, those in (("old", step.old), ("new", step.new))
-            for one, among in those.items()
-            if among != ANYTHING
+            _holds(one, age, values, machine)
+            for age, those in (("old", transition.old), ("new", transition.new))
+            for one, values in those.items()
+            if values != ANYTHING
         ),
-        *(f"!('{one.name}' in variables.changed) || {_is_empty(one, table)}" for one in step.drops),
-        *(relation.cel for relation in step.when),
+        *(f"(!('{one.name}' in variables.changed) || {_is_empty(one, machine)})" for one in transition.drops),
+        *(f"variables.{condition.name}" for condition in transition.when),
     ]
-    return " && ".join(f"({condition})" for condition in conditions) or "true"
+    return f"// {transition.does}\n{join_and(conditions) or 'true'}"
 
 
-def _may(verb: Verb) -> str:
+def _ask_authorizer(verb: Verb) -> str:
     tenant = f".name(variables.newLabels[?'{TENANT_NAME}'].orValue(''))" if verb is Verb.BRING else ""
     return (
         f"authorizer.group('{VIRTUAL_GROUP}').resource('{VIRTUAL_RESOURCE}')"
@@ -175,41 +198,29 @@ def _may(verb: Verb) -> str:
     )
 
 
-def _parts(table: Table) -> Sequence[Where]:
-    return list(dict.fromkeys((*(one.where for one in table.fields), LABELS, NOTES, DATA)))
-
-
-def _text(one: Field, age: str, table: Table) -> str:
-    """Return the CEL of an optional that holds what a field does; of one without a key only whether it is."""
+def _holds(one: Field, age: str, values: AllowedValues, machine: StateMachine) -> str:
+    """Return whether a field holds what it may; one without a key can only be required to be absent."""
     if one.key is not None:
-        return f"variables.{age}{one.where.name}[?'{one.key}']"
-    return f"({_is_empty(one, table, age)} ? optional.none() : optional.of('…'))"
+        return values.cel(one.cel(age))
+    if values != ABSENT:
+        raise ValueError(f"{one.name} has no text: it may hold anything or be absent")
+    return _is_empty(one, machine)
 
 
-def _is_empty(one: Field, table: Table, age: str = "new") -> str:
-    variable = f"variables.{age}{one.where.name}"
-    match one.where.empty:
-        case "{}":
-            return f"{variable}.all(key, key in {table.keys(one.where)})"
-        case "[]":
-            return f"{variable}.size() == 0"
-        case _:
-            return f"!{variable}"
+def _is_empty(one: Field, machine: StateMachine) -> str:
+    """Return whether there is nothing after the write of what has no field of its own."""
+    if one.part.empty == "false":
+        return f"!variables.new{one.part.name}"
+    return f"variables.new{'Other' if machine.keys(one.part) else ''}{one.part.name}.size() == 0"
 
 
-def _differences(table: Table) -> str:
-    """Return by name whether each field is not as it was."""
-    return "{" + ", ".join(f"'{one.name}': {_differs(one, table)}" for one in table.fields) + "}"
-
-
-def _differs(one: Field, table: Table) -> str:
-    old, new = (f"variables.{age}{one.where.name}" for age in ("old", "new"))
+def _differs(one: Field, machine: StateMachine) -> str:
+    """Return an entry of a map: the name of a field, and whether it is not as it was."""
     if one.key is not None:
-        return f"{old}[?'{one.key}'] != {new}[?'{one.key}']"
-    if one.where.empty != "{}":
-        return f"{old} != {new}"
-    keys = table.keys(one.where)
-    return (
-        f"!({old}.all(key, key in {keys} || (key in {new} && {new}[key] == {old}[key]))"
-        f" && {new}.all(key, key in {keys} || key in {old}))"
-    )
+        return f"'{one.name}': {one.cel('old')} != {one.cel('new')}"
+    old, new = (f"variables.{age}{one.part.name}" for age in ("old", "new"))
+    if not machine.keys(one.part):
+        return f"'{one.name}': {old} != {new}"
+    others = f"variables.oldOther{one.part.name}", f"variables.newOther{one.part.name}"
+    stay = f"{others[0]}.all(key, {old}[?key] == {new}[?key])"
+    return f"'{one.name}': !({stay} && {others[1]}.all(key, key in {old}))"

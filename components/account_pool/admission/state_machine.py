@@ -1,19 +1,15 @@
-"""What a row of a pool's state machine is, and its tables in Python; `admission.py` folds them into CEL.
+"""What a state machine of a pool's objects is made of; `policies.py` renders one as CEL for the API server.
 
-A row is a step: whose virtual verb it needs, what the object has to be before it, what the fields it touches
-become. Every field that a row does not name is frozen in it, and a write that no row allows is refused.
+A transition says whose virtual verb it needs, what the object holds before it and what the fields it touches
+hold after it. All other fields are frozen in it. A write that is no transition is refused.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, Literal, TypeAlias, cast
-
-from components.account_pool.core.model import JsonObject
+from typing import Final, Literal, TypeAlias
 
 VIRTUAL_GROUP: Final = "credfleet.io"
 VIRTUAL_RESOURCE: Final = "accounts"
@@ -21,7 +17,7 @@ VIRTUAL_RESOURCE: Final = "accounts"
 
 
 class Verb(StrEnum):
-    """A virtual verb of RBAC: what somebody may do with accounts of a pool; BRING: of a tenant."""
+    """A virtual verb of RBAC: what a user may do with accounts of a pool; BRING: of a tenant."""
 
     CLAIM = "claim"
     CLEAN = "clean"
@@ -33,19 +29,12 @@ Operation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE"]
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
-    """A part of an object: the path to it, and what CEL has where nothing is."""
+class ObjectPart:
+    """A part of an object: the path to it, and what CEL has where it is missing."""
 
     name: str
     path: tuple[str, ...]
     empty: str
-
-    def of(self, body: JsonObject | None) -> Any:
-        """Return what is there; None when nothing is."""
-        found: Any = body
-        for key in self.path:
-            found = cast("JsonObject", found or {}).get(key)
-        return found or None
 
     def cel(self, age: str) -> str:
         """Return the CEL of a variable that holds it; age: `old` or `new`."""
@@ -54,25 +43,25 @@ class Where:
         return f"{moment} == null ? {self.empty} : {moment}{path}.orValue({self.empty})"
 
 
-LABELS: Final = Where("Labels", ("metadata", "labels"), "{}")
-NOTES: Final = Where("Notes", ("metadata", "annotations"), "{}")
-DATA: Final = Where("Data", ("data",), "{}")
-BYTES: Final = Where("Bytes", ("binaryData",), "{}")
-REFERENCES: Final = Where("References", ("metadata", "ownerReferences"), "[]")
-FINALIZERS: Final = Where("Finalizers", ("metadata", "finalizers"), "[]")
-LOCK: Final = Where("Lock", ("immutable",), "false")
+LABELS: Final = ObjectPart("Labels", ("metadata", "labels"), "{}")
+ANNOTATIONS: Final = ObjectPart("Annotations", ("metadata", "annotations"), "{}")
+DATA: Final = ObjectPart("Data", ("data",), "{}")
+BINARY_DATA: Final = ObjectPart("BinaryData", ("binaryData",), "{}")
+OWNER_REFERENCES: Final = ObjectPart("OwnerReferences", ("metadata", "ownerReferences"), "[]")
+FINALIZERS: Final = ObjectPart("Finalizers", ("metadata", "finalizers"), "[]")
+IMMUTABLE: Final = ObjectPart("Immutable", ("immutable",), "false")
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One thing a step can touch: a key of a part of an object, or whatever has no field of its own there.
+    """A key of a part of an object; without a key, all of the part that has no field of its own.
 
-    mend: what somebody does who may not write it.
+    fix: what a user does who may not write it.
     """
 
     name: str
-    where: Where
-    mend: str
+    part: ObjectPart
+    fix: str
     key: str | None = None
 
     @property
@@ -80,146 +69,91 @@ class Field:
         """What people know it by."""
         return self.key or self.name
 
+    def cel(self, age: str) -> str:
+        """Return the variable of CEL that holds the optional text of its key; age: `old` or `new`."""
+        return f"variables.{age}{self.name.title().replace('-', '')}"
+
 
 @dataclass(frozen=True, slots=True)
-class Among:
-    """What a field may hold: one of some texts, a text of a form, or nothing; or, negated, anything else."""
+class AllowedValues:
+    """What a field may hold: one of some texts, a text of a form, or nothing; negated: anything else."""
 
     texts: tuple[str, ...] = ()
     form: str | None = None
     absent: bool = False
     negated: bool = False
 
-    def holds(self, text: str | None) -> bool:
-        """Whether a field with this text, or without one, is meant."""
-        if text is None:
-            return self.absent != self.negated
-        is_of_form = self.form is not None and re.fullmatch(self.form, text) is not None
-        return (text in self.texts or is_of_form) != self.negated
-
     def cel(self, text: str) -> str:
-        """Return the same about an optional text in CEL."""
-        ways = [
-            *([f"!{text}.hasValue()"] if self.absent else []),
-            *([f"{text}.orValue('') in {[str(one) for one in self.texts]}"] if self.texts else []),
-            *([f"{text}.orValue('').matches(r'^(?:{self.form})$')"] if self.form else []),
-        ]
-        return f"{'!' if self.negated else ''}({' || '.join(ways)})"
+        """Return in CEL whether an optional text is allowed."""
+        if self == PRESENT:
+            return f"{text}.orValue('') != ''"
+        if self.form is not None:
+            matches = f"{text}.orValue('').matches(r'^(?:{self.form})$')"
+            allowed = f"(!{text}.hasValue() || {matches})" if self.absent else matches
+            return f"!{allowed}" if self.negated else allowed
+        if not self.texts:
+            return f"{text}.hasValue()" if self.negated else f"!{text}.hasValue()"
+        value = f"{text}.orValue('{self.texts[0] if self.absent else ''}')"
+        if len(self.texts) == 1:
+            return f"{value} {'!=' if self.negated else '=='} '{self.texts[0]}'"
+        allowed = f"{value} in {[str(each) for each in self.texts]}"
+        return f"!({allowed})" if self.negated else allowed
 
 
-ANYTHING: Final = Among(negated=True)
-ABSENT: Final = Among(absent=True)
-PRESENT: Final = Among(form=r"(?s).+")
+ANYTHING: Final = AllowedValues(negated=True)
+ABSENT: Final = AllowedValues(absent=True)
+PRESENT: Final = AllowedValues(form=r"(?s).+")
 
 
-def one_of(*texts: str) -> Among:
-    """Return what holds one of these texts."""
-    return Among(texts)
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """A request to the API server; before or after is None where there is no object.
-
-    verbs: virtual ones of who asks, BRING if for the tenant whose label the object bears after it.
-    namespace_goes: its namespace is being deleted.
-    """
-
-    before: JsonObject | None
-    after: JsonObject | None
-    verbs: frozenset[Verb] = frozenset()
-    user: str = ""
-    namespace_goes: bool = False
-
-    @property
-    def on(self) -> Operation:
-        """What it does to the object."""
-        if self.before is None:
-            return "CREATE"
-        return "DELETE" if self.after is None else "UPDATE"
+def one_of(*texts: str) -> AllowedValues:
+    """Allow one of these texts."""
+    return AllowedValues(texts)
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
-    """What no single field shows: a condition on a write as a whole, in CEL and in Python."""
+class Condition:
+    """What no single field shows: a variable of CEL about a write as a whole."""
 
+    name: str
     cel: str
-    holds: Callable[[Write], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """A row: who may do what to which object.
+class Transition:
+    """Who may do what to which object.
 
-    does: in words, with the letters of the protocol. by: any of these verbs; without one it is anybody's.
-    old: what fields hold before. new: which it touches, and what they then hold. drops: those it may leave
-    out, as whoever writes an object whole does. when: what holds beside.
+    does: in words, with the letters of the protocol. old: what fields hold before. new: which it touches, and
+    what they hold after. drops: those it may leave out, as clients do that write an object whole. when: what
+    holds beside. by: any of these verbs; without one, every user may.
     """
 
     does: str
-    by: tuple[Verb, ...] = ()
-    old: Mapping[Field, Among] = field(default_factory=dict[Field, Among])
-    new: Mapping[Field, Among] = field(default_factory=dict[Field, Among])
+    old: Mapping[Field, AllowedValues] = field(default_factory=dict[Field, AllowedValues])
+    new: Mapping[Field, AllowedValues] = field(default_factory=dict[Field, AllowedValues])
     drops: tuple[Field, ...] = ()
-    when: tuple[Relation, ...] = ()
+    when: tuple[Condition, ...] = ()
     on: Operation = "UPDATE"
+    by: tuple[Verb, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class StateMachine:
     """The state machine of one kind of object of a pool.
 
-    mend: what somebody does who may not make or delete one. belongs: whether a write concerns the pool at
-    all. fields: in the order a refusal names them; where there are none, no change goes without a row. lists:
-    variables of CEL that relations read.
+    fix: what a user does who may not make or delete one. belongs: the CEL of whether a write concerns the
+    pool at all. fields: in the order a refusal names them; where there are none, every change is judged.
+    transitions: by the name of the variable of CEL. variables: further ones, which conditions read.
     """
 
     name: str
     noun: str
     resource: str
-    mend: str
-    belongs: Relation
+    fix: str
+    belongs: str
     fields: tuple[Field, ...]
-    steps: tuple[Step, ...]
-    lists: Mapping[str, str] = field(default_factory=dict[str, str])
+    transitions: Mapping[str, Transition]
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def keys(self, where: Where) -> list[str]:
+    def keys(self, part: ObjectPart) -> list[str]:
         """Return the keys of a part of the object that have fields of their own."""
-        return [one.key for one in self.fields if one.where == where and one.key is not None]
-
-    def text(self, one: Field, body: JsonObject | None) -> str | None:
-        """Return what a field holds; of one without a key the JSON of all it stands for."""
-        found = one.where.of(body)
-        if one.key is not None:
-            return cast("Mapping[str, str]", found or {}).get(one.key)
-        if isinstance(found, dict):
-            keys = self.keys(one.where)
-            found = {key: text for key, text in cast("JsonObject", found).items() if key not in keys}
-        return json.dumps(found, sort_keys=True) if found else None
-
-    def changed(self, write: Write) -> frozenset[Field]:
-        """Return the fields that are not as they were."""
-        return frozenset(f for f in self.fields if self.text(f, write.before) != self.text(f, write.after))
-
-    def steps_of(self, write: Write) -> Iterator[Step]:
-        """Yield the rows that allow a write."""
-        changed = self.changed(write)
-        for step in self.steps:
-            touched = changed <= step.new.keys() | set(step.drops) or write.on == "DELETE"
-            if (
-                step.on == write.on
-                and touched
-                and (not step.by or write.verbs & set(step.by))
-                and all(among.holds(self.text(f, write.before)) for f, among in step.old.items())
-                and all(among.holds(self.text(f, write.after)) for f, among in step.new.items())
-                and all(self.text(f, write.after) is None for f in changed & set(step.drops))
-                and all(relation.holds(write) for relation in step.when)
-            ):
-                yield step
-
-
-def allows(table: Table, write: Write) -> bool:
-    """Whether a write breaks nothing: it is none of the pool's business, changes nothing, or is a step."""
-    if not table.belongs.holds(write) or (write.on == "UPDATE" and table.fields and not table.changed(write)):
-        return True
-    return any(table.steps_of(write))
+        return [each.key for each in self.fields if each.part == part and each.key is not None]

@@ -1,153 +1,151 @@
-"""Who may make which step of a pool's accounts, records, settings and Events: the state machine as tables.
+"""The state machines of a pool: of its settings, Events and quotas; `list_state_machines` returns all.
 
-A new step is a new row, beside those of its kind; the API server keeps it (`admission.py`), the tests try
-it. The letters are the steps of docs/design/claim-protocol.md. What the program does is the operators': it
-declares a pool with their verb.
+Those of accounts and records stand in `member_transitions.py` and `record_transitions.py`. A new transition
+is a row of its table: the API server keeps it (`policies.py`), the tests try it. The letters are steps of
+docs/design/claim-protocol.md. The program declares a pool with the operators' verb.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, cast
+from typing import Final
 
 from components.account_pool.admission.conditions import (
+    BLOCKING,
     BY_CLAIMS,
     BY_STACK,
     CEL_NAME,
     CLAIM,
     CLEAN,
-    COLLECTING,
-    HANGING,
-    NAMESPACE_GOES,
+    COLLECTED,
     OPERATE,
-    OTHER_BYTES,
+    OTHER_ANNOTATIONS,
+    OTHER_BINARY_DATA,
     OTHER_DATA,
     OTHER_LABELS,
-    OTHER_NOTES,
-    any_of,
-    either,
-    name_of,
-    text_in,
-    touching,
+    change,
+    delete_with_namespace,
+    has_any_key,
+    join_or,
 )
-from components.account_pool.admission.member_transitions import member_table
-from components.account_pool.admission.record_transitions import record_table
+from components.account_pool.admission.member_transitions import build_member_machine
+from components.account_pool.admission.record_transitions import build_record_machine
 from components.account_pool.admission.state_machine import (
     ABSENT,
     DATA,
     LABELS,
     PRESENT,
+    Condition,
     Field,
-    Relation,
-    Step,
-    Table,
+    StateMachine,
+    Transition,
 )
 from components.account_pool.core.audit import COMPONENT
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID
 from components.account_pool.core.keys import POOL_QUOTA
-from components.account_pool.core.model import JsonObject
 from components.account_pool.core.quotas import COUNTED_IN, ENTERED
 
-_IS_SETTINGS: Final = Relation(f"{CEL_NAME} == '{CONFIG_MAP}'", lambda write: name_of(write) == CONFIG_MAP)
+_OTHERS: Final = (OTHER_DATA, OTHER_BINARY_DATA, OTHER_LABELS, OTHER_ANNOTATIONS, *BLOCKING)
 
-SIGNATURE: Final = Field("signature", DATA, BY_STACK, POOL_UID)
-_SIGNED: Final = Relation(
-    f"variables.newData[?'{POOL_UID}'].orValue('') == oldObject.metadata.uid",
-    lambda write: text_in(DATA, POOL_UID, write.after) == cast("JsonObject", write.before)["metadata"]["uid"],
+_SIGNATURE: Final = Field("signature", DATA, BY_STACK, POOL_UID)
+_SIGNED: Final = Condition("signsWithItsUid", "variables.newSignature.orValue('') == oldObject.metadata.uid")
+_SETTINGS: Final = (_SIGNATURE, *_OTHERS)
+SETTINGS: Final = StateMachine(
+    name="settings",
+    noun="pool",
+    resource="configmaps",
+    fix=BY_STACK,
+    belongs=f"{CEL_NAME} == '{CONFIG_MAP}'",
+    fields=_SETTINGS,
+    transitions={
+        "declaresPool": Transition(
+            "divide the pool, or restore its settings", new=change(*_SETTINGS), on="CREATE", by=(OPERATE,)
+        ),
+        "changesPool": Transition("change the settings of the pool", new=change(*_SETTINGS), by=(OPERATE,)),
+        "signsPool": Transition(
+            "add its uid, once", {_SIGNATURE: ABSENT}, {_SIGNATURE: PRESENT}, when=(_SIGNED,), by=(CLAIM,)
+        ),
+        **COLLECTED,
+        "removesPool": Transition("remove the pool", on="DELETE", by=(OPERATE,)),
+        **delete_with_namespace(),
+    },
 )
+"""What a pool says about itself."""
 
-
-_IS_QUOTA: Final = Relation(
-    f"{CEL_NAME}.startsWith('quota-')", lambda write: name_of(write).startswith("quota-")
+_SIGNED_BY_WRITER: Final = Condition(
+    "isSignedByItsWriter", "object.?reportingInstance.orValue('') == request.userInfo.username"
 )
-ENTRIES: Final = Field("entries", DATA, BY_CLAIMS, ENTERED)
-COUNTED: Final = Field("counted", DATA, BY_CLAIMS, COUNTED_IN)
-_COUNTED: Final = Relation(
-    f"variables.newData[?'{COUNTED_IN}'].orValue('') == oldObject.metadata.uid",
-    lambda write: (
-        text_in(DATA, COUNTED_IN, write.after) == cast("JsonObject", write.before)["metadata"]["uid"]
-    ),
+_OF_CLAIMS: Final = Condition(
+    "reasonBelongsToClaims", "object.?reason.orValue('') in ['Claimed', 'ClaimRefused', 'Released']"
 )
-
-
-def settings_table() -> Table:
-    """Return the state machine of what a pool says about itself."""
-    fields = (SIGNATURE, OTHER_DATA, OTHER_BYTES, OTHER_LABELS, OTHER_NOTES, *HANGING)
-    steps = (
-        Step("divide the pool, or restore what it said", (OPERATE,), new=touching(*fields), on="CREATE"),
-        Step("change what the pool says", (OPERATE,), new=touching(*fields)),
-        Step("add its uid, once", (CLAIM,), {SIGNATURE: ABSENT}, {SIGNATURE: PRESENT}, when=(_SIGNED,)),
-        COLLECTING,
-        Step("remove the pool", (OPERATE,), on="DELETE"),
-        Step("delete it with its namespace", when=(NAMESPACE_GOES,), on="DELETE"),
-    )
-    return Table("settings", "pool", "configmaps", BY_STACK, _IS_SETTINGS, fields, steps)
-
-
-def _is_of_pool(body: JsonObject | None) -> bool:
-    event = body or {}
-    return COMPONENT in (event.get("reportingComponent"), (event.get("source") or {}).get("component"))
-
-
-_IS_TOLD: Final = Relation(
-    " || ".join(
+_OF_CLEANING: Final = Condition("reasonBelongsToCleaning", "object.?reason.orValue('') == 'Cleaned'")
+EVENTS: Final = StateMachine(
+    name="events",
+    noun="event",
+    resource="events",
+    fix="an Event is written by the user who did what it reports, under that user's name, and stays as it is",
+    belongs=join_or(
         f"({moment} != null && '{COMPONENT}' in [{moment}.?reportingComponent.orValue(''),"
         f" {moment}.?source.?component.orValue('')])"
         for moment in ("object", "oldObject")
     ),
-    lambda write: _is_of_pool(write.before) or _is_of_pool(write.after),
-)
-_SIGNED_BY_WRITER: Final = Relation(
-    "object.?reportingInstance.orValue('') == request.userInfo.username",
-    lambda write: (write.after or {}).get("reportingInstance", "") == write.user,
-)
-
-
-def _reason_is(*reasons: str) -> Relation:
-    return Relation(
-        f"object.?reason.orValue('') in {list(reasons)}",
-        lambda write: (write.after or {}).get("reason") in reasons,
-    )
-
-
-def event_table() -> Table:
-    """Return the state machine of the Events that tell what was done: they come, and never change."""
-    steps = (
-        *(
-            Step(f"tell under one's own name {does}", by, when=(_SIGNED_BY_WRITER, *when), on="CREATE")
-            for does, by, when in (
-                ("of claims and releases", (CLAIM,), (_reason_is("Claimed", "ClaimRefused", "Released"),)),
-                ("of cleaning", (CLEAN,), (_reason_is("Cleaned"),)),
-                ("of anything", (OPERATE,), ()),
-            )
+    fields=(),
+    transitions={
+        "reportsOwnClaims": Transition(
+            "report claims and releases under one's own name",
+            when=(_SIGNED_BY_WRITER, _OF_CLAIMS),
+            on="CREATE",
+            by=(CLAIM,),
         ),
-        Step("delete an Event", (OPERATE,), on="DELETE"),
-        Step("delete it with its namespace", when=(NAMESPACE_GOES,), on="DELETE"),
-    )
-    mend = "an Event is written by whoever did what it tells, under its own name, and stays as it is"
-    return Table("events", "event", "events", mend, _IS_TOLD, (), steps)
+        "reportsOwnCleanings": Transition(
+            "report cleaning under one's own name",
+            when=(_SIGNED_BY_WRITER, _OF_CLEANING),
+            on="CREATE",
+            by=(CLEAN,),
+        ),
+        "reportsOwnActs": Transition(
+            "report anything under one's own name", when=(_SIGNED_BY_WRITER,), on="CREATE", by=(OPERATE,)
+        ),
+        "deletesEvent": Transition("delete an Event", on="DELETE", by=(OPERATE,)),
+        **delete_with_namespace(),
+    },
+)
+"""The Events that report what was done: they come, and never change."""
+
+_ENTRIES: Final = Field("entries", DATA, BY_CLAIMS, ENTERED)
+_COUNTER: Final = Field("counted", DATA, BY_CLAIMS, COUNTED_IN)
+_COUNTED: Final = Condition(
+    "countsInTheQuotaItself", "variables.newCounted.orValue('') == oldObject.metadata.uid"
+)
+_QUOTA: Final = (_ENTRIES, _COUNTER, *_OTHERS)
+QUOTAS: Final = StateMachine(
+    name="quotas",
+    noun="quota",
+    resource="configmaps",
+    fix=BY_STACK,
+    belongs=join_or((f"{CEL_NAME}.startsWith('quota-')", has_any_key(LABELS, (POOL_QUOTA,)))),
+    fields=_QUOTA,
+    transitions={
+        "declaresQuota": Transition(
+            "declare a quota, or restore one", new=change(*_QUOTA), on="CREATE", by=(OPERATE,)
+        ),
+        "changesQuota": Transition("change a quota", new=change(*_QUOTA), by=(OPERATE,)),
+        "entersClaim": Transition(
+            "Q2: enter a claim", new={_ENTRIES: PRESENT, _COUNTER: PRESENT}, when=(_COUNTED,), by=(CLAIM,)
+        ),
+        **COLLECTED,
+        "removesQuota": Transition("remove a quota", on="DELETE", by=(OPERATE,)),
+        **delete_with_namespace(),
+    },
+)
+"""What counts the accounts of a consumer."""
 
 
-def quota_table() -> Table:
-    """Return the state machine of what counts the accounts of a consumer."""
-    fields = (ENTRIES, COUNTED, OTHER_DATA, OTHER_BYTES, OTHER_LABELS, OTHER_NOTES, *HANGING)
-    steps = (
-        Step("declare a quota, or restore one", (OPERATE,), new=touching(*fields), on="CREATE"),
-        Step("change a quota", (OPERATE,), new=touching(*fields)),
-        Step("Q2: enter a claim", (CLAIM,), new={ENTRIES: PRESENT, COUNTED: PRESENT}, when=(_COUNTED,)),
-        COLLECTING,
-        Step("remove a quota", (OPERATE,), on="DELETE"),
-        Step("delete it with its namespace", when=(NAMESPACE_GOES,), on="DELETE"),
-    )
-    belongs = any_of(_IS_QUOTA, either(LABELS, (POOL_QUOTA,)))
-    return Table("quotas", "quota", "configmaps", BY_STACK, belongs, fields, steps)
-
-
-def tables(partition_keys: Sequence[str], *, quotas: bool = False) -> tuple[Table, ...]:
-    """Return all tables of a pool that is divided by these labels, in the order their policies are drawn.
+def list_state_machines(partition_keys: Sequence[str], *, quotas: bool = False) -> tuple[StateMachine, ...]:
+    """Return the state machines of a pool that is divided by these labels, in the order of their policies.
 
     quotas: it gives some consumer so many accounts at most.
     """
     keys = sorted(partition_keys)
-    counting = (quota_table(),) if quotas else ()
-    return member_table(keys), record_table(keys), settings_table(), event_table(), *counting
+    members, records = build_member_machine(keys), build_record_machine(keys)
+    return members, records, SETTINGS, EVENTS, *((QUOTAS,) if quotas else ())

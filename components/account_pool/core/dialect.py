@@ -144,7 +144,7 @@ class Dialect:
             # Below a quarantine it says what the state before it does, and nobody takes that off.
             quarantined = rf"\1Labels[?{_STATE}].orValue('') == '{State.QUARANTINED}'"
             marked = rf"{quarantined} && \1Labels[?'{self.dirty}'].orValue('') == '{_TRUE}'"
-            noted = rf"(variables\.(?:old|new))Notes\[\?'{re.escape(STATE_BEFORE)}'\]"
+            noted = rf"(variables\.(?:old|new))Annotations\[\?'{re.escape(STATE_BEFORE)}'\]"
             before = rf"\g<0>.or({marked} ? optional.of('{State.DIRTY}') : optional.none())"
             text = re.sub(noted, before, text)
             text = text.replace(_STATE, f"'{POOL_STATE}'")
