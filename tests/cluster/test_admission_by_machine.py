@@ -18,18 +18,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from components.account_pool.admission.state_machine import Table, Verb, Write, allows
+from components.account_pool.admission.state_machine import StateMachine, Verb
 from components.account_pool.core.audit import COMPONENT
 from components.account_pool.core.config_map import CONFIG_MAP
 from components.account_pool.core.dialect import Dialect
 from components.account_pool.core.model import JsonObject
+from tests.support.admission_twin import Write, allows
 from tests.support.guarded_pool import enforce, merged
 from tests.support.memory_pool import KEB
 from tests.support.people import ALL_OBJECTS, grant
 from tests.support.proving import counted, tried
 from tests.support.transitions import (
+    MACHINES,
     SETTINGS,
-    TABLES,
     Drawing,
     meant,
     merge_patch,
@@ -113,9 +114,9 @@ def place(admin: DynamicClient) -> Place:
 class Trial:
     """Writes to the objects of one table by all users: what was answered, and where not as the table."""
 
-    def __init__(self, place: Place, table: Table, words: Dialect = SETTINGS.dialect) -> None:
+    def __init__(self, place: Place, machine: StateMachine, words: Dialect = SETTINGS.dialect) -> None:
         self._place = place
-        self._table = table
+        self._machine = machine
         self._words = words
         self._answers: Counter[tuple[bool, bool]] = Counter()
         self._wrong: list[Any] = []
@@ -128,7 +129,7 @@ class Trial:
 
     def _attempt(self, write: tuple[str, JsonObject | None, JsonObject | None]) -> None:
         user, before, after = write
-        path, name = self._table.resource, (before or after or {})["metadata"]["name"]
+        path, name = self._machine.resource, (before or after or {})["metadata"]["name"]
         if before is None:
             status, answer = self._place.send("POST", path, after, user)
         elif after is None:
@@ -138,7 +139,7 @@ class Trial:
             status, answer = self._place.send("PATCH", f"{path}/{name}", patch, user)
         may, verbs = USERS[user]
         asked = Write(before, after, verbs, user)
-        expected = asked.on in may and allows(self._table, meant(asked, self._words))
+        expected = asked.on in may and allows(self._machine, meant(asked, self._words))
         is_there_already = status == 409 and before is None
         if status not in (200, 201, 403) and not is_there_already:
             assert status == 422, (asked.on, user, answer["message"], before)
@@ -151,7 +152,7 @@ class Trial:
     def end(self) -> None:
         """Hold that every answer was the table's, and that there were some of each."""
         assert not self._wrong, "\n".join(map(str, self._wrong[:3]))
-        tried(f"writes to {self._table.name}, as dry runs", sum(self._answers.values()))
+        tried(f"writes to {self._machine.name}, as dry runs", sum(self._answers.values()))
         assert min(self._answers[True, True], self._answers[False, False]) > 0
 
 
@@ -163,8 +164,8 @@ class Trial:
 def test_a_write_to_an_account_or_a_claim_passes_exactly_where_a_row_has_it(
     place: Place, admin: DynamicClient, name: str, words: Dialect
 ) -> None:
-    table = TABLES[name]
-    drawing, trial = Drawing(table, 20, place.reference), Trial(place, table, words)
+    machine = MACHINES[name]
+    drawing, trial = Drawing(machine, 20, place.reference), Trial(place, machine, words)
 
     def drawn(number: int) -> JsonObject:
         called = f"claim-{number:040x}" if name == "records" else f"m-{number}"
@@ -172,7 +173,7 @@ def test_a_write_to_an_account_or_a_claim_passes_exactly_where_a_row_has_it(
 
     made: list[JsonObject] = []
     for number in range(OBJECTS):
-        status, body = place.send("POST", table.resource, drawn(number))
+        status, body = place.send("POST", machine.resource, drawn(number))
         assert status == 201, body["message"]
         made.append(body)
     enforce(admin, place.namespace, replace(SETTINGS, dialect=words))
@@ -188,15 +189,15 @@ def test_a_write_to_an_account_or_a_claim_passes_exactly_where_a_row_has_it(
 def test_a_write_to_the_settings_passes_exactly_where_a_row_has_it(
     place: Place, admin: DynamicClient
 ) -> None:
-    table = TABLES["settings"]
-    drawing, trial = Drawing(table, 20, place.reference), Trial(place, table)
+    machine = MACHINES["settings"]
+    drawing, trial = Drawing(machine, 20, place.reference), Trial(place, machine)
     enforce(admin, place.namespace, SETTINGS)
-    path = f"{table.resource}/{CONFIG_MAP}"
+    path = f"{machine.resource}/{CONFIG_MAP}"
     for number in range(SAID):
         place.send("PATCH", path, {"metadata": {"finalizers": None}})
         place.send("DELETE", path, {})
         drawn = drawing.body(CONFIG_MAP)
-        status, body = place.send("POST", table.resource, {**drawn, "immutable": False})
+        status, body = place.send("POST", machine.resource, {**drawn, "immutable": False})
         assert status == 201, body["message"]
         own = {"data": signed(body).get("data"), "immutable": drawn.get("immutable")}
         status, before = place.send("PATCH", path, own)
@@ -221,8 +222,8 @@ def told(reason: str, by: str, reporting: str, source: str) -> JsonObject:
 
 
 def test_a_write_to_an_event_passes_exactly_where_a_row_has_it(place: Place, admin: DynamicClient) -> None:
-    table = TABLES["events"]
-    trial = Trial(place, table)
+    machine = MACHINES["events"]
+    trial = Trial(place, machine)
     reasons = ("Claimed", "ClaimRefused", "Released", "Cleaned", "Quarantined", "Anything", "")
     tellers = (*USERS, "somebody", "")
     components = tuple(product((COMPONENT, "other"), repeat=2))

@@ -1,4 +1,4 @@
-"""Sequences of writes that a pool's tables allow: to one object, and the states it can come to."""
+"""Sequences of writes that a pool's state machines allow: to one object, and the states it can come to."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Final, TypeAlias
 
 from components.account_pool.admission.conditions import OWNER, TYPE
 from components.account_pool.admission.member_transitions import POLICY, STATE, TENANT, TOKEN
-from components.account_pool.admission.state_machine import Field, Step, Table, Verb, Write
+from components.account_pool.admission.state_machine import Field, StateMachine, Transition, Verb
 from components.account_pool.core.model import JsonObject
+from tests.support.admission_twin import Write, holds, permits
 from tests.support.transitions import put
 
 Texts: TypeAlias = Mapping[Field, str | None]
@@ -24,50 +25,50 @@ USERS: Final[Mapping[str, frozenset[Verb]]] = {
 
 @dataclass(frozen=True)
 class Turn:
-    """One allowed write: by whom, by which row, from what, to what."""
+    """One allowed write: by whom, by which transition, from what, to what."""
 
     user: str
-    step: Step
+    transition: Transition
     old: Texts
     new: Texts
 
     def __str__(self) -> str:
         changed = {field.name: self.new[field] for field in self.new if self.new[field] != self.old[field]}
-        return f"{self.user}: {self.step.does} {changed}"
+        return f"{self.user}: {self.transition.does} {changed}"
 
 
 def turns(
-    table: Table, domains: Domains, old: Texts, users: Mapping[str, frozenset[Verb]] = USERS
+    machine: StateMachine, domains: Domains, old: Texts, users: Mapping[str, frozenset[Verb]] = USERS
 ) -> Iterator[Turn]:
-    """Yield every change of an object that the table allows one of these users."""
-    before = body_of(table, old)
-    for step in table.steps:
-        by = [user for user, verbs in users.items() if not step.by or verbs & set(step.by)]
-        fits = all(among.holds(old.get(field)) for field, among in step.old.items())
-        if step.on != "UPDATE" or not by or not fits:
+    """Yield every change of an object that the machine allows one of these users."""
+    before = body_of(machine, old)
+    for transition in machine.transitions.values():
+        by = [user for user, verbs in users.items() if not transition.by or verbs & set(transition.by)]
+        fits = all(permits(values, old.get(field)) for field, values in transition.old.items())
+        if transition.on != "UPDATE" or not by or not fits:
             continue
         fitting = [
-            [text for text in domains[field] if step.new[field].holds(text)]
-            if field in step.new
+            [text for text in domains[field] if permits(transition.new[field], text)]
+            if field in transition.new
             else [old[field]]
             for field in domains
         ]
-        if not all(among.holds(None) for field, among in step.new.items() if field not in domains):
+        if not all(permits(values, None) for field, values in transition.new.items() if field not in domains):
             continue
         for texts in product(*fitting):
             new = dict(zip(domains, texts, strict=True))
             if new == old:
                 continue
-            write = Write(before, body_of(table, new))
-            if all(relation.holds(write) for relation in step.when):
-                yield from (Turn(user, step, old, new) for user in by)
+            write = Write(before, body_of(machine, new))
+            if all(holds(machine, condition.name, write) for condition in transition.when):
+                yield from (Turn(user, transition, old, new) for user in by)
 
 
-def body_of(table: Table, texts: Texts) -> JsonObject:
+def body_of(machine: StateMachine, texts: Texts) -> JsonObject:
     """Return an object with these fields."""
     body: JsonObject = {"metadata": {"name": "claim-0"}}
     for field, text in texts.items():
-        put(body, table, field, text)
+        put(body, machine, field, text)
     return body
 
 

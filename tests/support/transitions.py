@@ -1,6 +1,6 @@
-"""Writes to a pool's objects, allowed and not: pairs of (before, after), drawn from a table's rows and near.
+"""Writes to the objects of a pool, allowed and not: pairs of (before, after), drawn from a state machine.
 
-Half of the pairs are a step of a row as it is; the others are steps with one or two fields of anything more.
+Half of the pairs are a transition as it is; in the others, one or two fields more hold anything.
 """
 
 from __future__ import annotations
@@ -14,11 +14,19 @@ from itertools import product
 from typing import Any, Final
 
 from components.account_pool.admission import conditions, state_machine, transitions
-from components.account_pool.admission.state_machine import ANYTHING, Among, Field, Step, Table, Where, Write
+from components.account_pool.admission.state_machine import (
+    ANYTHING,
+    AllowedValues,
+    Field,
+    ObjectPart,
+    StateMachine,
+    Transition,
+)
 from components.account_pool.core.config_map import POOL_UID, PoolConfigMap
 from components.account_pool.core.dialect import Dialect
 from components.account_pool.core.keys import POOL_RECORD, POOL_STATE, STATE_BEFORE
 from components.account_pool.core.model import JsonObject
+from tests.support.admission_twin import Write, part_of, permits, text_of
 
 UID: Final = "00000000-0000-4000-8000-000000000000"
 TOKENS: Final = tuple(f"claim-{number}.{UID}.{number}" for number in (1, 2))
@@ -67,13 +75,13 @@ DOMAINS: Final[Mapping[str, tuple[Any, ...]]] = {
 }
 _POLICIES: Final = ("release", "retain", "clean", "quarantine", "forget", None)
 _TENANTS: Final = ("acme", "globex", "A tenant", None)
-_REST: Final[Mapping[Where, tuple[Any, ...]]] = {
+_REST: Final[Mapping[ObjectPart, tuple[Any, ...]]] = {
     state_machine.LABELS: ({}, {"note": "x"}, {"dirty": "true"}, {"dirty": "false"}),
-    state_machine.NOTES: ({}, {"note": "x"}, {"note": "y", "other": ""}),
+    state_machine.ANNOTATIONS: ({}, {"note": "x"}, {"note": "y", "other": ""}),
     state_machine.DATA: ({}, {"key": "c2VjcmV0"}, {"key": "bmV3"}),
-    state_machine.BYTES: (None, {"bytes": "eA=="}),
+    state_machine.BINARY_DATA: (None, {"bytes": "eA=="}),
     state_machine.FINALIZERS: (None, ["example.com/kept"], ["foregroundDeletion"]),
-    state_machine.LOCK: (None, True),
+    state_machine.IMMUTABLE: (None, True),
 }
 _DECLARED: Final = PoolConfigMap(("eu-access",)).render()
 _SAID: Final[tuple[Mapping[str, str], ...]] = (
@@ -97,22 +105,22 @@ _SAID: Final[tuple[Mapping[str, str], ...]] = (
 """What a pool's settings may say, beside the signature."""
 
 
-def choices(table: Table, one: Field, owner: JsonObject) -> tuple[Any, ...]:
+def choices(machine: StateMachine, one: Field, owner: JsonObject) -> tuple[Any, ...]:
     """Return what a field is tried with; owner: an owner reference to what is there."""
-    if one.where == state_machine.REFERENCES:
+    if one.part == state_machine.OWNER_REFERENCES:
         return None, [owner]
-    if table.name == "settings" and one == conditions.OTHER_DATA:
+    if machine.name == "settings" and one == conditions.OTHER_DATA:
         return _SAID
     if one.key is None:
-        return _REST[one.where]
+        return _REST[one.part]
     if one.name == "policy":
         return _POLICIES
     return _TENANTS if one.name == "tenant" else DOMAINS[one.name]
 
 
-def put(body: JsonObject, table: Table, one: Field, value: Any) -> None:
+def put(body: JsonObject, machine: StateMachine, one: Field, value: Any) -> None:
     """Write a field into an object."""
-    *path, last = one.where.path
+    *path, last = one.part.path
     place = body
     for key in path:
         place = place.setdefault(key, {})
@@ -122,7 +130,7 @@ def put(body: JsonObject, table: Table, one: Field, value: Any) -> None:
         if value is not None:
             texts[one.key] = value
     elif isinstance(value, dict):
-        kept = {key: text for key, text in place.get(last, {}).items() if key in table.keys(one.where)}
+        kept = {key: text for key, text in place.get(last, {}).items() if key in machine.keys(one.part)}
         place[last] = {**kept, **value}
     elif value is None:
         place.pop(last, None)
@@ -131,63 +139,63 @@ def put(body: JsonObject, table: Table, one: Field, value: Any) -> None:
 
 
 class Drawing:
-    """Draws writes to the objects of one table; the same ones for the same seed."""
+    """Draws writes to the objects of one state machine; the same ones for the same seed."""
 
-    def __init__(self, table: Table, seed: int, owner: JsonObject) -> None:
-        self._table = table
+    def __init__(self, machine: StateMachine, seed: int, owner: JsonObject) -> None:
+        self._machine = machine
         self._owner = owner
         self._random = random.Random(seed)
 
     def body(self, name: str) -> JsonObject:
-        """Draw an object as some row finds it, with up to two fields of anything."""
+        """Draw an object as some transition finds it, with up to two fields of anything."""
         body: JsonObject = {"metadata": {"name": name}}
-        if self._table.name == "records":
+        if self._machine.name == "records":
             body["metadata"]["labels"] = {POOL_RECORD: "true"}
-        step = self._random.choice([step for step in self._table.steps if step.on != "CREATE"])
-        likely = self._random.choice([step for step in self._table.steps if step.on == "CREATE"])
-        for one in self._table.fields:
-            among = step.old.get(one, likely.new.get(one, ANYTHING))
-            self._draw(body, one, among, usual=0.7)
+        rows = self._machine.transitions.values()
+        found = self._random.choice([row for row in rows if row.on != "CREATE"])
+        made = self._random.choice([row for row in rows if row.on == "CREATE"])
+        for one in self._machine.fields:
+            self._draw(body, one, found.old.get(one, made.new.get(one, ANYTHING)), usual=0.7)
         self._disturb(body, self._random.choice((0, 0, 1, 2)))
         return body
 
     def changes(self, before: JsonObject, count: int) -> Iterator[JsonObject]:
-        """Draw what an object may be after a write: a step of a row that fits, or something beside it."""
-        found = [step for step in self._table.steps if step.on == "UPDATE" and self._fits(step, before)]
+        """Draw what an object may be after a write: a transition that fits, or something beside it."""
+        rows = self._machine.transitions.values()
+        found = [row for row in rows if row.on == "UPDATE" and self._fits(row, before)]
         for _ in range(count):
             after = copy.deepcopy(before)
-            step = self._random.choice(found)
-            for one, among in step.new.items():
-                if among != ANYTHING or self._random.random() < 0.2:
-                    self._draw(after, one, among, usual=0)
+            for one, allowed in self._random.choice(found).new.items():
+                if allowed != ANYTHING or self._random.random() < 0.2:
+                    self._draw(after, one, allowed, usual=0)
             self._disturb(after, self._random.choice((0, 0, 0, 1, 2)))
             yield signed(after)
 
     def pairs(self, before: JsonObject) -> Iterator[JsonObject]:
         """Yield an object with each other combination of what its data may hold, all else as it was."""
-        of_data = [one for one in self._table.fields if one.where == state_machine.DATA]
-        for values in product(*(choices(self._table, one, self._owner) for one in of_data)):
+        of_data = [one for one in self._machine.fields if one.part == state_machine.DATA]
+        for values in product(*(choices(self._machine, one, self._owner) for one in of_data)):
             after = copy.deepcopy(before)
             for one, value in zip(of_data, values, strict=True):
-                put(after, self._table, one, value)
+                put(after, self._machine, one, value)
             yield signed(after)
 
-    def _fits(self, step: Step, before: JsonObject) -> bool:
-        return all(among.holds(self._table.text(one, before)) for one, among in step.old.items())
+    def _fits(self, row: Transition, before: JsonObject) -> bool:
+        return all(permits(values, text_of(self._machine, one, before)) for one, values in row.old.items())
 
     def _disturb(self, body: JsonObject, count: int) -> None:
-        for one in self._random.sample(self._table.fields, count):
-            put(body, self._table, one, self._random.choice(choices(self._table, one, self._owner)))
+        for one in self._random.sample(self._machine.fields, count):
+            put(body, self._machine, one, self._random.choice(choices(self._machine, one, self._owner)))
 
-    def _draw(self, body: JsonObject, one: Field, among: Among, *, usual: float) -> None:
-        values = choices(self._table, one, self._owner)
-        if among == ANYTHING:
+    def _draw(self, body: JsonObject, one: Field, allowed: AllowedValues, *, usual: float) -> None:
+        values = choices(self._machine, one, self._owner)
+        if allowed == ANYTHING:
             value = values[0] if self._random.random() < usual else self._random.choice(values)
         elif one.key is None:
-            value = None if one.where.empty != "{}" else {}
+            value = None if one.part.empty != "{}" else {}
         else:
-            value = self._random.choice([text for text in values if among.holds(text)])
-        put(body, self._table, one, value)
+            value = self._random.choice([text for text in values if permits(allowed, text)])
+        put(body, self._machine, one, value)
 
 
 def signed(body: JsonObject) -> JsonObject:
@@ -200,7 +208,7 @@ def signed(body: JsonObject) -> JsonObject:
 
 def said(body: JsonObject, words: Dialect) -> JsonObject:
     """Return an account as a pool with these words has it; one that is dirty says so in them."""
-    labels = words.labels(state_machine.LABELS.of(body) or {})
+    labels = words.labels(part_of(body, state_machine.LABELS) or {})
     if words.dirty is not None and labels.get(POOL_STATE) == "dirty" and words.dirty not in labels:
         del labels[POOL_STATE]
         labels[words.dirty] = "true"
@@ -210,7 +218,7 @@ def said(body: JsonObject, words: Dialect) -> JsonObject:
 def understood(body: JsonObject, words: Dialect) -> JsonObject:
     """Return an account in credfleet's words; what says dirty below another state is a label like others."""
     own = {theirs: key for key, theirs in words.renamed.items()}
-    given: JsonObject = state_machine.LABELS.of(body) or {}
+    given: JsonObject = part_of(body, state_machine.LABELS) or {}
     labels = {own.get(key, key): text for key, text in given.items()}
     if words.dirty is not None and words.dirty in labels and POOL_STATE not in labels:
         word = labels.pop(words.dirty)
@@ -226,13 +234,15 @@ def meant(write: Write, words: Dialect) -> Write:
     """
     if (dirty := words.dirty) is None:
         return write
-    both = all(POOL_STATE in (state_machine.LABELS.of(body) or {}) for body in (write.before, write.after))
+    both = all(
+        POOL_STATE in (part_of(body, state_machine.LABELS) or {}) for body in (write.before, write.after)
+    )
 
     def of(body: JsonObject | None) -> JsonObject | None:
         if body is None:
             return None
-        labels = dict(state_machine.LABELS.of(own := understood(body, words)) or {})
-        notes = dict(state_machine.NOTES.of(body) or {})
+        labels = dict(part_of(own := understood(body, words), state_machine.LABELS) or {})
+        notes = dict(part_of(body, state_machine.ANNOTATIONS) or {})
         word = labels.get(dirty) if both else labels.pop(dirty, None)
         if labels.get(POOL_STATE) == "quarantined" and word == "true":
             notes.setdefault(STATE_BEFORE, "dirty")
@@ -260,4 +270,4 @@ def merge_patch(before: Any, after: Any) -> Any:
 
 
 SETTINGS: Final = PoolConfigMap(("eu-access",))
-TABLES: Final = {table.name: table for table in transitions.tables(SETTINGS.partition_keys)}
+MACHINES: Final = {each.name: each for each in transitions.list_state_machines(SETTINGS.partition_keys)}

@@ -138,7 +138,7 @@ def json_form(entry: str) -> str:
 
 
 def compare_entries(one: Field, entry: str, noun: str) -> dict[str, str]:
-    """Return variables of CEL about the entries of a JSON object in a text: which were added, which removed."""
+    """Return variables of CEL about the entries of a JSON object: which were added, which removed."""
     old, new, too_many = f"variables.old{noun}", f"variables.new{noun}", f"variables.tooMany{noun}"
     return {
         **{

@@ -76,7 +76,7 @@ _HELD_ONCE: Final = AllowedValues(form=f"[{{]{TEXT}: 1[}}]")
 _PENDING, _BOUND, _RELEASING = (one_of(str(phase)) for phase in Phase)
 _LIVE: Final = one_of(str(Phase.PENDING), str(Phase.BOUND))
 _NOT_BOUND: Final = AllowedValues((Phase.BOUND,), negated=True)
-_READABLE: Final = {
+READABLE: Final = {
     **dict.fromkeys((WHOSE, PART, SLOT, MEMBER), PRESENT),
     ATTEMPT: _COUNT,
     PHASE: one_of(*(str(phase) for phase in Phase)),
@@ -110,7 +110,7 @@ _VARIABLES: Final = {
 }
 _DIGEST: Final = Condition("nameIsADigest", f"{CEL_NAME}.matches('^claim-[0-9a-f]{{40}}$')")
 _UNREADABLE: Final = Condition(
-    "isUnreadable", f"!({join_and(values.cel(each.cel('old')) for each, values in _READABLE.items())})"
+    "isUnreadable", f"!({join_and(values.cel(each.cel('old')) for each, values in READABLE.items())})"
 )
 _NEXT_ATTEMPT: Final = Condition(
     "isTheNextAttempt", "variables.newAttemptNumber == variables.oldAttemptNumber + 1"
@@ -222,7 +222,7 @@ def build_record_machine(partition_keys: Sequence[str]) -> StateMachine:
     begins = Transition(
         "C2: begin a claim",
         new={
-            **_READABLE,
+            **READABLE,
             PART: AllowedValues(form=_partition_form(partition_keys)),
             ATTEMPT: one_of("1"),
             PHASE: _PENDING,

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from components.account_pool.admission.policies import BINDING, POLICY, admission_manifests
-from components.account_pool.admission.transitions import tables
+from components.account_pool.admission.transitions import list_state_machines
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.model import JsonObject
 
@@ -20,7 +20,7 @@ def cel_of(policy: JsonObject) -> str:
 
 
 def test_each_policy_is_followed_by_the_binding_that_puts_it_into_force_in_its_pool_alone() -> None:
-    assert [manifest["kind"] for manifest in MANIFESTS] == [POLICY, BINDING] * len(tables(()))
+    assert [manifest["kind"] for manifest in MANIFESTS] == [POLICY, BINDING] * len(list_state_machines(()))
     for binding in MANIFESTS[1::2]:
         assert binding["spec"] == {
             "policyName": binding["metadata"]["name"],
@@ -54,18 +54,18 @@ def test_every_variable_is_made_before_it_is_used_and_used(policy: JsonObject) -
 
 
 def test_every_field_has_a_rule_that_says_what_was_changed_and_what_to_do_instead() -> None:
-    for policy, table in zip(POLICIES, tables(()), strict=True):
+    for policy, machine in zip(POLICIES, list_state_machines(()), strict=True):
         messages = [each["message"] for each in policy["spec"]["validations"]]
         assert len(set(messages)) == len(messages)
         assert all("; " in message for message in messages)
         named = {message.partition(":")[0] for message in messages}
-        assert {f"{table.noun}-{one.name}" for one in table.fields} <= named
+        assert {f"{machine.noun}-{one.name}" for one in machine.fields} <= named
 
 
 def test_a_pool_is_guarded_by_its_own_partition_keys() -> None:
     def keys(*partition_keys: str) -> list[str]:
         drawn = admission_manifests("account-pool", PoolConfigMap(partition_keys))[::2]
-        guarded = [table.name for table in tables(())]
+        guarded = [machine.name for machine in list_state_machines(())]
         return [name for name, policy in zip(guarded, drawn, strict=True) if "eu-access" in cel_of(policy)]
 
     assert (keys(), keys("eu-access")) == ([], ["members", "records"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from components.account_pool.admission.member_transitions import member_table
-from components.account_pool.admission.state_machine import Verb, Write, allows
+from components.account_pool.admission.member_transitions import build_member_machine
+from components.account_pool.admission.state_machine import Verb
 from components.account_pool.core import protocol
 from components.account_pool.core.calls import Kind
 from components.account_pool.core.census import Census
@@ -13,6 +13,7 @@ from components.account_pool.core.declared import Declaration, DeclaredMember, i
 from components.account_pool.core.keys import POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
 from components.account_pool.core.model import State
 from components.labels import BRING_YOUR_OWN, SHARED, TENANT_NAME
+from tests.support.admission_twin import Write, allows
 from tests.support.guarded_pool import merged, secret
 from tests.support.memory_pool import Claims, MemoryServer, run
 
@@ -103,4 +104,4 @@ def test_what_a_preview_lets_a_tenant_lose_the_api_server_lets_the_program_take(
             before, {"metadata": {"labels": {TENANT_NAME: None}, "annotations": {BRING_YOUR_OWN: None}}}
         )
         write = Write(before, after, frozenset({Verb.OPERATE}))
-        assert allows(member_table(()), write) is (state == State.DIRTY)
+        assert allows(build_member_machine(()), write) is (state == State.DIRTY)

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import pytest
 
-from components.account_pool.admission.record_transitions import record_table
-from components.account_pool.admission.state_machine import Verb, Write, allows
+from components.account_pool.admission.record_transitions import build_record_machine
+from components.account_pool.admission.state_machine import Verb
 from components.account_pool.core import protocol
 from components.account_pool.core.calls import Found, Kind
 from components.account_pool.core.cleaning import Wiped
@@ -22,6 +22,7 @@ from components.account_pool.core.model import Claimed, Policy
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.sweeping import SweepReport, recover, sweep
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
+from tests.support.admission_twin import Write, allows
 from tests.support.memory_pool import KEB, POOL, Claims, MemoryServer, run
 
 FORGED = "claim-" + "f" * 40
@@ -54,7 +55,7 @@ def test_a_second_record_of_a_slot_is_told_and_ends_as_is_advised(server: Memory
     assert patch is not None
     assert isinstance(found, Found)
     after = {**found.body, "data": {**found.body["data"], **json.loads(patch[1])["data"]}}
-    assert allows(record_table(()), Write(found.body, after, frozenset({Verb.OPERATE})))
+    assert allows(build_record_machine(()), Write(found.body, after, frozenset({Verb.OPERATE})))
     server.replace(Kind.RECORD, after)
     assert swept(server).finished == (FORGED,)
     assert swept(server) == SweepReport()

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from components.account_pool.admission.state_machine import Verb, Write, allows
-from components.account_pool.admission.transitions import quota_table
+from components.account_pool.admission.state_machine import Verb
+from components.account_pool.admission.transitions import QUOTAS
 from components.account_pool.core.calls import Answer, Found, Get, Kind, ListPage, Replace, Steps, Yielded
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.consumers import Consumer
@@ -21,6 +21,7 @@ from components.account_pool.core.pool import Pool
 from components.account_pool.core.quotas import COUNTED_IN, ENTERED, quota_data, quota_labels, quota_name
 from components.errors import LimitReached, Misconfigured, NotAllowed, QuotaReached
 from components.labels import SHARED
+from tests.support.admission_twin import Write, allows
 from tests.support.memory_pool import (
     POOL,
     Claims,
@@ -255,7 +256,7 @@ def test_a_claimer_enters_claims_in_a_quota_and_only_operators_say_how_many_ther
     assert isinstance(after, Found)
 
     def may(verb: Verb, body: JsonObject | None) -> bool:
-        return allows(quota_table(), Write(before.body, body, frozenset({verb}), "user"))
+        return allows(QUOTAS, Write(before.body, body, frozenset({verb}), "user"))
 
     assert may(Verb.CLAIM, after.body)
     assert not may(Verb.CLEAN, after.body)

@@ -1,4 +1,4 @@
-"""Which writes to an account are steps of somebody, and which are not: the table, without CEL.
+"""Which writes to an account are transitions, and which are not: the tables and their twin, without CEL.
 
 That the API server says the same is tried by `tests/cluster/test_admission_by_machine.py`.
 """
@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 
-from components.account_pool.admission.member_transitions import member_table
-from components.account_pool.admission.record_transitions import record_table
-from components.account_pool.admission.state_machine import Verb, allows
-from components.account_pool.admission.state_machine import Write as Asked
-from components.account_pool.admission.transitions import tables
+from components.account_pool.admission.member_transitions import build_member_machine
+from components.account_pool.admission.record_transitions import build_record_machine
+from components.account_pool.admission.state_machine import Verb
+from components.account_pool.admission.transitions import list_state_machines
 from components.account_pool.core.keys import (
     POOL_RECORD,
 )
@@ -26,7 +25,7 @@ from components.labels import (
     HYPERSCALER_TYPE,
     TENANT_NAME,
 )
-from tests.support import cases
+from tests.support import admission_twin, cases
 from tests.support.guarded_pool import (
     VERBS,
     Keys,
@@ -35,7 +34,7 @@ from tests.support.guarded_pool import (
     secret,
 )
 
-MEMBERS = member_table((EU_ACCESS,))
+MEMBERS = build_member_machine((EU_ACCESS,))
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,9 @@ class Write:
         before = secret(self.old_labels, self.old_notes)
         change = {"metadata": {"labels": dict(self.labels), "annotations": dict(self.notes)}}
         after = merged(merged(before, change), self.body)
-        return allows(MEMBERS, Asked(before, after, VERBS[self.user], self.user))
+        return admission_twin.allows(
+            MEMBERS, admission_twin.Write(before, after, VERBS[self.user], self.user)
+        )
 
 
 REFUSED: Mapping[str, Write] = {
@@ -78,7 +79,7 @@ def test_a_write_that_breaks_no_promise_passes(write: Write) -> None:
     assert write.passes
 
 
-RECORDS = record_table((EU_ACCESS,))
+RECORDS = build_record_machine((EU_ACCESS,))
 PART = Partition("aws", ((EU_ACCESS, None),))
 PENDING, BOUND, RELEASING = (replace(record_of(phase), partition=PART) for phase in Phase)
 CROWDED = replace(BOUND, holders={"a": 1, "b": 2, "h": 1}, retired=4)
@@ -86,7 +87,7 @@ CROWDED = replace(BOUND, holders={"a": 1, "b": 2, "h": 1}, retired=4)
 
 def may_write(user: str, before: Record | None, after: JsonObject | None) -> bool:
     drawn = before and before.render("pool")
-    return allows(RECORDS, Asked(drawn, after, VERBS[user], user))
+    return admission_twin.allows(RECORDS, admission_twin.Write(drawn, after, VERBS[user], user))
 
 
 def may_replace(user: str, before: Record, after: Record) -> bool:
@@ -189,8 +190,8 @@ PAGE = Path("docs/design/pool-steps.md")
 
 def test_the_page_of_steps_is_the_tables() -> None:
     drawn = PAGE.read_text(encoding="utf-8").partition("\n## ")[0].rstrip()
-    for table in tables((), quotas=True):
-        drawn += f"\n\n## {table.name.capitalize()}\n\n| Step | Who |\n|---|---|"
-        for step in filter(lambda step: step.by, table.steps):
-            drawn += f"\n| {step.does} | {', '.join(WHO[verb] for verb in step.by)} |"
+    for machine in list_state_machines((), quotas=True):
+        drawn += f"\n\n## {machine.name.capitalize()}\n\n| Step | Who |\n|---|---|"
+        for transition in filter(lambda each: each.by, machine.transitions.values()):
+            drawn += f"\n| {transition.does} | {', '.join(WHO[verb] for verb in transition.by)} |"
     assert PAGE.read_text(encoding="utf-8") == drawn + "\n"

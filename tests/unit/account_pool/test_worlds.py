@@ -32,7 +32,7 @@ from components.account_pool.admission.member_transitions import (
     STATE,
     TENANT,
     TOKEN,
-    member_table,
+    build_member_machine,
 )
 from components.account_pool.admission.record_transitions import (
     AGREED,
@@ -45,10 +45,10 @@ from components.account_pool.admission.record_transitions import (
     RETIRED,
     SLOT,
     WHOSE,
-    record_table,
+    build_record_machine,
 )
-from components.account_pool.admission.state_machine import Field, Table, Verb, Write, allows
-from components.account_pool.admission.transitions import settings_table
+from components.account_pool.admission.state_machine import Field, StateMachine, Verb
+from components.account_pool.admission.transitions import SETTINGS
 from components.account_pool.core import cleaning, protocol
 from components.account_pool.core.calls import Kind, Refusal, Refused, Result, Steps
 from components.account_pool.core.census import Census, displaced
@@ -70,6 +70,7 @@ from components.account_pool.core.status import status_of
 from components.account_pool.core.steps import any_record, get_record
 from components.account_pool.core.sweeping import pending_records, sweep
 from components.errors import Misconfigured, PoolError
+from tests.support.admission_twin import Write, allows
 from tests.support.memory_pool import AWS, POOL, MemoryServer, run
 from tests.support.proving import PROVES, counted, tried
 from tests.support.sequences import USERS, Domains, Texts, account_after, body_of, turns
@@ -83,7 +84,7 @@ KEPT: Final = 10_000
 """How many answers are kept for worlds that come to the same, which are met soon after each other."""
 
 DECLARED: Final = PoolConfigMap()
-MEMBERS, RECORD_TABLE, SETTINGS = member_table(()), record_table(()), settings_table()
+MEMBERS, CLAIMS = build_member_machine(()), build_record_machine(())
 
 ACME, GLOBEX = (record_name(AWS, tenant, "0") for tenant in ("acme", "globex"))
 FORGED: Final = "claim-" + "f" * 40
@@ -153,7 +154,7 @@ class Claim:
     @cached_property
     def body(self) -> JsonObject:
         fields = dict(zip(claim_domains(self.name), self.texts or (), strict=True))
-        body = body_of(RECORD_TABLE, fields)
+        body = body_of(CLAIMS, fields)
         labels = {POOL_RECORD: "true", "hyperscaler-type": "aws", "tenant-name": WHOSE_RECORD[self.name]}
         body["metadata"] |= {"name": self.name, "namespace": POOL, "labels": labels}
         return body
@@ -195,13 +196,13 @@ def _claims_after(claim: Claim, user: str) -> Iterator[Claim]:
     if claim.texts is None:
         for texts in product(*domains.values()):
             made = Claim(claim.name, texts, claim.made + 1)
-            if allows(RECORD_TABLE, Write(None, made.body, USERS[user], user)):
+            if allows(CLAIMS, Write(None, made.body, USERS[user], user)):
                 yield made
         return
-    if allows(RECORD_TABLE, Write(claim.body, None, USERS[user], user)):
+    if allows(CLAIMS, Write(claim.body, None, USERS[user], user)):
         yield Claim(claim.name, None, claim.made)
     fields = dict(zip(domains, claim.texts, strict=True))
-    for turn in turns(RECORD_TABLE, domains, fields, {user: USERS[user]}):
+    for turn in turns(CLAIMS, domains, fields, {user: USERS[user]}):
         yield replace(claim, texts=tuple(turn.new.values()))
 
 
@@ -438,9 +439,9 @@ class Still:
 
 @cache
 def _is_step(kind: Kind, verb: Verb, before: str, after: str) -> bool:
-    table: Table = MEMBERS if kind is Kind.MEMBER else RECORD_TABLE
+    machine: StateMachine = MEMBERS if kind is Kind.MEMBER else CLAIMS
     write = Write(json.loads(before), json.loads(after), frozenset({verb}))
-    return before == after or allows(table, write)
+    return before == after or allows(machine, write)
 
 
 def contradictions(members: Sequence[Member], records: Sequence[Record]) -> Iterator[str]:

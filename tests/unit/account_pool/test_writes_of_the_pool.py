@@ -1,4 +1,4 @@
-"""Every write that a pool's operations make is a step of who makes it: run in memory, beside the tables."""
+"""Every write of a pool's operations is a transition of its user: run in memory, beside the twin."""
 
 import random
 from collections.abc import Callable
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from components.account_pool.admission.state_machine import Verb, Write, allows
-from components.account_pool.admission.transitions import tables
+from components.account_pool.admission.state_machine import Verb
+from components.account_pool.admission.transitions import list_state_machines
 from components.account_pool.core.calls import Found, Kind, Refusal, Refused, Result
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.driver import Driver
@@ -18,11 +18,12 @@ from components.account_pool.core.pool import Pool
 from components.account_pool.core.sweeping import recover
 from components.errors import PoolError
 from components.labels import SHARED, TENANT_NAME
+from tests.support.admission_twin import Write, allows
 from tests.support.memory_pool import POOL, MemoryServer
 from tests.support.proving import counted, tried
 
-MEMBERS, RECORDS, *_ = tables(())
-TABLES = {Kind.MEMBER: MEMBERS, Kind.RECORD: RECORDS}
+MEMBERS, RECORDS, *_ = list_state_machines(())
+MACHINES = {Kind.MEMBER: MEMBERS, Kind.RECORD: RECORDS}
 
 
 class Watched:
@@ -59,9 +60,9 @@ class Watched:
         before = self._body(kind, name)
         result = write()
         after = self._body(kind, name)
-        if kind in TABLES and before != after:
+        if kind in MACHINES and before != after:
             tried("writes of the pool's own operations")
-            if not allows(TABLES[kind], Write(before, after, frozenset({self._verb}))):
+            if not allows(MACHINES[kind], Write(before, after, frozenset({self._verb}))):
                 self._refused.append(f"{self._verb}: {before} → {after}")
         return result
 
@@ -71,7 +72,7 @@ class Watched:
 
 
 @pytest.mark.parametrize("seed", range(counted(12, 400)))
-def test_every_write_of_an_operation_is_a_step_of_its_user(seed: int) -> None:
+def test_every_write_of_an_operation_is_a_transition_of_its_user(seed: int) -> None:
     server, refused, chance = MemoryServer(), list[str](), random.Random(seed)
     for number in range(3):
         server.add_member(f"m{number}")
