@@ -222,77 +222,7 @@ def test_a_reference_to_an_entry_with_a_fault_is_no_fault_of_its_own() -> None:
 
 
 MEMBER: Final = "accountPool__members__aws-1"
-SLOT: Final = "tenants__acme__accounts__aws"
-UNFIT: Final[Mapping[str, tuple[dict[str, Any], str, str]]] = {
-    "digits without quotes": ({f"{MEMBER}__accountId": 111}, "", "quotes"),
-    "partition false": ({f"{MEMBER}__partition": {"eu-access": "false"}}, ".eu-access", "leave the key out"),
-    "partition empty": ({f"{MEMBER}__partition": {"eu-access": ""}}, ".eu-access", "leave the key out"),
-    "owner empty": ({f"{MEMBER}__tenant": ""}, "", "acme"),
-    "type in upper case": ({f"{MEMBER}__type": "AWS"}, "", "lower case"),
-    "shared and owned": (
-        {f"{MEMBER}__tenant": "acme", f"{MEMBER}__sharedCapacity": 2},
-        "accountPool.members.aws-1",
-        "leave tenant",
-    ),
-    "shared by nobody": ({f"{MEMBER}__sharedCapacity": 0}, "", "write 1 or more"),
-    "reserved label": ({"accountPool__partitionKeys": ["hyperscaler-type"]}, "[0]", "eu-access"),
-    "reserved prefix": ({"accountPool__partitionKeys": ["credfleet.io/x"]}, "[0]", "eu-access"),
-    "a holder of two consumers": (
-        {"accountPool__consumers": {"a": {"holders": ["pulumi/x"]}, "b": {"holders": ["pulumi/x/y"]}}},
-        "accountPool.consumers.b.holders",
-        "to one of the two",
-    ),
-    "a quota that never counts": (
-        {"accountPool__consumers": {"a": {"holders": ["x"], "types": ["aws"], "quotas": {"awz": 1}}}},
-        "accountPool.consumers.a.quotas.awz",
-        "aws",
-    ),
-    "a consumer of no part of the pool": (
-        {"accountPool__consumers": {"a": {"holders": ["x"], "partitions": [{"eu": "true"}]}}},
-        "accountPool.consumers.a.partitions[0]",
-        "partitionKeys",
-    ),
-    "one label for two things": (
-        {"accountPool__labels": {"type": "x", "tenant": "x"}},
-        "accountPool.labels",
-        "its own key",
-    ),
-    "credfleet's label for another thing": (
-        {"accountPool__labels": {"tenant": "hyperscaler-type", "type": "x"}},
-        "accountPool.labels",
-        "its own key",
-    ),
-    "no key of a label": ({"accountPool__labels": {"dirty": "is it?"}}, ".dirty", "tenantName"),
-    "no cloud": ({"accountPool__plans": {"mine": "azur"}}, ".mine", "name one of them, or any"),
-    "ServiceAccount without namespace": (
-        {"accountPool__claimers": [{"kind": "ServiceAccount", "name": "x"}]},
-        "[0]",
-        "namespace",
-    ),
-    "unknown kind": (
-        {"accountPool__claimers": [{"kind": "Robot", "name": "x"}]},
-        "[0].kind",
-        "ServiceAccount",
-    ),
-    "bringers whom nothing keeps to their tenant": (
-        {"accountPool__bringers": {"acme": [{"kind": "Group", "name": "x"}]}},
-        "accountPool.bringers",
-        "admissionPolicy: true",
-    ),
-    "negative limit": ({"accountPool__limits": {"default": -1}}, ".default", "write 0 or more"),
-    "cleaner without a program": ({"accountPool__cleaning": {"aws": []}}, ".aws", "add an entry"),
-    "neither type nor plan": ({SLOT: {}}, "", "type or plan"),
-    "type and plan": ({f"{SLOT}__plan": "aws"}, "tenants.acme.accounts.aws", "type or plan"),
-    "region beside a type": ({f"{SLOT}__region": "cf-eu11"}, "tenants.acme.accounts.aws", "plan instead"),
-    "slash in a tenant": ({"tenants__a/b": {"namespace": "tenant-b"}}, 'tenants["a/b"]', "rename"),
-    "namespace default": ({"tenants__acme__namespace": "default"}, "", "tenant-acme"),
-    "content of a kubeconfig": (
-        {"cluster__kubeconfig": "apiVersion: v1\nkind: Config\n"},
-        "",
-        "path of the file",
-    ),
-    "uid that is none": ({"cluster__uid": "kube-system"}, "", "kubectl get namespace"),
-}
+UNFIT: Final[Mapping[str, tuple[dict[str, Any], str, str]]] = table(__file__, "UNFIT")
 """Change → place, words of the mend. A place that is empty or a suffix is that of the change."""
 
 

@@ -103,18 +103,7 @@ def test_a_file_says_over_its_class_and_that_over_what_all_have(tmp_path: Path) 
 
 
 GUID: Final = "00000000-0000-4000-8000-0000000000e1"
-GCP_SECRET: Final = "projects/globex/secrets/db/versions/latest"
 GROUP: Final = {"acme-rg": {"location": "westeurope", "subscriptionId": GUID}}
-IDENTITY: Final = {"resourceGroup": "acme-rg"}
-PRINCIPAL: Final = {"subscriptionId": GUID, "tenantId": GUID, "clientId": GUID}
-KUBERNETES: Final = {
-    "kind": "Kubernetes",
-    "spec": {
-        "server": {"url": "https://vault.example"},
-        "auth": {"serviceAccount": {"name": "reader"}},
-        "remoteNamespace": "tenant-acme",
-    },
-}
 MANIFEST: Final = """
 apiVersion: storage.azure.com/v1api20230101
 kind: StorageAccount
@@ -129,12 +118,6 @@ SHARED: Final = {
     "providers": {"all": {"kind": "Fake", "spec": {"data": [{"key": "a", "value": "b"}]}}},
     "stores": {"all": {"cluster": True, "providerRef": "all"}},
 }
-
-
-def selector(namespace: str) -> dict[str, Any]:
-    """Return the spec of a provider whose token is in a Secret of a namespace."""
-    token = {"name": "gitlab", "key": "token", "namespace": namespace}
-    return {"auth": {"SecretRef": {"accessToken": token}}, "projectID": "7"}
 
 
 OWN: Final[dict[str, dict[str, Any]]] = table(__file__, "OWN")
@@ -155,191 +138,7 @@ def test_whatever_is_a_tenants_may_stand_in_its_file(tmp_path: Path, more: dict[
             assert section == "accounts" or entries.keys() <= found[section][part].keys()
 
 
-STRANGE: Final[dict[str, tuple[dict[str, Any], int, str]]] = {
-    "another's namespace": (
-        {"services": {"instances": {"x": {"namespace": "tenant-globex"}}}},
-        6,
-        "namespace",
-    ),
-    "another's account": (
-        {"services": {"instances": {"x": {"credentialsFrom": {"account": "globex/aws"}}}}},
-        7,
-        "account globex/aws",
-    ),
-    "another's Secret": (
-        {"services": {"instances": {"x": {"credentialsFrom": {"secret": "tenant-globex/s"}}}}},
-        7,
-        "secret tenant-globex/s",
-    ),
-    "a secret that whoever runs it may read": (
-        {"services": {"instances": {"x": {"credentialsFrom": {"gcpSecret": GCP_SECRET}}}}},
-        7,
-        "gcpSecret is not",
-    ),
-    "a credential of one with a longer name": (
-        {"services": {"instances": {"x": {"credentialsFrom": "acme-corp-db"}}}},
-        6,
-        "credentialsFrom acme-corp-db",
-    ),
-    "another's credential, as an entry": (
-        {"services": {"instances": {"x": {"credentialsFrom": {"entry": "acme-corp-db"}}}}},
-        7,
-        "entry acme-corp-db",
-    ),
-    "the pool's credential": (
-        {"services": {"instances": {"x": {"credentialsFrom": "aws-1"}}}},
-        6,
-        "credentialsFrom aws-1",
-    ),
-    "a binding of another's service": (
-        {"services": {"apps": {"x": {"bindings": ["globex-db/orders"]}}}},
-        6,
-        "globex-db/orders",
-    ),
-    "another's identity": (
-        {"asoCredentials": {"named": {"x": {"workloadIdentity": {"identity": "globex"}}}}},
-        7,
-        "identity globex",
-    ),
-    "an identity that anybody may have made": (
-        {"asoCredentials": {"named": {"x": {"podIdentity": {"clientId": GUID}}}}},
-        7,
-        f"clientId {GUID}",
-    ),
-    "another's resource group": (
-        {"asoCredentials": {"identities": {"acme-id": {"resourceGroup": "globex-rg"}}}},
-        6,
-        "resourceGroup globex-rg",
-    ),
-    "a role where others are": (
-        {
-            "asoCredentials": {
-                "identities": {"acme-id": {"roles": {"r": {"scope": f"/subscriptions/{GUID}"}}}},
-                "resourceGroups": GROUP,
-            }
-        },
-        8,
-        f"scope /subscriptions/{GUID} is",
-    ),
-    "a role in a group whose name begins alike": (
-        {
-            "asoCredentials": {
-                "identities": {
-                    "acme-id": {
-                        "roles": {"r": {"scope": f"/subscriptions/{GUID}/resourceGroups/acme-rg-of-globex"}}
-                    }
-                },
-                "resourceGroups": GROUP,
-            }
-        },
-        8,
-        "acme-rg-of-globex is",
-    ),
-    "another's file of resources": (
-        {"asoCredentials": {"resources": {"acme": {"file": "tenants/acme/../globex/data.yaml"}}}},
-        6,
-        "file tenants/acme/../globex/data.yaml",
-    ),
-    "another's credential for resources": (
-        {"asoCredentials": {"resources": {"acme": {"credential": "globex-cred"}}}},
-        6,
-        "credential globex-cred",
-    ),
-    "the credential of another namespace": (
-        {"asoCredentials": {"namespaces": {"tenant-globex": {}}}},
-        5,
-        "namespace tenant-globex",
-    ),
-    "a Secret that a provider logs in with": (
-        {"secretStores": {"providers": {"x": {"kind": "GitLab", "spec": selector("tenant-globex")}}}},
-        13,
-        "namespace tenant-globex",
-    ),
-    "the login of whoever runs it": (
-        {"secretStores": {"providers": {"x": {"kind": "GCPSM", "spec": {"projectID": "globex"}}}}},
-        5,
-        "no login of its own",
-    ),
-    "the login of whoever runs it beside a credential": (
-        {
-            "secretStores": {
-                "providers": {
-                    "x": {
-                        "kind": "AzureKV",
-                        "credentialsFrom": {"secret": "tenant-acme/login"},
-                        "spec": {"vaultUrl": "https://globex.vault.azure.net", "authType": "ManagedIdentity"},
-                    }
-                }
-            }
-        },
-        5,
-        "no login of its own",
-    ),
-    "the login of whoever runs it, in a store": (
-        {"secretStores": {"stores": {"x": {"provider": {"gcpsm": {"projectID": "globex"}}}}}},
-        5,
-        "no login of its own",
-    ),
-    "the namespace that a provider reads": (
-        {"secretStores": {"providers": {"x": {"kind": "Kubernetes", "spec": {"remoteNamespace": "pool"}}}}},
-        8,
-        "remoteNamespace pool",
-    ),
-    "a file of any content as certificates": (
-        {
-            "secretStores": {
-                "providers": {
-                    "x": {"kind": "GitLab", "spec": {"caBundle": {"file": "stacks/dev/passphrase"}}}
-                }
-            }
-        },
-        9,
-        "file stacks/dev/passphrase",
-    ),
-    "an account that is read": (
-        {"secretStores": {"reads": {"x": {"dataFrom": [{"extract": {"account": "globex/aws"}}]}}}},
-        8,
-        "account globex/aws",
-    ),
-    "an account that is pushed": (
-        {"secretStores": {"pushes": {"x": {"data": {"a/b": {"account": "globex/aws"}}}}}},
-        8,
-        "account globex/aws",
-    ),
-    "a credential that opens an account of the pool": (
-        {"services": {"instances": {"x": {"credentialsFrom": "acme-1"}}}},
-        6,
-        "credentialsFrom acme-1",
-    ),
-    "a credential that a row of members.csv names": (
-        {"services": {"instances": {"x": {"credentialsFrom": "acme-2"}}}},
-        6,
-        "credentialsFrom acme-2",
-    ),
-    "what is logged in to as whoever runs it": (
-        {"secretStores": {"stores": {"x": {"providerRef": "google"}}}},
-        6,
-        "google logs in as whoever runs it",
-    ),
-    "another's store": (
-        {"secretStores": {"stores": {"acme": {"providerRef": "globex"}}}},
-        6,
-        "globex is no entry of providers",
-    ),
-    "a store for all": ({"secretStores": {"stores": {"x": {"cluster": True}}}}, 5, "one namespace's or"),
-    "another's pull secret": (
-        {"pullSecrets": {"clusters": {"c1": {"pullSecretFrom": "globex-pull"}}}},
-        6,
-        "pullSecretFrom globex-pull",
-    ),
-    "another's project": (
-        {"pullSecrets": {"clusters": {"c1": {"project": {"account": "globex/gcp"}}}}},
-        7,
-        "account globex/gcp",
-    ),
-    "what is for all": ({"asoCredentials": {"operator": {"issuer": "https://a.example/"}}}, 4, "operator of"),
-    "a key that nobody reads": ({"service": {}}, 3, "service is not a known key"),
-}
+STRANGE: Final[dict[str, tuple[dict[str, Any], int, str]]] = table(__file__, "STRANGE")
 
 
 @pytest.mark.parametrize(("more", "line", "words"), STRANGE.values(), ids=STRANGE.keys())
