@@ -73,14 +73,14 @@ genuine: env ## lives of stacks; those of dev and of a shared pool with Pulumi's
 	@$(BIN)/pytest -n 4 --dist worksteal -o faulthandler_timeout=900 -m life tests sandbox/tests
 	@$(BIN)/pytest -n 2 --dist loadfile -o faulthandler_timeout=900 tests/genuine
 
-# These try every order of calls, start processes, or run the linter of the imports, which `check` does as well.
-SLOW := tests/models tests/fire tests/test_imports.py \
-  tests/policies/test_pack_under_the_cli.py $(addprefix tests/operations/, \
-  config/test_misconfigurations.py review/test_edits.py review/test_review.py sandbox/test_cloud_services.py) \
-  $(addprefix tests/unit/account_pool/test_,agreement.py interleavings.py wrong_variants.py)
+# These try every order of calls, or start processes.
+SLOW := tests/policies/test_pack_under_the_cli.py \
+  $(addprefix tests/unit/test_,cloud_sdks.py wheel.py) tests/unit/workflows/test_scripts.py \
+  $(addprefix tests/unit/account_pool/test_,agreement.py interleavings.py quotas.py spilling.py worlds.py wrong_variants.py)
 
-test-fast: env ## tests of decisions only, for in between: no API server, no host of providers
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n 2 --dist worksteal -m unit $(addprefix --ignore=,$(SLOW)) $(addprefix --room=,$(ROOM))
+test-fast: env ## tests of decisions and policies only, for in between; of one room with ROOM=account_pool
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n 2 --dist worksteal -m "not life and not built" \
+	  $(addprefix --ignore=,$(SLOW)) $(addprefix --room=,$(ROOM)) tests/unit tests/policies
 
 check: env ## formatting, lint, types, imports, what pages say of other systems, lock, caps
 	@$(BIN)/ruff format --check --quiet .

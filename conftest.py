@@ -1,4 +1,4 @@
-"""What every test is given: a marker by where it lies, the choice of one room, fixtures of the API server.
+"""What every test is given: the choice of one room, fixtures of the API server.
 
 The API server is what `credfleet sandbox build` built.
 """
@@ -29,17 +29,6 @@ settings.load_profile("prove" if PROVES else "untimed")
 
 ROOT: Final = Path(__file__).parent
 ROOMS: Final = sorted(component.parent.name for component in ROOT.glob("components/*/component.py"))
-FOLDERS: Final = {
-    "clouds": "host",
-    "cluster": "cluster",
-    "dynamic": "host",
-    "engine": "host",
-    "program": "program",
-    "test_language_host.py": "host",
-    "test_pulumi_cli.py": "host",
-    "witness": "host",
-}
-"""Folders and files whose tests start processes, an API server, or both; all others are unit."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,21 +37,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Pass over the files of other rooms than the one asked for, and over folders without unit tests."""
-    if config.getoption("markexpr") == "unit" and _marker_of(collection_path) != "unit":
-        return True
+    """Pass over the files of other rooms than the one asked for."""
     room = config.getoption("--room")
     is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
     return True if room and is_test and not _is_of_room(collection_path, room) else None
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test; one that asks for the API server needs it wherever it lies."""
-    for item in items:
-        marker = _marker_of(item.path)
-        if marker != "program" and "control_plane" in getattr(item, "fixturenames", ()):
-            marker = "cluster"
-        item.add_marker(marker)
 
 
 def pytest_collection_finish() -> None:
@@ -74,12 +52,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how much was tried by tests that count it, where a run proves."""
     for what, count in TRIED.items() if PROVES else ():
         terminalreporter.write_line(f"tried {count} {what}")
-
-
-def _marker_of(path: Path) -> str:
-    """Return the marker of what lies at a path; a folder of tests itself has that of most tests."""
-    _, _, below = str(path.relative_to(ROOT)).partition("tests/")
-    return FOLDERS.get(below.partition("/")[0], "unit")
 
 
 def _is_of_room(test: Path, room: str) -> bool:
