@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from kubernetes.dynamic.exceptions import NotFoundError
 
 from components.account_pool.core import changes
-from components.account_pool.core.calls import Patch
 from components.account_pool.core.keys import (
-    CLAIM_ORIGIN,
-    CLAIM_POLICY,
     CLAIM_TOKEN,
     CLEANING_TOKEN,
     POOL_STATE,
     SHARED_CAPACITY,
-    SHARED_CLAIMS,
-    STATE_BEFORE,
     STATE_REASON,
-    TENANT_ID,
 )
-from components.account_pool.core.model import JsonObject, Member, Partition, Phase, Policy
+from components.account_pool.core.model import JsonObject, Partition, Phase
 from components.labels import (
     ACCOUNT_ID,
     BRING_YOUR_OWN,
@@ -69,7 +62,6 @@ def throwaway_pool(
         yield pool
 
 
-RETAINED: Keys = {CLAIM_ORIGIN: "retained", TENANT_ID: "acme"}
 GONE: Mapping[str, str] = {
     "apiVersion": "v1",
     "kind": "ConfigMap",
@@ -80,202 +72,6 @@ GONE: Mapping[str, str] = {
 
 
 BOUND = replace(record_of(Phase.BOUND), uid="u-1")
-CARRYING: Keys = {**CLAIMED, CLAIM_TOKEN: str(BOUND.token)}
-
-Change: TypeAlias = Callable[[Member], Patch]
-
-
-def _releasing_by(policy: Policy) -> Change:
-    return lambda member: changes.remove(member, BOUND.token, BOUND, policy)
-
-
-PROTOCOL: Mapping[str, tuple[str, Keys, Keys, Change]] = {
-    "C3 takes a free member": ("claimer", {}, {}, lambda m: changes.take(m, BOUND)),
-    "C3 takes an own member": ("claimer", CLAIMED_LABELS, {}, lambda m: changes.take(m, BOUND)),
-    "C3 takes a place on a shared member": (
-        "claimer",
-        {SHARED: "true"},
-        SHARING,
-        lambda m: changes.take(m, replace(BOUND, partition=Partition("aws", shared=True))),
-    ),
-    "C7 gives back what is to be cleaned": (
-        "claimer",
-        CLAIMED_LABELS,
-        CARRYING,
-        _releasing_by(Policy.RELEASE),
-    ),
-    "X2 releases what nobody knows": (
-        "claimer",
-        {},
-        {CLAIM_TOKEN: TOKEN},
-        lambda m: changes.remove(m, BOUND.token, None),
-    ),
-    "C4 heals": ("claimer", {}, CARRYING, lambda m: changes.heal(m, BOUND)),
-    "C7 gives back": (
-        "claimer",
-        CLAIMED_LABELS,
-        {**CARRYING, CLAIM_POLICY: "release"},
-        _releasing_by(Policy.RELEASE),
-    ),
-    "X2 releases an own member": (
-        "claimer",
-        CLAIMED_LABELS,
-        {**CARRYING, CLAIM_ORIGIN: "owner"},
-        lambda m: changes.remove(m, BOUND.token, BOUND),
-    ),
-    "X2 releases a quarantined member": (
-        "claimer",
-        {**CLAIMED_LABELS, POOL_STATE: "quarantined"},
-        CARRYING,
-        lambda m: changes.remove(m, BOUND.token, BOUND),
-    ),
-    "C3 takes the first place on a shared member": (
-        "claimer",
-        {SHARED: "true"},
-        {SHARED_CAPACITY: "1"},
-        lambda m: changes.take(m, replace(BOUND, slot='a "b": c', partition=Partition("aws", shared=True))),
-    ),
-    "X2 releases a dirty member": (
-        "claimer",
-        {**CLAIMED_LABELS, POOL_STATE: "dirty"},
-        CARRYING,
-        lambda m: changes.remove(m, BOUND.token, BOUND, Policy.QUARANTINE),
-    ),
-    "X2 releases a member relabelled by hand": (
-        "claimer",
-        {TENANT_NAME: "other"},
-        CARRYING,
-        lambda m: changes.remove(m, BOUND.token, BOUND),
-    ),
-    "X2 releases a member stripped by hand": (
-        "claimer",
-        {},
-        CARRYING,
-        lambda m: changes.remove(m, BOUND.token, None),
-    ),
-    "C3 takes a member quarantined once": (
-        "claimer",
-        CLAIMED_LABELS,
-        {CLAIM_ORIGIN: "pool", TENANT_ID: "acme"},
-        lambda m: changes.take(m, BOUND),
-    ),
-    "X2 gives up a place on a shared member": (
-        "claimer",
-        {SHARED: "true"},
-        {SHARED_CLAIMS: json.dumps({str(BOUND.token): "0"}), SHARED_CAPACITY: "2"},
-        lambda m: changes.remove(m, BOUND.token, BOUND),
-    ),
-    "K2 starts cleaning": (
-        "cleaner",
-        {**CLAIMED_LABELS, POOL_STATE: "dirty"},
-        USED,
-        lambda m: changes.start_cleaning(m, "janitor/1"),
-    ),
-    "K3 quarantines": (
-        "cleaner",
-        {**CLAIMED_LABELS, POOL_STATE: "cleaning"},
-        {**USED, CLEANING_TOKEN: "janitor/1"},
-        lambda m: changes.quarantine(m, "it would not go"),
-    ),
-    "K4 frees": (
-        "cleaner",
-        {**CLAIMED_LABELS, POOL_STATE: "cleaning"},
-        {**USED, CLEANING_TOKEN: "janitor/1"},
-        changes.finish_cleaning,
-    ),
-    "K4 leaves an own member with its tenant": (
-        "cleaner",
-        {**CLAIMED_LABELS, POOL_STATE: "cleaning"},
-        {CLEANING_TOKEN: "janitor/1"},
-        changes.finish_cleaning,
-    ),
-    "an operator quarantines what is in use": (
-        "operator",
-        CLAIMED_LABELS,
-        CARRYING,
-        lambda m: changes.quarantine(m, "odd bills"),
-    ),
-    "an operator gives up a dirty member": (
-        "operator",
-        {**CLAIMED_LABELS, POOL_STATE: "dirty"},
-        USED,
-        lambda m: changes.quarantine(m, "gone"),
-    ),
-    "an operator sends a quarantined member to the cleaner": (
-        "operator",
-        {**CLAIMED_LABELS, POOL_STATE: "quarantined"},
-        {**USED, STATE_REASON: "odd bills"},
-        changes.unquarantine,
-    ),
-    "an operator lets a quarantined member back that nobody had": (
-        "operator",
-        {POOL_STATE: "quarantined"},
-        {STATE_REASON: "odd bills"},
-        changes.unquarantine,
-    ),
-    "an operator lets a quarantined member back that is in use": (
-        "operator",
-        {**CLAIMED_LABELS, POOL_STATE: "quarantined"},
-        {**CARRYING, STATE_REASON: "odd bills"},
-        changes.unquarantine,
-    ),
-    "C3 takes a retained member": ("claimer", CLAIMED_LABELS, RETAINED, lambda m: changes.take(m, BOUND)),
-    "K4 leaves a retained member with its tenant": (
-        "cleaner",
-        {**CLAIMED_LABELS, POOL_STATE: "cleaning"},
-        {**RETAINED, CLEANING_TOKEN: "janitor/1"},
-        changes.finish_cleaning,
-    ),
-    "an operator returns a retained member": ("operator", CLAIMED_LABELS, RETAINED, changes.take_back),
-    "an operator lets a retained member back": (
-        "operator",
-        {**CLAIMED_LABELS, POOL_STATE: "quarantined"},
-        {**RETAINED, STATE_REASON: "odd bills"},
-        changes.unquarantine,
-    ),
-    "an operator has a claimed member left": (
-        "operator",
-        CLAIMED_LABELS,
-        CLAIMED,
-        lambda m: changes.evacuate(m, "closed"),
-    ),
-    "an operator lets a member back that was to be left": (
-        "operator",
-        {**CLAIMED_LABELS, POOL_STATE: "quarantined"},
-        {**CLAIMED, STATE_BEFORE: "leaving"},
-        changes.unquarantine,
-    ),
-    "X2 releases a member that is to be left": (
-        "claimer",
-        {**CLAIMED_LABELS, POOL_STATE: "quarantined"},
-        {**CARRYING, STATE_BEFORE: "leaving"},
-        _releasing_by(Policy.CLEAN),
-    ),
-    "an operator has a member cleaned": ("operator", {}, {}, lambda m: changes.mark_dirty(m, "used by hand")),
-    "an operator binds a restored claim": (
-        "operator",
-        CLAIMED_LABELS,
-        CLAIMED,
-        lambda m: changes.rebind(m, BOUND, m.token),
-    ),
-    **{
-        f"X2 releases by policy {policy}": (
-            "claimer",
-            CLAIMED_LABELS,
-            {**CARRYING, CLAIM_POLICY: str(policy)},
-            _releasing_by(policy),
-        )
-        for policy in Policy
-    },
-}
-
-
-@pytest.mark.parametrize(("user", "labels", "notes", "change"), PROTOCOL.values(), ids=PROTOCOL.keys())
-def test_every_write_of_the_protocol_to_a_member_passes(
-    pool: GuardedPool, user: str, labels: Keys, notes: Keys, change: Change
-) -> None:
-    member = pool.member(labels, notes)
-    assert pool.patch(user, member, change(member).body) is None
 
 
 def test_nobody_takes_a_place_on_a_shared_account_that_is_full(pool: GuardedPool) -> None:
@@ -373,13 +169,8 @@ IN_USE: Mapping[str, tuple[Keys, Keys]] = {
     "claimed without its label": ({}, CLAIMED),
     "shared": ({SHARED: "true"}, SHARING),
     "dirty": ({POOL_STATE: "dirty"}, USED),
+    "dirty, without its type": ({HYPERSCALER_TYPE: None, POOL_STATE: "dirty"}, {}),
     "being cleaned": ({POOL_STATE: "cleaning"}, {CLEANING_TOKEN: "janitor/1"}),
-}
-NOT_IN_USE: Mapping[str, tuple[Keys, Keys]] = {
-    "free": ({}, {}),
-    "owned without a claim": (CLAIMED_LABELS, {}),
-    "quarantined": ({POOL_STATE: "quarantined"}, USED),
-    "shared by nobody": ({SHARED: "true"}, {SHARED_CLAIMS: "{}"}),
 }
 
 
@@ -390,16 +181,6 @@ def test_an_account_in_use_is_deleted_by_nobody(
 ) -> None:
     refused = pool.delete(user, "Secret", pool.member(labels, notes).name)
     assert " account-deleted: " in str(refused)
-
-
-@pytest.mark.parametrize(("labels", "notes"), NOT_IN_USE.values(), ids=NOT_IN_USE.keys())
-def test_an_account_nobody_uses_is_deleted_by_operators_alone(
-    pool: GuardedPool, labels: Keys, notes: Keys
-) -> None:
-    name = pool.member(labels, notes).name
-    assert pool.delete("operator", "Secret", name) is None
-    for user in ("owner", "claimer", "cleaner"):
-        assert " account-deleted: " in str(pool.delete(user, "Secret", name))
 
 
 @pytest.mark.parametrize(("labels", "notes"), IN_USE.values(), ids=IN_USE.keys())

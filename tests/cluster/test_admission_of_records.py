@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from components.account_pool.core.keys import POOL_RECORD
-from components.account_pool.core.model import JsonObject, Member, Phase, Policy, Record
+from components.account_pool.core.model import JsonObject, Phase, Record
 from tests.support.guarded_pool import MERGE, GuardedPool, guarded_pool, record_of, refusal
 
 if TYPE_CHECKING:
@@ -23,28 +23,6 @@ def pool(
 ) -> Generator[GuardedPool]:
     with guarded_pool(control_plane, admin, tmp_path_factory.mktemp("people")) as pool:
         yield pool
-
-
-def test_every_write_of_the_protocol_to_a_record_passes(pool: GuardedPool) -> None:
-    assert pool.create("claimer", "ConfigMap", record_of(Phase.PENDING).render(pool.namespace)) is None  # C2
-    pending, bound = pool.record(Phase.PENDING), pool.record(Phase.BOUND)
-    releasing = pool.record(Phase.RELEASING)
-    other = Member("aws-2", "u-2", "1")
-    for written in (
-        replace(pending, phase=Phase.BOUND, member_uid="u-9").with_holder("h2"),  # C5
-        pending.moved_to(other),  # C6
-        replace(pending, phase=Phase.RELEASING, holders={}),  # S3
-        replace(pending.without_holder("h"), phase=Phase.RELEASING),  # R2
-        bound.with_holder("h2"),  # C8
-        replace(bound.without_holder("h"), phase=Phase.RELEASING),  # R2
-        replace(bound, policy=Policy.RETAIN, limit=3),  # update
-        bound.without_holder("h").with_holder('h "3"'),  # update
-        bound.with_holder("h"),  # C8
-    ):
-        assert pool.replace("claimer", written) is None
-    assert pool.replace("operator", replace(bound, former_uid="u-0")) is None  # recovery
-    assert pool.delete("claimer", "ConfigMap", pending.name) is None  # C6
-    assert pool.delete("claimer", "ConfigMap", releasing.name) is None  # X3
 
 
 @pytest.mark.parametrize("count", [400, 3000])

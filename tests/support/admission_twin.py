@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -22,18 +22,9 @@ from components.account_pool.admission.state_machine import (
     Transition,
     Verb,
 )
+from components.account_pool.core import keys
 from components.account_pool.core.audit import COMPONENT
 from components.account_pool.core.config_map import CONFIG_MAP
-from components.account_pool.core.keys import (
-    CLAIM_ORIGIN,
-    CLAIM_TOKEN,
-    CLEANING_TOKEN,
-    POOL_QUOTA,
-    POOL_RECORD,
-    POOL_STATE,
-    SHARED_CLAIMS,
-    STATE_BEFORE,
-)
 from components.account_pool.core.model import JsonObject
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 
@@ -76,8 +67,8 @@ def text_of(machine: StateMachine, one: Field, body: JsonObject | None) -> str |
     if one.key is not None:
         return cast("Mapping[str, str]", found or {}).get(one.key)
     if isinstance(found, dict):
-        keys = machine.keys(one.part)
-        found = {key: text for key, text in cast("JsonObject", found).items() if key not in keys}
+        own = machine.keys(one.part)
+        found = {key: text for key, text in cast("JsonObject", found).items() if key not in own}
     return json.dumps(found, sort_keys=True) if found else None
 
 
@@ -96,7 +87,10 @@ def allows(machine: StateMachine, write: Write) -> bool:
         for one in machine.fields
         if text_of(machine, one, write.before) != text_of(machine, one, write.after)
     }
-    if not _BELONGS[machine.name](write) or (write.on == "UPDATE" and machine.fields and not changed):
+    bodies = [body for body in (write.before, write.after) if body is not None]
+    if not any(_BELONGS[machine.name](write.name, body) for body in bodies) or (
+        write.on == "UPDATE" and machine.fields and not changed
+    ):
         return True
     return any(_is_made(machine, each, write, changed) for each in machine.transitions.values())
 
@@ -158,31 +152,29 @@ _QUOTED: Final = r'"(?:[^"\\]|\\.)*"'
 _ENTRIES: Final = {"places": rf'"claim-[^"\\]*": {_QUOTED}', "holders": rf"{_QUOTED}: [0-9]{{1,18}}"}
 
 
-def _has_any_key(write: Write, part: str, *keys: str) -> bool:
-    bodies = [body for body in (write.before, write.after) if body is not None]
-    return any(key in (body["metadata"].get(part) or {}) for body in bodies for key in keys)
+_MARKS: Final = {keys.POOL_STATE, TENANT_NAME, HYPERSCALER_TYPE}
+_TRACES: Final = {
+    *(keys.CLAIM_TOKEN, keys.CLAIM_ORIGIN, keys.SHARED_CLAIMS, keys.CLEANING_TOKEN, keys.STATE_BEFORE)
+}
 
 
-def _is_of_pool(write: Write) -> bool:
-    events = [body for body in (write.before, write.after) if body is not None]
-    return any(
-        COMPONENT in (event.get("reportingComponent"), (event.get("source") or {}).get("component"))
-        for event in events
+def _bears(body: JsonObject, labels: set[str], annotations: Collection[str] = ()) -> bool:
+    metadata = body["metadata"]
+    return bool(
+        labels & {*(metadata.get("labels") or ())} or {*annotations} & {*(metadata.get("annotations") or ())}
     )
 
 
-_BELONGS: Final[Mapping[str, Callable[[Write], bool]]] = {
-    "members": lambda write: (
-        _has_any_key(write, "labels", POOL_STATE, TENANT_NAME, HYPERSCALER_TYPE)
-        or _has_any_key(
-            write, "annotations", CLAIM_TOKEN, CLAIM_ORIGIN, SHARED_CLAIMS, CLEANING_TOKEN, STATE_BEFORE
-        )
+_BELONGS: Final[Mapping[str, Callable[[str, JsonObject], bool]]] = {
+    "members": lambda _, body: _bears(body, _MARKS, _TRACES),
+    "records": lambda name, body: name.startswith("claim-") or _bears(body, {keys.POOL_RECORD}),
+    "settings": lambda name, _: name == CONFIG_MAP,
+    "events": lambda _, body: (
+        COMPONENT in (body.get("reportingComponent"), (body.get("source") or {}).get("component"))
     ),
-    "records": lambda write: write.name.startswith("claim-") or _has_any_key(write, "labels", POOL_RECORD),
-    "settings": lambda write: write.name == CONFIG_MAP,
-    "events": _is_of_pool,
-    "quotas": lambda write: write.name.startswith("quota-") or _has_any_key(write, "labels", POOL_QUOTA),
+    "quotas": lambda name, body: name.startswith("quota-") or _bears(body, {keys.POOL_QUOTA}),
 }
+"""Whether an object belongs to the pool; a write does that concerns one before or after it."""
 
 
 def _is_collected(change: _Change) -> bool:
@@ -237,7 +229,7 @@ def _after(change: _Change) -> JsonObject:
     return cast("JsonObject", change.write.after)
 
 
-_CONDITIONS: Final[Mapping[str, Callable[[_Change], bool]]] = {
+CONDITIONS: Final[Mapping[str, Callable[[_Change], bool]]] = {
     "namespaceIsBeingDeleted": lambda _: False,
     "onlyTheGarbageCollectorKeepsIt": _is_collected,
     "ownerIsTheTenant": _owner_is_the_tenant,
@@ -274,4 +266,4 @@ _CONDITIONS: Final[Mapping[str, Callable[[_Change], bool]]] = {
 
 def holds(machine: StateMachine, condition: str, write: Write) -> bool:
     """Whether a condition of the tables holds; one that is not said here is an error."""
-    return _CONDITIONS[condition](_Change(machine, write))
+    return CONDITIONS[condition](_Change(machine, write))

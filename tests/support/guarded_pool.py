@@ -38,13 +38,7 @@ Keys = Mapping[str, str | None]
 MERGE: Final = "application/merge-patch+json"
 CLAIMED_LABELS: Keys = {TENANT_NAME: "acme"}
 TOKEN = "claim-0.00000000-0000-4000-8000-000000000000.1"
-CLAIMED: Keys = {
-    CLAIM_TOKEN: TOKEN,
-    CLAIM_ORIGIN: "pool",
-    CLAIM_POLICY: "clean",
-    TENANT_ID: "acme",
-}
-OWN_CLAIMED: Keys = {**CLAIMED, CLAIM_ORIGIN: "owner"}
+CLAIMED: Keys = {CLAIM_TOKEN: TOKEN, CLAIM_ORIGIN: "pool", CLAIM_POLICY: "clean", TENANT_ID: "acme"}
 USED: Keys = {CLAIM_ORIGIN: "pool", TENANT_ID: "acme"}
 SHARING: Keys = {SHARED_CLAIMS: json.dumps({TOKEN: "one"}), SHARED_CAPACITY: "2"}
 

@@ -8,7 +8,9 @@ from components.account_pool.admission.policies import BINDING, POLICY, admissio
 from components.account_pool.admission.transitions import list_state_machines
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.model import JsonObject
+from tests.support.admission_twin import CONDITIONS
 
+MACHINES = list_state_machines((), quotas=True)
 MANIFESTS = admission_manifests("account-pool", PoolConfigMap())
 POLICIES = [manifest for manifest in MANIFESTS if manifest["kind"] == POLICY]
 NAMES = [policy["metadata"]["name"] for policy in POLICIES]
@@ -60,6 +62,11 @@ def test_every_field_has_a_rule_that_says_what_was_changed_and_what_to_do_instea
         assert all("; " in message for message in messages)
         named = {message.partition(":")[0] for message in messages}
         assert {f"{machine.noun}-{one.name}" for one in machine.fields} <= named
+
+
+def test_every_condition_has_a_twin_that_the_tests_ask() -> None:
+    named = [transition.when for machine in MACHINES for transition in machine.transitions.values()]
+    assert {condition.name for when in named for condition in when} == CONDITIONS.keys()
 
 
 def test_a_pool_is_guarded_by_its_own_partition_keys() -> None:

@@ -16,23 +16,11 @@ from components.account_pool.admission.member_transitions import build_member_ma
 from components.account_pool.admission.record_transitions import build_record_machine
 from components.account_pool.admission.state_machine import Verb
 from components.account_pool.admission.transitions import list_state_machines
-from components.account_pool.core.keys import (
-    POOL_RECORD,
-)
+from components.account_pool.core.keys import POOL_RECORD
 from components.account_pool.core.model import JsonObject, Partition, Phase, Record
-from components.labels import (
-    EU_ACCESS,
-    HYPERSCALER_TYPE,
-    TENANT_NAME,
-)
+from components.labels import EU_ACCESS, HYPERSCALER_TYPE, TENANT_NAME
 from tests.support import admission_twin, cases
-from tests.support.guarded_pool import (
-    VERBS,
-    Keys,
-    merged,
-    record_of,
-    secret,
-)
+from tests.support.guarded_pool import VERBS, Keys, merged, record_of, secret
 
 MEMBERS = build_member_machine((EU_ACCESS,))
 
@@ -59,30 +47,19 @@ class Write:
         )
 
 
-REFUSED: Mapping[str, Write] = {
-    case: Write(**write) for case, write in cases.table(__file__, "refused").items()
-}
+@cases.cases("write", cases.table(__file__, "refused"))
+def test_a_write_that_is_no_transition_is_refused(write: Mapping[str, Any]) -> None:
+    assert not Write(**write).passes
 
 
-@pytest.mark.parametrize("write", REFUSED.values(), ids=REFUSED.keys())
-def test_a_write_that_is_no_step_is_refused(write: Write) -> None:
-    assert not write.passes
-
-
-ALLOWED: Mapping[str, Write] = {
-    case: Write(**write) for case, write in cases.table(__file__, "allowed").items()
-}
-
-
-@pytest.mark.parametrize("write", ALLOWED.values(), ids=ALLOWED.keys())
-def test_a_write_that_breaks_no_promise_passes(write: Write) -> None:
-    assert write.passes
+@cases.cases("write", cases.table(__file__, "allowed"))
+def test_a_write_that_breaks_no_promise_passes(write: Mapping[str, Any]) -> None:
+    assert Write(**write).passes
 
 
 RECORDS = build_record_machine((EU_ACCESS,))
 PART = Partition("aws", ((EU_ACCESS, None),))
 PENDING, BOUND, RELEASING = (replace(record_of(phase), partition=PART) for phase in Phase)
-CROWDED = replace(BOUND, holders={"a": 1, "b": 2, "h": 1}, retired=4)
 
 
 def may_write(user: str, before: Record | None, after: JsonObject | None) -> bool:
@@ -119,42 +96,19 @@ def test_a_record_stays_whose_it_is_and_never_goes_back(user: str) -> None:
     assert not may_write(user, BOUND, None)
 
 
-GARBLED: Mapping[str, tuple[Record, Mapping[str, str | None]]] = {
-    "another account under the same name": (BOUND, {"memberUid": "u-2"}),
-    "another account in the same attempt": (PENDING, {"member": "aws-2"}),
-    "an attempt skipped": (PENDING, {"member": "aws-2", "attempt": "3"}),
-    "a policy before it is bound": (PENDING, {"policy": "release"}),
-    "a limit before it is bound": (PENDING, {"limit": "1"}),
-    "a policy when it is released": (RELEASING, {"policy": "retain"}),
-    "an unknown policy": (BOUND, {"policy": "forget"}),
-    "a limit that is no number": (BOUND, {"limit": "many"}),
-    "a limit below its holders": (CROWDED, {"limit": "2"}),
-    "an attempt that is no number": (BOUND, {"attempt": "x"}),
-    "no account": (PENDING, {"member": None}),
-    "no holders": (BOUND, {"holders": None}),
-    "nobody": (BOUND, {"holders": "{}", "retired": "1"}),
-    "holders that are no JSON": (BOUND, {"holders": "h"}),
-    "holders that are a list": (BOUND, {"holders": '["h"]'}),
-    "a holder without a number": (BOUND, {"holders": '{"h": "1"}'}),
-    "two holders at once": (BOUND, {"holders": '{"a": 1, "b": 1, "h": 1}'}),
-    "a holder with a number of its own": (BOUND, {"holders": '{"h": 1, "i": 9}'}),
-    "a number that goes back": (replace(BOUND, holders={"h": 3}), {"holders": '{"h": 2}'}),
-    "a number skipped": (BOUND, {"holders": '{"h": 3}'}),
-    "one who left and is forgotten": (CROWDED, {"holders": '{"a": 1, "b": 2}', "retired": None}),
-    "one who never left": (CROWDED, {"retired": "5"}),
-    "all holders at once": (CROWDED, {"holders": "{}", "phase": "Releasing"}),
-    "holders that stay after the release": (BOUND, {"phase": "Releasing"}),
-    "a number of those who left that is none": (BOUND, {"retired": "-1"}),
-    "a uid of before a restore": (BOUND, {"formerUid": "u-0"}),
-    "a key of its own": (BOUND, {"note": "x"}),
+BEFORE = {
+    "pending": PENDING,
+    "bound": BOUND,
+    "bound again": replace(BOUND, holders={"h": 3}),
+    "crowded": replace(BOUND, holders={"a": 1, "b": 2, "h": 1}, retired=4),
+    "releasing": RELEASING,
 }
 
 
-@pytest.mark.parametrize(("before", "data"), GARBLED.values(), ids=GARBLED.keys())
-def test_a_claimer_writes_into_a_record_what_the_protocol_writes(
-    before: Record, data: Mapping[str, str | None]
-) -> None:
-    assert not may_write("claimer", before, merged(before.render("pool"), {"data": dict(data)}))
+@cases.cases("garbled", cases.table(__file__, "garbled"))
+def test_a_claimer_writes_into_a_record_what_the_protocol_writes(garbled: Mapping[str, Any]) -> None:
+    before = BEFORE[garbled["before"]]
+    assert not may_write("claimer", before, merged(before.render("pool"), {"data": garbled["data"]}))
 
 
 def test_a_new_record_is_the_first_attempt_of_a_claim_and_can_be_read() -> None:
