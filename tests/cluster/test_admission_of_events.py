@@ -1,4 +1,4 @@
-"""Who may tell in an Event what was done to an account: whoever may do it, in its own name, and for good."""
+"""Events are guarded in both of their APIs; who may report what is in `test_admission_by_machine.py`."""
 
 import secrets
 from collections.abc import Generator
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from components.account_pool.core.audit import COMPONENT
-from components.account_pool.core.model import JsonObject
-from tests.support.guarded_pool import MERGE, GuardedPool, guarded_pool, refusal
+from tests.support.guarded_pool import GuardedPool, guarded_pool, refusal
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -21,57 +20,6 @@ def pool(
 ) -> Generator[GuardedPool]:
     with guarded_pool(control_plane, admin, tmp_path_factory.mktemp("people")) as pool:
         yield pool
-
-
-def event(pool: GuardedPool, reason: str, user: str, **more: Any) -> JsonObject:
-    involved = {"apiVersion": "v1", "kind": "Secret", "name": "aws-1", "namespace": pool.namespace}
-    return {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": f"aws-1.{secrets.token_hex(8)}"},
-        "involvedObject": involved,
-        "reason": reason,
-        "source": {"component": COMPONENT},
-        "reportingComponent": COMPONENT,
-        "reportingInstance": user,
-        **more,
-    }
-
-
-@pytest.mark.parametrize("reason", ["Claimed", "Released", "ClaimRefused", "Cleaned", "Quarantined"])
-@pytest.mark.parametrize("user", ["owner", "claimer", "cleaner", "operator"])
-def test_an_event_is_told_by_those_who_may_do_it_and_under_their_own_name(
-    pool: GuardedPool, user: str, reason: str
-) -> None:
-    may = {"owner": (), "claimer": ("Claimed", "Released", "ClaimRefused"), "cleaner": ("Cleaned",)}
-    refused = pool.create(user, "Event", event(pool, reason, user))
-    assert (refused is None) is (reason in may.get(user, (reason,)))
-    assert " event-made: " in str(pool.create(user, "Event", event(pool, reason, "somebody")))
-
-
-def test_an_event_of_the_pool_is_changed_by_nobody_and_deleted_by_operators(pool: GuardedPool) -> None:
-    api = pool.api("claimer", "Event")
-    told = api.create(body=event(pool, "Claimed", "claimer"), namespace=pool.namespace).metadata.name
-    foreign = event(pool, "Claimed", "", source={"component": "other"}, reportingComponent="other")
-    other = api.create(body=foreign, namespace=pool.namespace).metadata.name
-    for user in ("owner", "claimer", "operator"):
-        for name, body in (
-            (told, {"message": "released"}),
-            (told, {"source": {"component": "other"}, "reportingComponent": "other"}),
-            (other, {"reportingComponent": COMPONENT}),
-        ):
-            assert " event-changed: " in str(changed(pool, user, name, body))
-        assert (pool.delete(user, "Event", told) is None) is (user == "operator")
-        assert pool.delete(user, "Event", other) is None
-
-
-def changed(pool: GuardedPool, user: str, name: str, body: JsonObject) -> str | None:
-    api = pool.api(user, "Event")
-
-    def patch() -> object:
-        return api.patch(name=name, namespace=pool.namespace, body=body, content_type=MERGE, dry_run="All")
-
-    return refusal(patch)
 
 
 def test_an_event_is_not_forged_in_the_newer_api_of_events_either(pool: GuardedPool) -> None:

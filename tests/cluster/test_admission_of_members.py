@@ -62,15 +62,6 @@ def throwaway_pool(
         yield pool
 
 
-GONE: Mapping[str, str] = {
-    "apiVersion": "v1",
-    "kind": "ConfigMap",
-    "name": "gone",
-    "uid": "00000000-0000-4000-8000-000000000000",
-}
-"""An owner that is not there: the garbage collector deletes what it owns."""
-
-
 BOUND = replace(record_of(Phase.BOUND), uid="u-1")
 
 
@@ -79,13 +70,6 @@ def test_nobody_takes_a_place_on_a_shared_account_that_is_full(pool: GuardedPool
     for capacity, is_full in (("1", True), ("2", False), ("x", True)):
         member = pool.member({SHARED: "true"}, {**SHARING, SHARED_CAPACITY: capacity})
         assert (pool.patch("claimer", member, changes.take(member, shared).body) is None) is not is_full
-
-
-def test_accounts_are_made_by_operators(pool: GuardedPool) -> None:
-    for labels, notes in (({}, {}), (CLAIMED_LABELS, {BRING_YOUR_OWN: "true"}), (CLAIMED_LABELS, CLAIMED)):
-        assert pool.create("operator", "Secret", secret(labels, notes)) is None
-        for user in ("owner", "claimer", "cleaner"):
-            assert " account-made: " in str(pool.create(user, "Secret", secret(labels, notes)))
 
 
 BROUGHT: Keys = {BRING_YOUR_OWN: "true", ACCOUNT_ID: "111122223333"}
@@ -111,24 +95,6 @@ def test_who_brings_an_account_says_whose_it_is_and_nothing_of_claims(pool: Guar
     ):
         assert " account-made: " in str(refused(labels, notes, name)), (labels, notes, name)
     assert refused(CLAIMED_LABELS, BROUGHT, immutable=True) is not None
-
-
-@pytest.mark.parametrize("kind", ["Secret", "ConfigMap"])
-def test_what_is_made_is_not_made_to_vanish_or_to_stay(pool: GuardedPool, kind: str) -> None:
-    def body(change: JsonObject) -> JsonObject:
-        drawn = secret({}, {}) if kind == "Secret" else record_of(Phase.PENDING).render(pool.namespace)
-        metadata = {**drawn["metadata"], **change.get("metadata", {})}
-        return {**drawn, **change, "metadata": metadata}
-
-    user = "operator" if kind == "Secret" else "claimer"
-    assert pool.create(user, kind, body({})) is None
-    for change in (
-        {"metadata": {"ownerReferences": [GONE]}},
-        {"metadata": {"finalizers": ["example.com/kept"]}},
-        {"immutable": True},
-    ):
-        assert pool.create("claimer", kind, body(change)) is not None
-        assert pool.create("operator", kind, body(change)) is None
 
 
 def test_an_account_deleted_in_the_foreground_goes_once_the_garbage_collector_says_so(

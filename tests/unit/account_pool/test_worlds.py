@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from itertools import chain, product
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import pytest
 
@@ -47,7 +47,7 @@ from components.account_pool.admission.record_transitions import (
     WHOSE,
     build_record_machine,
 )
-from components.account_pool.admission.state_machine import Field, StateMachine, Verb
+from components.account_pool.admission.state_machine import Field, StateMachine, Transition, Verb
 from components.account_pool.admission.transitions import SETTINGS
 from components.account_pool.core import cleaning, protocol
 from components.account_pool.core.calls import Kind, Refusal, Refused, Result, Steps
@@ -70,10 +70,10 @@ from components.account_pool.core.status import status_of
 from components.account_pool.core.steps import any_record, get_record
 from components.account_pool.core.sweeping import pending_records, sweep
 from components.errors import Misconfigured, PoolError
-from tests.support.admission_twin import Write, allows
+from tests.support.admission_twin import Write, allows, holds, permits
 from tests.support.memory_pool import AWS, POOL, MemoryServer, run
 from tests.support.proving import PROVES, counted, tried
-from tests.support.sequences import USERS, Domains, Texts, account_after, body_of, turns
+from tests.support.transitions import put
 
 MOST_WRITES: Final = counted(2, 4)
 DRAWN: Final = counted(40, 4_000)
@@ -85,6 +85,86 @@ KEPT: Final = 10_000
 
 DECLARED: Final = PoolConfigMap()
 MEMBERS, CLAIMS = build_member_machine(()), build_record_machine(())
+
+Texts: TypeAlias = Mapping[Field, str | None]
+Domains: TypeAlias = Mapping[Field, Sequence[str | None]]
+
+USERS: Final[Mapping[str, frozenset[Verb]]] = {
+    "editor": frozenset(),
+    **{str(verb): frozenset({verb}) for verb in Verb},
+}
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One allowed write: by whom, by which transition, from what, to what."""
+
+    user: str
+    transition: Transition
+    old: Texts
+    new: Texts
+
+    def __str__(self) -> str:
+        changed = {field.name: self.new[field] for field in self.new if self.new[field] != self.old[field]}
+        return f"{self.user}: {self.transition.does} {changed}"
+
+
+def turns(machine: StateMachine, domains: Domains, old: Texts, user: str) -> Iterator[Turn]:
+    """Yield every change of an object that the machine allows a user."""
+    before = body_of(machine, old)
+    for transition in machine.transitions.values():
+        may = not transition.by or USERS[user] & set(transition.by)
+        fits = all(permits(values, old.get(field)) for field, values in transition.old.items())
+        if transition.on != "UPDATE" or not may or not fits:
+            continue
+        fitting = [
+            [text for text in domains[field] if permits(transition.new[field], text)]
+            if field in transition.new
+            else [old[field]]
+            for field in domains
+        ]
+        if not all(permits(values, None) for field, values in transition.new.items() if field not in domains):
+            continue
+        for texts in product(*fitting):
+            new = dict(zip(domains, texts, strict=True))
+            write = Write(before, body_of(machine, new))
+            if new != old and all(holds(machine, each.name, write) for each in transition.when):
+                yield Turn(user, transition, old, new)
+
+
+def body_of(machine: StateMachine, texts: Texts) -> JsonObject:
+    """Return an object with these fields."""
+    body: JsonObject = {"metadata": {"name": "claim-0"}}
+    for field, text in texts.items():
+        put(body, machine, field, text)
+    return body
+
+
+def account_after(turn: Turn, *, was_soiled: bool) -> tuple[bool, str | None]:
+    """Return whether an account is now used and not cleaned since, and which promise the write broke.
+
+    What a claim by policy `release` leaves free counts as clean: so it was agreed.
+    """
+    old, new = turn.old, turn.new
+    is_freed_by_claim = (
+        old[TOKEN] is not None and new[TOKEN] is None and old[POLICY] == "release" and new[OWNER] is None
+    )
+    is_cleaned = turn.user == "clean" and old[STATE] == "cleaning" and new[STATE] is None
+    soiled = (was_soiled and not is_freed_by_claim and not is_cleaned) or new[OWNER] is not None
+    broken = None
+    if new[TYPE] and soiled and new[OWNER] is new[STATE] is new[TOKEN] is None:
+        broken = "an uncleaned account is free"
+    if old[OWNER] != new[OWNER] is not None:
+        if old[OWNER] is not None:
+            broken = "an account of one tenant is another's"
+        elif turn.user != "operate" and (new[TOKEN] is None or new[TENANT] != new[OWNER]):
+            broken = "an owner is forged"
+    if new[STATE] == "cleaning" != old[STATE] and new[TOKEN] is not None:
+        broken = "an account in use is cleaned"
+    if old[TOKEN] is not None and new[TOKEN] not in (None, old[TOKEN]) and turn.user != "operate":
+        broken = "a claim is taken over"
+    return soiled, broken
+
 
 ACME, GLOBEX = (record_name(AWS, tenant, "0") for tenant in ("acme", "globex"))
 FORGED: Final = "claim-" + "f" * 40
@@ -183,7 +263,7 @@ def after_one(thing: Seen, user: str) -> tuple[Seen, ...]:
 
 
 def _accounts_after(account: Account, user: str) -> Iterator[Account]:
-    for turn in turns(MEMBERS, ACCOUNT, account.fields, {user: USERS[user]}):
+    for turn in turns(MEMBERS, ACCOUNT, account.fields, user):
         soiled, broken = account_after(turn, was_soiled=account.soiled)
         assert broken is None, f"{turn}: {broken}"
         is_left = turn.old[TOKEN] is not None is turn.new[TOKEN] and turn.new[OWNER] is None
@@ -202,7 +282,7 @@ def _claims_after(claim: Claim, user: str) -> Iterator[Claim]:
     if allows(CLAIMS, Write(claim.body, None, USERS[user], user)):
         yield Claim(claim.name, None, claim.made)
     fields = dict(zip(domains, claim.texts, strict=True))
-    for turn in turns(CLAIMS, domains, fields, {user: USERS[user]}):
+    for turn in turns(CLAIMS, domains, fields, user):
         yield replace(claim, texts=tuple(turn.new.values()))
 
 
