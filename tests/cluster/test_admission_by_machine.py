@@ -1,8 +1,7 @@
 """What the API server refuses of a pool, tried by machine: it lets through what the tables allow, no more.
 
-Seven kinds of users make dry runs of writes drawn from the tables and beside them; the oracle is the tables
-folded in Python. What a row ought to allow is decided by
-`tests/unit/account_pool/test_transitions.py`.
+Eight kinds of users make dry runs of writes drawn from the tables and beside them; the oracle is their twin
+in Python. What a row ought to allow is decided by `tests/unit/account_pool/test_transitions.py`.
 """
 
 from __future__ import annotations

@@ -104,21 +104,21 @@ _VARIABLES: Final = {
 }
 _SAME_CLEANER: Final = Condition(
     "cleanerIsTheSame",
-    "variables.oldCleaning.orValue('').contains('/') && variables.oldCleaner == variables.newCleaner",
+    "variables.oldCleaning.orValue('').contains('/') &&\nvariables.oldCleaner == variables.newCleaner",
 )
 _HAS_ROOM: Final = Condition("hasRoom", "variables.newPlaceEntries.size() <= variables.capacity")
 _ONE_PLACE_TAKEN: Final = Condition(
-    "takesOnePlace", "variables.countPlaceEntriesAdded == 1 && variables.countPlaceEntriesRemoved == 0"
+    "takesOnePlace", "variables.countPlaceEntriesAdded == 1 &&\nvariables.countPlaceEntriesRemoved == 0"
 )
 _ONE_PLACE_LEFT: Final = Condition(
-    "leavesOnePlace", "variables.countPlaceEntriesAdded == 0 && variables.countPlaceEntriesRemoved == 1"
+    "leavesOnePlace", "variables.countPlaceEntriesAdded == 0 &&\nvariables.countPlaceEntriesRemoved == 1"
 )
 _ONE_PLACE_BOUND: Final = Condition(
-    "bindsOnePlace", "variables.countPlaceEntriesAdded == 1 && variables.countPlaceEntriesRemoved <= 1"
+    "bindsOnePlace", "variables.countPlaceEntriesAdded == 1 &&\nvariables.countPlaceEntriesRemoved <= 1"
 )
 _CAPACITY_SUFFICES: Final = Condition(
     "capacityStaysOrSuffices",
-    f"variables.oldCapacity == variables.newCapacity || variables.{_HAS_ROOM.name}",
+    f"variables.oldCapacity == variables.newCapacity ||\nvariables.{_HAS_ROOM.name}",
 )
 
 _IS_TOKEN: Final = AllowedValues(form=r'claim-[^."\\]+[.][^"\\]+[.][0-9]{1,9}')

@@ -50,7 +50,7 @@ from components.account_pool.core.keys import POOL_RECORD
 from components.account_pool.core.model import Phase
 from components.labels import HYPERSCALER_TYPE, SHARED
 
-_RECORDED: Final = "leave the record to its claim; `credfleet pool sweep` finishes what nobody pursues"
+_RECORDED: Final = "leave the record to its claim; `credfleet pool sweep` ends abandoned claims"
 
 
 def _datum(name: str, key: str = "") -> Field:
@@ -116,7 +116,7 @@ _NEXT_ATTEMPT: Final = Condition(
     "isTheNextAttempt", "variables.newAttemptNumber == variables.oldAttemptNumber + 1"
 )
 _ONE_AT_A_TIME: Final = Condition(
-    "changesOneHolder", "variables.countHolderEntriesAdded <= 1 && variables.countHolderEntriesRemoved <= 1"
+    "changesOneHolder", "variables.countHolderEntriesAdded <= 1 &&\nvariables.countHolderEntriesRemoved <= 1"
 )
 _REMEMBERED: Final = Condition(
     "remembersNumbersOfLeavers",

@@ -45,7 +45,7 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = MappingProxyType(
 
 
 def rights_to_bring(tenant: str) -> tuple[Right, ...]:
-    """Return what somebody needs who brings accounts for one tenant, and may do nothing else.
+    """Return what a user needs to bring accounts for one tenant, and to do nothing else.
 
     A new Secret has no name that a Role could mean: which ones may be made, the admission policy says.
     """
