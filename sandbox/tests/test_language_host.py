@@ -49,12 +49,14 @@ def hosting(folder: Path, *addresses: str) -> Generator[tuple[Any, subprocess.Po
     with subprocess.Popen(
         command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True
     ) as process:
+        assert process.stdin is not None
         assert process.stdout is not None
         try:
             with grpc.insecure_channel(f"127.0.0.1:{int(process.stdout.readline())}") as channel:
                 yield language_pb2_grpc.LanguageRuntimeStub(channel), process
         finally:
-            process.kill()
+            process.stdin.close()
+            process.wait(HANG)
 
 
 def program_in(folder: Path, text: str = "") -> language_pb2.ProgramInfo:
