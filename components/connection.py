@@ -24,7 +24,7 @@ from components.documents import read_json
 from components.errors import ClusterError, NotSignedIn
 from components.http_answers import Answer, answer_of
 from components.importing import ALONE
-from components.kubeconfig import MEND, place_of, refuse_unusable, sign_in_again
+from components.kubeconfig import FIX, place_of, refuse_unusable, sign_in_again
 from components.repeating import FIRST_ANSWER_SECONDS, PATIENCE_SECONDS, pause
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ DENIED_BY_POLICY: Final = "ValidatingAdmissionPolicy"
 _TERMINATING: Final = "NamespaceTerminating"
 _UNAUTHENTICATED: Final = 401
 _POD: Final = "the pod's ServiceAccount"
-_MEND_POD: Final = "leave automountServiceAccountToken of the pod as it is, or name a kubeconfig"
+_FIX_POD: Final = "leave automountServiceAccountToken of the pod as it is, or name a kubeconfig"
 _UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
 TOKEN_SECONDS: Final = 30.0
 """How long a token is used before the client is asked for it again, which costs as much as half a call.
@@ -82,8 +82,8 @@ class ClusterTarget:
             raise ClusterError(
                 code="misconfigured",
                 place="credfleet:cluster",
-                cause="it is not an object, so no cluster is meant",
-                mend="give it as {context: …, kubeconfig: …, uid: …}; every key may be left out",
+                problem="it is not an object, so no cluster is meant",
+                fix="give it as {context: …, kubeconfig: …, uid: …}; every key may be left out",
             ) from None
 
 
@@ -195,7 +195,7 @@ class Connection:
             said = _innermost(error)
             raise (Untrusted if _UNTRUSTED in said else NoReply)(said) from None
         if response.status == _UNAUTHENTICATED and self._sign_in is not None:
-            raise NotSignedIn(server=self._server, mend=self._sign_in())
+            raise NotSignedIn(server=self._server, fix=self._sign_in())
         return _reply(path, response.status, answered, _seconds(response.headers.get("Retry-After")))
 
     def _current_token(self) -> str | None:
@@ -229,8 +229,8 @@ def _header_of(value: str, server: str) -> str:
         raise ClusterError(
             code="misconfigured",
             place=server,
-            cause="its user's token is empty, or holds characters that no header bears; nothing was sent",
-            mend="give the token on one line of printable characters, or sign in again",
+            problem="its user's token is empty, or holds characters that no header bears; nothing was sent",
+            fix="give the token on one line of printable characters, or sign in again",
         )
     return f"{scheme} {token}"
 
@@ -347,8 +347,8 @@ class RecordedCluster(Connection):
             raise ClusterError(
                 code="unreachable",
                 place=path.partition("?")[0],
-                cause="this is a review without keys: nobody is asked, and what was recorded does not tell",
-                mend="preview with the cluster to know",
+                problem="this is a review without keys: nobody is asked, and what was recorded does not tell",
+                fix="preview with the cluster to know",
             )
         for item in (item for body in listed for item in body.get("items") or ()):
             if item["metadata"]["name"] == name:
@@ -406,10 +406,10 @@ def record(target: ClusterTarget) -> Recording:
     return recording
 
 
-def reach(target: ClusterTarget, mend: str) -> Connection:
+def reach(target: ClusterTarget, fix: str) -> Connection:
     """Open the connection as `connect` does, for one who cannot go on without an answer.
 
-    Its calls are repeated. mend: what to do when none comes. Raises ClusterError, `unreachable` among its
+    Its calls are repeated. fix: what to do when none comes. Raises ClusterError, `unreachable` among its
     codes.
     """
     try:
@@ -418,17 +418,17 @@ def reach(target: ClusterTarget, mend: str) -> Connection:
         raise ClusterError(
             code="unreachable",
             place="credfleet:cluster",
-            cause=f"the API server does not answer ({silence})",
-            mend=mend,
+            problem=f"the API server does not answer ({silence})",
+            fix=fix,
         ) from None
 
 
 def _opened(target: ClusterTarget) -> Connection:
     if _is_of_pod(target):
         again = "start the pod again, so that it gets another token, and run again"
-        return _connection(_configured_in_pod(), _POD, _MEND_POD, lambda: again)
+        return _connection(_configured_in_pod(), _POD, _FIX_POD, lambda: again)
     sign_in = partial(sign_in_again, target.kubeconfig, target.context)
-    return _connection(_configured(target), place_of(target.kubeconfig), MEND, sign_in)
+    return _connection(_configured(target), place_of(target.kubeconfig), FIX, sign_in)
 
 
 def configuration_of(target: ClusterTarget) -> Configuration:
@@ -452,8 +452,8 @@ def _configured(target: ClusterTarget) -> Configuration:
     nobody = ClusterError(
         code="misconfigured",
         place=place,
-        cause="its plugin for credentials failed, so nobody would be signed in",
-        mend="sign in again, or run the command under users.exec of the file to see why it fails",
+        problem="its plugin for credentials failed, so nobody would be signed in",
+        fix="sign in again, or run the command under users.exec of the file to see why it fails",
     )
     complaints = _Complaints()
     logging.root.addHandler(complaints)  # the client logs what a plugin for credentials says, and goes on
@@ -465,8 +465,8 @@ def _configured(target: ClusterTarget) -> Configuration:
         raise ClusterError(
             code="misconfigured",
             place=place,
-            cause="a certificate, a key or a file that it names cannot be read, so no cluster is reached",
-            mend=MEND,
+            problem="a certificate, a key or a file that it names cannot be read, so no cluster is reached",
+            fix=FIX,
         ) from None
     except Exception:  # what an auth-provider raises is of whichever library serves it
         raise nobody from None
@@ -495,15 +495,13 @@ def _configured_in_pod() -> Configuration:
         raise ClusterError(
             code="misconfigured",
             place=_POD,
-            cause="its token or certificate is not there, so no cluster is reached",
-            mend=_MEND_POD,
+            problem="its token or certificate is not there, so no cluster is reached",
+            fix=_FIX_POD,
         ) from None
     return configuration
 
 
-def _connection(
-    configuration: Configuration, place: str, mend: str, sign_in: Callable[[], str]
-) -> Connection:
+def _connection(configuration: Configuration, place: str, fix: str, sign_in: Callable[[], str]) -> Connection:
     """Make the connection; the libraries look addresses and certificates over only then, or at a call."""
     with ALONE:
         from kubernetes.client import ApiClient
@@ -512,16 +510,16 @@ def _connection(
     try:
         connection = Connection(ApiClient(configuration), sign_in)
     except (ValueError, TypeError, AttributeError, ImportError):
-        cause = (
+        problem = (
             "the address of its cluster or of a proxy before it (proxy-url, HTTPS_PROXY) is none,"
             " or the proxy speaks SOCKS, for which PySocks is not installed"
         )
-        raise ClusterError(code="misconfigured", place=place, cause=cause, mend=mend) from None
+        raise ClusterError(code="misconfigured", place=place, problem=problem, fix=fix) from None
     try:
         _load_certificates(configuration)
     except OSError:
-        cause = "a certificate or a key that it names is none in PEM, or the key has a passphrase"
-        raise ClusterError(code="misconfigured", place=place, cause=cause, mend=mend) from None
+        problem = "a certificate or a key that it names is none in PEM, or the key has a passphrase"
+        raise ClusterError(code="misconfigured", place=place, problem=problem, fix=fix) from None
     return connection
 
 
@@ -554,14 +552,15 @@ def _verify(connection: Connection, uid: str) -> None:
         raise ClusterError(
             code="not-allowed",
             place=connection.server,
-            cause=f"the stack means the cluster with uid {uid}, this one does not tell its own: {reply.text}",
-            mend="let this user get namespace kube-system, or leave uid out of credfleet:cluster",
+            problem=f"the stack means the cluster with uid {uid}, this one does not tell its own:"
+            f" {reply.text}",
+            fix="let this user get namespace kube-system, or leave uid out of credfleet:cluster",
         )
     found = str(reply.body["metadata"]["uid"])
     if found != uid:
         raise ClusterError(
             code="wrong-cluster",
             place=connection.server,
-            cause=f"this is the cluster with uid {found}, the stack means {uid}; nothing was written",
-            mend="point KUBECONFIG to the cluster this stack means, or correct credfleet:cluster",
+            problem=f"this is the cluster with uid {found}, the stack means {uid}; nothing was written",
+            fix="point KUBECONFIG to the cluster this stack means, or correct credfleet:cluster",
         )

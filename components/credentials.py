@@ -157,7 +157,7 @@ def read_credentials(
 
 
 def _fault(entry: object) -> tuple[str, str] | None:
-    """Return why an entry is no credential, and the mend."""
+    """Return why an entry is no credential, and the fix."""
     if not isinstance(entry, str):
         return (
             "a credential is text: YAML changes numbers and drops repeated keys before they can be checked",

@@ -1,7 +1,7 @@
 """Documents of YAML and JSON that people write: read within bounds, each part with its place in the file.
 
 Plain scalars mean what the genuine CLI takes them for (its reader is a port of the same libyaml). What two
-readers could take for two things, or what costs more than its size, is refused with place, cause and mend;
+readers could take for two things, or what costs more than its size, is refused with place, problem and fix;
 no refusal holds a line of the document.
 """
 
@@ -41,9 +41,9 @@ class Mark(NamedTuple):
 class Unreadable(ExplainedError):  # noqa: N818 - what a document is
     """A document that is refused, and where. code: `yaml-invalid`; `file-missing` or `file-unreadable`."""
 
-    def __init__(self, at: Mark, cause: str, mend: str, code: str = "yaml-invalid") -> None:
+    def __init__(self, at: Mark, problem: str, fix: str, code: str = "yaml-invalid") -> None:
         place = str(at) if code == "yaml-invalid" else at.file
-        super().__init__(code=code, place=place, cause=cause, mend=mend, at=at)
+        super().__init__(code=code, place=place, problem=problem, fix=fix, at=at)
         self.mark = at
 
 
@@ -119,11 +119,11 @@ def file_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        mend = "correct its name, or run the command in the folder that it is named from"
-        raise Unreadable(at, "there is no such file", mend, "file-missing") from None
+        fix = "correct its name, or run the command in the folder that it is named from"
+        raise Unreadable(at, "there is no such file", fix, "file-missing") from None
     except OSError as error:
-        cause, mend = f"it cannot be read ({error.strerror})", "name a file that this user may read"
-        raise Unreadable(at, cause, mend, "file-unreadable") from None
+        problem, fix = f"it cannot be read ({error.strerror})", "name a file that this user may read"
+        raise Unreadable(at, problem, fix, "file-unreadable") from None
 
 
 def read_one(content: bytes | str, file: str) -> Document:
@@ -423,8 +423,8 @@ def _whole(text: str, at: Mark) -> int:
     raise _no_number(at, "it is a whole number of more digits than readers keep")
 
 
-def _no_number(at: Mark, cause: str) -> Unreadable:
-    return Unreadable(at, cause, "write it in quotes if it is a text")
+def _no_number(at: Mark, problem: str) -> Unreadable:
+    return Unreadable(at, problem, "write it in quotes if it is a text")
 
 
 def _refuse_tag(at: Mark, tag: str) -> NoReturn:
@@ -491,7 +491,7 @@ _TOLD: Final = (
     ),
     (r"document start|<stream|directive|%", "the document ended before here", "remove what follows, or ---"),
 )
-"""What the parser says → cause and mend."""
+"""What the parser says → problem and fix."""
 
 
 def _told(error: Any, text: str, file: str) -> Unreadable:
@@ -504,7 +504,7 @@ def _told(error: Any, text: str, file: str) -> Unreadable:
     if "\t" in line[: len(line) - len(line.lstrip())] or line[mark.column : mark.column + 1] == "\t":
         said = "tab character"
     at = Mark(file, mark.line + 1, mark.column + 1)
-    for pattern, cause, mend in _TOLD:
+    for pattern, problem, fix in _TOLD:
         if re.search(pattern, said):
-            return Unreadable(at, cause.format(line=opened.line + 1), mend)
+            return Unreadable(at, problem.format(line=opened.line + 1), fix)
     return Unreadable(at, "it is no YAML from here on", "correct this line")

@@ -1,4 +1,4 @@
-"""The errors a user can meet: each says what is wrong, where, why, and how to mend it.
+"""The errors a user can meet: each says what is wrong, where, why, and how to fix it.
 
 ExplainedError
 ├── NotSignedIn             the API server does not accept the credential of the kubeconfig
@@ -39,18 +39,18 @@ def how_many(count: int, noun: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong: where, what and why, and how to mend it. No field holds a value of a credential.
+    """One thing wrong: where, what and why, and how to fix it. No field holds a value of a credential.
 
     at: file, line and column of what is written there, where they are known.
     """
 
     place: str
-    cause: str
-    mend: str
+    problem: str
+    fix: str
     at: tuple[str, int, int] | None = None
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.cause} → {self.mend}"
+        return f"{self.where}: {self.problem} → {self.fix}"
 
     @property
     def where(self) -> str:
@@ -66,34 +66,34 @@ class ExplainedError(Exception):
     """A foreseeable mistake or state, told in two lines.
 
     code: stable kebab-case word for machines. place: configuration path or object.
-    cause: what is wrong and why it matters. mend: what to do about it. at: file, line and column, if known.
+    problem: what is wrong and why it matters. fix: what to do about it. at: file, line and column, if known.
     No field ever carries a credential.
     """
 
     def __init__(
-        self, *, code: str, place: str, cause: str, mend: str, at: tuple[str, int, int] | None = None
+        self, *, code: str, place: str, problem: str, fix: str, at: tuple[str, int, int] | None = None
     ) -> None:
-        super().__init__(code, place, cause, mend)
+        super().__init__(code, place, problem, fix)
         self.at = at
         self.code = code
         self.place = place
-        self.cause = cause
-        self.mend = mend
+        self.problem = problem
+        self.fix = fix
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.cause}\n→ {self.mend}"
+        return f"{self.place}: {self.problem}\n→ {self.fix}"
 
 
 class NotSignedIn(ExplainedError):  # noqa: N818 - as Misconfigured
     """The API server answers 401. It is no CredfleetError: a preview must not pass over it as unseen."""
 
-    def __init__(self, *, server: str, mend: str) -> None:
+    def __init__(self, *, server: str, fix: str) -> None:
         super().__init__(
             code="not-signed-in",
             place=server,
-            cause="the API server rejects the credential of this user (401): it expired, was revoked, or is"
+            problem="the API server rejects the credential of this user (401): it expired, was revoked, or is"
             " of another cluster; permissions were not checked",
-            mend=mend,
+            fix=fix,
         )
 
 
@@ -110,20 +110,20 @@ class ConfigurationError(CredfleetError):
         super().__init__(
             code="bad-configuration",
             place="configuration",
-            cause=f"{how_many(count, 'problem')} found, nothing was written",
-            mend="mend what is listed and run again",
+            problem=f"{how_many(count, 'problem')} found, nothing was written",
+            fix="fix what is listed and run again",
         )
 
     def __str__(self) -> str:
-        listed = "\n".join(f"{p.where}: {p.cause}\n→ {p.mend}" for p in self.problems)
-        return f"{listed}\n{self.cause}"
+        listed = "\n".join(f"{p.where}: {p.problem}\n→ {p.fix}" for p in self.problems)
+        return f"{listed}\n{self.problem}"
 
 
 class Misused(CredfleetError):  # noqa: N818 - as Misconfigured
     """A command line that lacks something, or says what makes no sense: nothing was asked of anybody."""
 
-    def __init__(self, *, place: str, cause: str, mend: str) -> None:
-        super().__init__(code="usage", place=place, cause=cause, mend=mend)
+    def __init__(self, *, place: str, problem: str, fix: str) -> None:
+        super().__init__(code="usage", place=place, problem=problem, fix=fix)
 
 
 class ClusterError(CredfleetError):
@@ -141,11 +141,11 @@ class Exhausted(PoolError):  # noqa: N818 - the word of the protocol
         super().__init__(
             code="exhausted",
             place=f"pool {pool}",
-            cause=(
+            problem=(
                 f"no free {account_type} account is left (partition {partition}): {census}; "
                 "nothing was claimed"
             ),
-            mend="add accounts, or clean or release some, and run again",
+            fix="add accounts, or clean or release some, and run again",
         )
 
 
@@ -156,11 +156,11 @@ class LimitReached(PoolError):  # noqa: N818 - the word of the protocol
         super().__init__(
             code="limit-reached",
             place=f"account {member}",
-            cause=(
+            problem=(
                 f"tenant {tenant} already uses this {account_type} account "
                 f"with {holders} of {limit} consumers"
             ),
-            mend="release one, raise the limit, or use another slot",
+            fix="release one, raise the limit, or use another slot",
         )
 
 
@@ -171,17 +171,17 @@ class QuotaReached(PoolError):  # noqa: N818 - as LimitReached
         super().__init__(
             code="quota-reached",
             place=f"consumer {consumer}",
-            cause=f"it may have {how_many(most, f'{account_type} account')} at most"
+            problem=f"it may have {how_many(most, f'{account_type} account')} at most"
             + (f", and {who} have them" if who else ""),
-            mend="release one, or raise its quota under accountPool.consumers in the stack of the pool",
+            fix="release one, or raise its quota under accountPool.consumers in the stack of the pool",
         )
 
 
 class Misconfigured(PoolError):  # noqa: N818 - the word of the protocol
     """A pool, member, record or request that no protocol step can make sense of; never retried."""
 
-    def __init__(self, *, place: str, cause: str, mend: str) -> None:
-        super().__init__(code="misconfigured", place=place, cause=cause, mend=mend)
+    def __init__(self, *, place: str, problem: str, fix: str) -> None:
+        super().__init__(code="misconfigured", place=place, problem=problem, fix=fix)
 
 
 class LostMember(PoolError):  # noqa: N818 - the word of the protocol
@@ -192,19 +192,19 @@ class LostMember(PoolError):  # noqa: N818 - the word of the protocol
         super().__init__(
             code="lost-member",
             place=f"account {member}",
-            cause=(
+            problem=(
                 f"the account of tenant {tenant} was deleted, replaced or relabelled by hand (now: {now}); "
                 "existing resources may still use it"
             ),
-            mend="restore the label, or release this claim and claim again",
+            fix="restore the label, or release this claim and claim again",
         )
 
 
 class NotAllowed(PoolError):  # noqa: N818 - the word of the protocol
     """The API server, or the state of a member, does not allow it."""
 
-    def __init__(self, *, place: str, cause: str, mend: str) -> None:
-        super().__init__(code="not-allowed", place=place, cause=cause, mend=mend)
+    def __init__(self, *, place: str, problem: str, fix: str) -> None:
+        super().__init__(code="not-allowed", place=place, problem=problem, fix=fix)
 
 
 class Withheld(NotAllowed):
@@ -221,13 +221,13 @@ class Restored(PoolError):  # noqa: N818 - the word of the protocol
         super().__init__(
             code="pool-restored",
             place=f"pool {namespace}" if member is None else f"account {member}",
-            cause=(
+            problem=(
                 "it was restored from a backup, so every claim looks dead; nothing was written"
                 if member is None
                 else "its claim came back from a backup and looks dead, though the account may be in use;"
                 " nothing was taken off it"
             ),
-            mend=f"run `credfleet pool recover --namespace {namespace}`, which binds them again",
+            fix=f"run `credfleet pool recover --namespace {namespace}`, which binds them again",
         )
 
 
@@ -239,10 +239,10 @@ class Unreachable(PoolError):  # noqa: N818 - the word of the protocol
         super().__init__(
             code="unreachable",
             place=place,
-            cause=f"not finished{after} ({last or 'others kept changing the same claim'})"
+            problem=f"not finished{after} ({last or 'others kept changing the same claim'})"
             if has_begun
             else f"its cluster does not answer{after} ({last or 'it is slow'}); nothing was begun",
-            mend="run again: what was begun is finished by the next run"
+            fix="run again: what was begun is finished by the next run"
             if has_begun
             else "start it or name another, by KUBECONFIG or in credfleet:cluster, and run again",
         )
@@ -279,6 +279,6 @@ class EsoError(CredfleetError):
         super().__init__(
             code="not-for-eso",
             place=place,
-            cause="; ".join(dict.fromkeys(refusal.cause for refusal in refusals)),
-            mend="; ".join(dict.fromkeys(refusal.mend for refusal in refusals)),
+            problem="; ".join(dict.fromkeys(refusal.problem for refusal in refusals)),
+            fix="; ".join(dict.fromkeys(refusal.fix for refusal in refusals)),
         )

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pulumi
 
-from components.aso_credentials.keys import GLOBAL_SETTINGS, SETTINGS_MEND
+from components.aso_credentials.keys import GLOBAL_SETTINGS, SETTINGS_FIX
 from components.connection import ClusterTarget
 from components.errors import ConfigurationError
 from components.projection.component import sparing_others
@@ -51,7 +51,7 @@ class Fleet(pulumi.ComponentResource):
     def __init__(self, name: str, settings: Settings, opts: pulumi.ResourceOptions | None = None) -> None:
         _refuse_silence(settings)
         cluster = ClusterTarget.parse(pulumi.Config("credfleet").get("cluster"))
-        sparing = sparing_others(cluster, {GLOBAL_SETTINGS: SETTINGS_MEND})
+        sparing = sparing_others(cluster, {GLOBAL_SETTINGS: SETTINGS_FIX})
         opts = pulumi.ResourceOptions.merge(opts, sparing)
         if settings.services is not None:
             opts = pulumi.ResourceOptions.merge(opts, keeping_ids())

@@ -110,12 +110,12 @@ def read(text: bytes, numbers: Numbers = Numbers.FLOAT) -> Document:
         raise _invalid((), f"they are nested deeper than {DEEPEST_JSON} levels", "flatten them") from None
     except json.JSONDecodeError as error:
         at = f"line {error.lineno}, column {error.colno}"
-        cause = (
+        problem = (
             f"text follows the JSON document at {at}"
             if error.msg == "Extra data"
             else f"they are no JSON at {at}"
         )
-        raise _invalid((), cause, "give exactly one JSON object") from None
+        raise _invalid((), problem, "give exactly one JSON object") from None
     reader = _Reader(numbers)
     return Document(reader.settle(raw, ()), tuple(reader.remarks))
 
@@ -229,8 +229,8 @@ class _Reader:
             )
         return Number(_float_text(number))
 
-    def _remark(self, path: Path, cause: str, mend: str) -> None:
-        self.remarks.append(Problem(key_path(path), cause, mend))
+    def _remark(self, path: Path, problem: str, fix: str) -> None:
+        self.remarks.append(Problem(key_path(path), problem, fix))
 
 
 def _float_text(number: float) -> str:
@@ -245,5 +245,5 @@ def _escape(match: re.Match[str]) -> str:
     return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04x}"
 
 
-def _invalid(path: Path, cause: str, mend: str) -> CredfleetError:
-    return CredfleetError(code="credentials-invalid", place=key_path(path), cause=cause, mend=mend)
+def _invalid(path: Path, problem: str, fix: str) -> CredfleetError:
+    return CredfleetError(code="credentials-invalid", place=key_path(path), problem=problem, fix=fix)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from components.documents import Unreadable, read_file
 from components.errors import ClusterError
 
-MEND: Final = "name another by --kubeconfig, KUBECONFIG, or kubeconfig in credfleet:cluster; or mend the file"
+FIX: Final = "name another by --kubeconfig, KUBECONFIG, or kubeconfig in credfleet:cluster; or fix the file"
 _SIGN_IN: Final[Mapping[str, str]] = {
     "gke-gcloud-auth-plugin": "gcloud auth login",
     "aws": "aws sso login",
@@ -44,12 +44,12 @@ def refuse_unusable(given: str | None, context: str | None) -> None:
         _refuse(place, "it has no contexts, so it leads to no cluster")
     meant = context or next((str(said) for each in read if (said := each.get("current-context"))), "")
     if meant not in contexts:
+        lacks = f"it has no context {context}" if context else "its current-context is none of its own"
         raise ClusterError(
             code="wrong-cluster" if context else "misconfigured",
             place=place,
-            cause=f"{f'it has no context {context}' if context else 'its current-context is none of its own'}"
-            f" (it has {', '.join(contexts)}); nothing was written",
-            mend="point KUBECONFIG to the cluster this stack means, or correct credfleet:cluster",
+            problem=f"{lacks} (it has {', '.join(contexts)}); nothing was written",
+            fix="point KUBECONFIG to the cluster this stack means, or correct credfleet:cluster",
         )
     cluster, user = str(contexts[meant].get("cluster")), contexts[meant].get("user")
     if cluster not in clusters or not clusters[cluster].get("server"):
@@ -122,12 +122,12 @@ def _documents(files: str, place: str) -> Sequence[Mapping[str, Any]]:
         read = [read_file(path).data for path in there]
     except Unreadable as error:
         raise ClusterError(
-            code="misconfigured", place=place, cause=error.cause, mend=error.mend, at=error.at
+            code="misconfigured", place=place, problem=error.problem, fix=error.fix, at=error.at
         ) from None
     if not all(isinstance(each, dict) for each in read):
         _refuse(place, "it is no map of contexts, clusters and users")
     return read
 
 
-def _refuse(place: str, cause: str) -> NoReturn:
-    raise ClusterError(code="misconfigured", place=place, cause=cause, mend=MEND)
+def _refuse(place: str, problem: str) -> NoReturn:
+    raise ClusterError(code="misconfigured", place=place, problem=problem, fix=FIX)

@@ -52,7 +52,7 @@ def settled(key: str, address: str) -> str:
         raise CredfleetError(
             code="sandbox-unknown",
             place=key,
-            cause=f"port 0 means the sandbox's service, and {VARIABLES[key]} is not set",
-            mend='run `credfleet sandbox up`, then `eval "$(credfleet sandbox env)"` in this shell',
+            problem=f"port 0 means the sandbox's service, and {VARIABLES[key]} is not set",
+            fix='run `credfleet sandbox up`, then `eval "$(credfleet sandbox env)"` in this shell',
         )
     return known

@@ -60,9 +60,9 @@ def _configured(package: str, arguments: Callable[..., Any]) -> dict[str, Any]:
             continue
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
-            mend = f"did you mean {near[0]}?" if near else "remove it, or see the provider's configuration"
+            fix = f"did you mean {near[0]}?" if near else "remove it, or see the provider's configuration"
             raise pulumi.RunError(
-                f"{key}: the provider has no such option, so it would be ignored without a word\n→ {mend}"
+                f"{key}: the provider has no such option, so it would be ignored without a word\n→ {fix}"
             )
         if key in VARIABLES and leaves_port_open(text):
             continue  # the provider reads the variable itself: no state has a port of one machine

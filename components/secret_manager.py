@@ -304,8 +304,8 @@ def open_secret_manager(target: SecretManagerTarget, patience: Patience | None =
         raise SecretManagerError(
             code="unreachable",
             place="Secret Manager",
-            cause="this is a review without keys, and nobody is asked",
-            mend="preview with the cloud to know",
+            problem="this is a review without keys, and nobody is asked",
+            fix="preview with the cloud to know",
         )
     with _opening:
         if key not in _opened:
@@ -337,8 +337,8 @@ def _client(target: SecretManagerTarget) -> SecretManagerServiceClient:
         raise SecretManagerError(
             code="no-identity",
             place="Secret Manager",
-            cause="nobody is signed in to Google Cloud here, so it cannot be asked",
-            mend="sign in with `gcloud auth application-default login`, or set gcp:accessToken",
+            problem="nobody is signed in to Google Cloud here, so it cannot be asked",
+            fix="sign in with `gcloud auth application-default login`, or set gcp:accessToken",
         ) from None
 
 
@@ -395,22 +395,22 @@ def _stated(response: Any) -> str:
 def _failure(place: str, right: str, code: str) -> SecretManagerError:
     match code:
         case "NOT_FOUND":
-            kind, mend = "absent", "see whether it was deleted, or is in another project; then run again"
+            kind, fix = "absent", "see whether it was deleted, or is in another project; then run again"
         case "ALREADY_EXISTS":
-            kind, mend = "exists", "look at who made it, and choose another name"
+            kind, fix = "exists", "look at who made it, and choose another name"
         case "PERMISSION_DENIED":
-            kind, mend = "not-allowed", f"let whoever runs this do secretmanager.{right} there"
+            kind, fix = "not-allowed", f"let whoever runs this do secretmanager.{right} there"
         case "UNAUTHENTICATED":
-            kind, mend = "not-allowed", "sign in to Google Cloud again, or set a new gcp:accessToken"
+            kind, fix = "not-allowed", "sign in to Google Cloud again, or set a new gcp:accessToken"
         case _ if code in PASSING:
-            kind, mend = "unreachable", "run again once it answers; what was begun is finished then"
+            kind, fix = "unreachable", "run again once it answers; what was begun is finished then"
         case _ if code == _UNREADABLE:
-            kind, mend = (
+            kind, fix = (
                 "refused",
                 "correct gcp:secretManagerCustomEndpoint: what answers there is another service",
             )
         case _:
-            kind, mend = "refused", "look at it in the console of Google Cloud, then run again"
+            kind, fix = "refused", "look at it in the console of Google Cloud, then run again"
     return SecretManagerError(
-        code=kind, place=place, cause=f"Secret Manager answers {code} to {right}", mend=mend
+        code=kind, place=place, problem=f"Secret Manager answers {code} to {right}", fix=fix
     )

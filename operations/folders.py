@@ -29,8 +29,8 @@ class Folders:
         raise CredfleetError(
             code="no-project",
             place=str(here),
-            cause="neither this folder nor one above it has a Pulumi.yaml",
-            mend="change to the checkout of the project",
+            problem="neither this folder nor one above it has a Pulumi.yaml",
+            fix="change to the checkout of the project",
         )
 
     @property

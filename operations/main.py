@@ -19,7 +19,7 @@ _ALONE: Final = "alone"
 
 _COMMANDS: Final = {
     "init": ("project.commands", _ALONE, "Write a Pulumi project of your own."),
-    "doctor": ("pool.commands", _ALONE, "Find what is wrong with a pool, and what mends it."),
+    "doctor": ("pool.commands", _ALONE, "Find what is wrong with a pool, and what fixes it."),
     "preview-report": ("preview_report.command", _ALONE, "Review a preview, for a pull request."),
     "sandbox": ("sandbox.commands", "app", "Run a stack with no cloud and no cluster of your own."),
     "pool": ("pool.commands", "app", "See a pool of accounts; claim and release one by hand."),

@@ -81,7 +81,7 @@ def _is_scoped(secret: Resource) -> bool:
 @resource_rule(
     types=SECRETS,
     description="The two names ASO reads by itself are used for what it reads there.",
-    mend="name the Secret otherwise; a credential ASO takes by itself has the three AZURE_… ids",
+    fix="name the Secret otherwise; a credential ASO takes by itself has the three AZURE_… ids",
     config={"operatorNamespace": {"type": "string", "default": OPERATOR_NAMESPACE}},
 )
 def aso_secret_reserved_name(secret: Resource) -> Iterator[str]:
@@ -101,7 +101,7 @@ def aso_secret_reserved_name(secret: Resource) -> Iterator[str]:
 @resource_rule(
     types=SECRETS,
     description="A credential for ASO has every key that its method needs.",
-    mend="add the key; ASO takes no other credential instead of a broken one",
+    fix="add the key; ASO takes no other credential instead of a broken one",
 )
 def aso_secret_required_keys(secret: Resource) -> Iterator[str]:
     """Refuse what ASO would refuse at every reconcile."""
@@ -122,7 +122,7 @@ def aso_secret_required_keys(secret: Resource) -> Iterator[str]:
 @resource_rule(
     types=SECRETS,
     description="A credential for ASO says one way to sign in.",
-    mend="keep the keys of one method: the secret, the certificate, or AUTH_MODE",
+    fix="keep the keys of one method: the secret, the certificate, or AUTH_MODE",
 )
 def aso_secret_one_method(secret: Resource) -> Iterator[str]:
     """Refuse a second method: ASO takes the first in its own order and never tells."""
@@ -139,7 +139,7 @@ def aso_secret_one_method(secret: Resource) -> Iterator[str]:
 @resource_rule(
     types=SECRETS,
     description="No key of a credential for ASO is empty.",
-    mend="leave the key out, or give it its value",
+    fix="leave the key out, or give it its value",
 )
 def aso_secret_no_empty_key(secret: Resource) -> Iterator[str]:
     """Refuse empty values: a key that is merely present already decides the method."""
@@ -150,7 +150,7 @@ def aso_secret_no_empty_key(secret: Resource) -> Iterator[str]:
 @resource_rule(
     types=SECRETS,
     description=f"Settings of the operator stand in {GLOBAL_SETTINGS} alone.",
-    mend=f"move the key into {GLOBAL_SETTINGS}",
+    fix=f"move the key into {GLOBAL_SETTINGS}",
 )
 def aso_secret_no_global_key(secret: Resource) -> Iterator[str]:
     """Refuse settings that ASO reads at its start only: in a credential it ignores them."""
@@ -171,7 +171,7 @@ def _text(secret: Resource, key: str) -> str | None:
 @resource_rule(
     types=_RESOURCES,
     description="A resource of ASO names its credential where ASO looks for the name.",
-    mend=f"write metadata.annotations and {CREDENTIAL_FROM}",
+    fix=f"write metadata.annotations and {CREDENTIAL_FROM}",
 )
 def aso_annotation_spelled(resource: Resource) -> Iterator[str]:
     """Refuse near misses: ASO would silently use the credential of the namespace or the global one."""
@@ -188,7 +188,7 @@ def aso_annotation_spelled(resource: Resource) -> Iterator[str]:
 @resource_rule(
     types=_RESOURCES,
     description="A resource of ASO names its credential by the bare name of a Secret.",
-    mend="give the name of a Secret in the resource's own namespace",
+    fix="give the name of a Secret in the resource's own namespace",
 )
 def aso_annotation_value(resource: Resource) -> Iterator[str]:
     """Refuse names ASO cannot follow, another namespace's above all."""
@@ -207,7 +207,7 @@ def aso_annotation_value(resource: Resource) -> Iterator[str]:
 @stack_rule(
     types=[*_DELIVERIES, *_RESOURCES],
     description="The credential that a resource of ASO names is declared in its namespace.",
-    mend="declare the Secret in the resource's namespace, with the three AZURE_… ids",
+    fix="declare the Secret in the resource's namespace, with the three AZURE_… ids",
 )
 def aso_annotation_target(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse a name that leads nowhere: ASO takes no other credential then."""

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from rule import UNKNOWN, Resource, resource_rule, stack_rule
 
-from components.aso_credentials.arm_id import SCOPE_MEND, is_scope
+from components.aso_credentials.arm_id import SCOPE_FIX, is_scope
 from components.aso_credentials.federation import AUDIENCE, MOST, SUBJECT
 from components.naming import is_namespace, is_object_name
 
@@ -79,7 +79,7 @@ def _take_down(federation: Resource) -> None:
 @resource_rule(
     types=_FEDERATIONS,
     description="A federated credential trusts an issuer by the exact text of its tokens.",
-    mend="copy the cluster's OIDC issuer URL byte for byte, its last slash included",
+    fix="copy the cluster's OIDC issuer URL byte for byte, its last slash included",
     config={"issuers": {"type": "array", "items": {"type": "string"}, "default": []}},
 )
 def azure_federation_issuer(federation: Resource) -> Iterator[str]:
@@ -98,7 +98,7 @@ def azure_federation_issuer(federation: Resource) -> Iterator[str]:
 @resource_rule(
     types=_FEDERATIONS,
     description="A federated credential trusts one ServiceAccount.",
-    mend=f"write {SUBJECT}NAMESPACE:NAME",
+    fix=f"write {SUBJECT}NAMESPACE:NAME",
 )
 def azure_federation_subject(federation: Resource) -> Iterator[str]:
     """Refuse a subject no ServiceAccount has; there are no wildcards."""
@@ -115,7 +115,7 @@ def azure_federation_subject(federation: Resource) -> Iterator[str]:
 @resource_rule(
     types=_FEDERATIONS,
     description="A federated credential has the one audience of Entra's token exchange.",
-    mend=f"write audiences: [{AUDIENCE}]",
+    fix=f"write audiences: [{AUDIENCE}]",
 )
 def azure_federation_audience(federation: Resource) -> Iterator[str]:
     """Refuse any other audience: the exchange would refuse every token."""
@@ -129,7 +129,7 @@ def azure_federation_audience(federation: Resource) -> Iterator[str]:
 @stack_rule(
     types=_FEDERATIONS,
     description=f"An identity has at most {MOST} federated credentials.",
-    mend="spread the ServiceAccounts over more identities",
+    fix="spread the ServiceAccounts over more identities",
 )
 def azure_identity_federation_limit(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse what Azure refuses only while the update is under way."""
@@ -144,7 +144,7 @@ def azure_identity_federation_limit(resources: Sequence[Resource]) -> Iterator[t
 @stack_rule(
     types=_FEDERATIONS,
     description="An identity trusts each issuer and subject once.",
-    mend="drop one of the two federated credentials",
+    fix="drop one of the two federated credentials",
 )
 def azure_identity_federation_unique(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse a second credential for the same pair, which Azure answers with a conflict."""
@@ -187,7 +187,7 @@ def _owner_in_cluster(federation: Resource) -> str | None:
 @resource_rule(
     types=_ASSIGNMENTS,
     description="A role assignment says that its principal is an identity.",
-    mend="set principalType to ServicePrincipal; left out, the SDK makes it User",
+    fix="set principalType to ServicePrincipal; left out, the SDK makes it User",
 )
 def azure_role_principal_type(assignment: Resource) -> Iterator[str]:
     """Refuse the SDK's default: a new identity is then looked for among people, and often not found."""
@@ -199,7 +199,7 @@ def azure_role_principal_type(assignment: Resource) -> Iterator[str]:
 @resource_rule(
     types=[*_GRANTS, *_DEFINITIONS],
     description="No identity is made owner, or may make owners.",
-    mend="assign the role that the work needs",
+    fix="assign the role that the work needs",
 )
 def azure_role_no_owner(grant: Resource) -> Iterator[str]:
     """Refuse roles that can give themselves every other."""
@@ -231,7 +231,7 @@ def _covers(patterns: Sequence[Any], action: str) -> bool:
 @resource_rule(
     types=_GRANTS,
     description="A role is assigned in a subscription or a management group.",
-    mend=SCOPE_MEND,
+    fix=SCOPE_FIX,
 )
 def azure_role_scope(grant: Resource) -> Iterator[str]:
     """Refuse what the settings refuse, the whole tenant above all; what ASO finds by name is never that."""

@@ -19,7 +19,7 @@ _REQUIRED: Final[Mapping[str, bool]] = {
 @resource_rule(
     types=["pulumi:providers:kubernetes"],
     description="The Kubernetes provider updates Secrets where they are, never forces and never takes over.",
-    mend="make providers with components/providers.py, and give every resource one",
+    fix="make providers with components/providers.py, and give every resource one",
 )
 def kubernetes_provider_keeps_claims(provider: Resource) -> Iterator[str]:
     """Refuse flags under which a Secret loses its claim, or somebody loses theirs."""

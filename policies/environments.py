@@ -23,7 +23,7 @@ _ZONE: Final = re.compile(r"(?<=\d)-[a-z]$")
 @resource_rule(
     types=["*"],
     description="Every resource is of a type that the environment allows.",
-    mend="leave the resource out, or add its type to `allowed` in policies/config (* stands for anything)",
+    fix="leave the resource out, or add its type to `allowed` in policies/config (* stands for anything)",
     config={"allowed": _TEXTS},
 )
 def estate_resource_types(resource: Resource) -> Iterator[str]:
@@ -36,7 +36,7 @@ def estate_resource_types(resource: Resource) -> Iterator[str]:
 @resource_rule(
     types=["gcp:*", "azure-native*:*"],
     description="Data of an environment stay in its regions.",
-    mend="choose one of the regions in policies/config",
+    fix="choose one of the regions in policies/config",
     config={"gcp": _TEXTS, "azure": _TEXTS},
 )
 def estate_regions(resource: Resource) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _region(name: str) -> str:
 @resource_rule(
     types=[_CLAIM],
     description="Tenants claim accounts of types that the environment offers.",
-    mend="claim another type, or add it to `allowed` in policies/config",
+    fix="claim another type, or add it to `allowed` in policies/config",
     config={"allowed": _TEXTS},
 )
 def estate_account_types(claim: Resource) -> Iterator[str]:
@@ -80,7 +80,7 @@ def estate_account_types(claim: Resource) -> Iterator[str]:
     types=[_CLAIM],
     level=EnforcementLevel.ADVISORY,
     description="A claim that is required can expect an account: the update fails at one that cannot.",
-    mend="add accounts, or clean or release some; or leave out `required`, and the update goes on without it",
+    fix="add accounts, or clean or release some; or leave out `required`, and the update goes on without it",
 )
 def estate_required_claims_served(claim: Resource) -> Iterator[str]:
     """Tell of a claim that was foretold to fail the update."""
@@ -91,7 +91,7 @@ def estate_required_claims_served(claim: Resource) -> Iterator[str]:
 @stack_rule(
     types=[_CLAIM],
     description="No tenant claims more accounts than the environment grants it.",
-    mend="drop a claim, or raise `most` or the tenant's number in `tenants` in policies/config",
+    fix="drop a claim, or raise `most` or the tenant's number in `tenants` in policies/config",
     config={
         "most": {"type": "integer", "minimum": 0},
         "tenants": {"type": "object", "additionalProperties": {"type": "integer"}, "default": {}},
@@ -113,7 +113,7 @@ def estate_claims_per_tenant(resources: Sequence[Resource]) -> Iterator[tuple[st
 @resource_rule(
     types=["*"],
     description="A resource says whose it is, by the labels or tags the environment asks for.",
-    mend="set the label; policies/config says which type needs which",
+    fix="set the label; policies/config says which type needs which",
     config={
         "required": {
             "type": "object",

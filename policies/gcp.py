@@ -52,7 +52,7 @@ def _is_pull_secret(secret: Resource) -> bool:
 @resource_rule(
     types=_SECRETS,
     description="No pull secret has the name of another cluster's.",
-    mend="name it hyperfleet-ID-pull-secret, with the id that label cluster-id has",
+    fix="name it hyperfleet-ID-pull-secret, with the id that label cluster-id has",
 )
 def gcp_pull_secret_name(secret: Resource) -> Iterator[str]:
     """Refuse a name under which HyperFleet looks for another cluster's secret."""
@@ -64,7 +64,7 @@ def gcp_pull_secret_name(secret: Resource) -> Iterator[str]:
 @resource_rule(
     types=_SECRETS,
     description="A pull secret has the five labels by which HyperFleet knows its own.",
-    mend=f"set {', '.join(f'{key}={value}' for key, value in _LABELS.items())} and {_CLUSTER_ID}",
+    fix=f"set {', '.join(f'{key}={value}' for key, value in _LABELS.items())} and {_CLUSTER_ID}",
 )
 def gcp_pull_secret_labels(secret: Resource) -> Iterator[str]:
     """Refuse a secret nobody could tell the owner of."""
@@ -81,7 +81,7 @@ def gcp_pull_secret_labels(secret: Resource) -> Iterator[str]:
 @resource_rule(
     types=_SECRETS[:1],
     description="A secret is replicated in one declared way, the environment's where its file names one.",
-    mend="set replication.auto, or replication.userManaged with each location once",
+    fix="set replication.auto, or replication.userManaged with each location once",
     config={"policy": {"type": "string", "enum": ["automatic", "user-managed"]}},
 )
 def gcp_secret_replication(secret: Resource) -> Iterator[str]:
@@ -105,7 +105,7 @@ def gcp_secret_replication(secret: Resource) -> Iterator[str]:
 @resource_rule(
     types=_SECRETS,
     description="A secret is protected from deletion where the environment asks for it.",
-    mend="set deletionProtection to true",
+    fix="set deletionProtection to true",
     config={"required": {"type": "boolean", "default": False}},
 )
 def gcp_secret_deletion_protection(secret: Resource) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _payloads_in_plain(version: Resource) -> list[str]:
     types=_VERSIONS,
     level=EnforcementLevel.REMEDIATE,
     description="The payload of a version is marked as secret, so that the state holds it encrypted.",
-    mend="wrap secretData or secretDataWo in Output.secret; at level remediate it is done for you",
+    fix="wrap secretData or secretDataWo in Output.secret; at level remediate it is done for you",
     remedy=_marked,
     marks=True,
 )
@@ -142,7 +142,7 @@ def gcp_secret_version_marked(version: Resource) -> Iterator[str]:
 @resource_rule(
     types=[*_GRANTS, *_LISTS],
     description="No role is given to everybody on the internet, or to everybody with an account at Google.",
-    mend="name the people or service accounts that do the work",
+    fix="name the people or service accounts that do the work",
 )
 def gcp_iam_not_public(grant: Resource) -> Iterator[str]:
     """Refuse a grant that nobody can take back from those who used it."""
@@ -165,7 +165,7 @@ def gcp_iam_not_public(grant: Resource) -> Iterator[str]:
 @resource_rule(
     types=_GRANTS,
     description="No workload has a primitive role or an admin's.",
-    mend="give it the narrowest role of what it works with, such as roles/secretmanager.secretAccessor",
+    fix="give it the narrowest role of what it works with, such as roles/secretmanager.secretAccessor",
 )
 def gcp_iam_no_broad_role(grant: Resource) -> Iterator[str]:
     """Refuse roles that cover services the workload never uses, or let it give roles itself."""

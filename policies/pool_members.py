@@ -88,7 +88,7 @@ def _is_member(secret: Resource) -> bool:
 @resource_rule(
     types=SECRETS,
     description="A member of an account pool says which cloud its account belongs to.",
-    mend=f"label it {HYPERSCALER_TYPE} with one of {', '.join(HYPERSCALERS)}, _<region> behind it or not",
+    fix=f"label it {HYPERSCALER_TYPE} with one of {', '.join(HYPERSCALERS)}, _<region> behind it or not",
 )
 def kubernetes_pool_member_known_type(secret: Resource) -> Iterator[str]:
     """Refuse an account without a type somebody asks for: it is never claimed and never missed."""
@@ -113,7 +113,7 @@ def kubernetes_pool_member_known_type(secret: Resource) -> Iterator[str]:
 @resource_rule(
     types=SECRETS,
     description="State and token of a claim are written by the claim protocol alone.",
-    mend="leave the key out of the program; `credfleet pool` changes it safely",
+    fix="leave the key out of the program; `credfleet pool` changes it safely",
 )
 def kubernetes_pool_member_protocol_keys(secret: Resource) -> Iterator[str]:
     """Refuse a declared state or token: every update would put it back over a live claim."""
@@ -126,7 +126,7 @@ def kubernetes_pool_member_protocol_keys(secret: Resource) -> Iterator[str]:
 @resource_rule(
     types=SECRETS,
     description="Only a bring-your-own account is declared with an owner; any other is claimed.",
-    mend=f"leave {TENANT_NAME} out and claim the account, or set `tenant` in accountPool.members",
+    fix=f"leave {TENANT_NAME} out and claim the account, or set `tenant` in accountPool.members",
 )
 def kubernetes_pool_member_declared_owner(secret: Resource) -> Iterator[str]:
     """Refuse a declared owner: it is no claim, so nothing says who uses the account or frees it."""
@@ -146,7 +146,7 @@ def kubernetes_pool_member_declared_owner(secret: Resource) -> Iterator[str]:
 @resource_rule(
     types=SECRETS,
     description="An update of a member never overrides the owner that a claim wrote.",
-    mend=f"remove the annotation {_PATCH_FORCE}; a conflict on a member is a claim that wants to stay",
+    fix=f"remove the annotation {_PATCH_FORCE}; a conflict on a member is a claim that wants to stay",
 )
 def kubernetes_pool_member_never_forced(secret: Resource) -> Iterator[str]:
     """Refuse forced server-side apply: it turns first-writer-wins into last-writer-wins."""
@@ -157,7 +157,7 @@ def kubernetes_pool_member_never_forced(secret: Resource) -> Iterator[str]:
 @stack_rule(
     types=[*SECRETS, _MEMBERS, *_OF_POOLS, *_WORKLOADS, _OF_OTHERS],
     description="Nothing runs in the namespace of an account pool.",
-    mend="give the workload a namespace of its own, and deliver it the one account it uses",
+    fix="give the workload a namespace of its own, and deliver it the one account it uses",
 )
 def kubernetes_pool_namespace_no_workloads(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse pods beside the accounts: whoever may start one there can mount every credential."""

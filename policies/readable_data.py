@@ -46,7 +46,7 @@ _NO_CREDENTIAL: Final = re.compile(
 @resource_rule(
     types=["kubernetes:*"],
     description="No ConfigMap, annotation or environment variable holds what looks like a credential.",
-    mend="put it into a Secret and refer to it, and rotate it if it was ever deployed",
+    fix="put it into a Secret and refer to it, and rotate it if it was ever deployed",
 )
 def kubernetes_readable_no_credential(kubernetes_object: Resource) -> Iterator[str]:
     """Refuse credentials where no reader is kept from them, and where logs and diffs show them."""

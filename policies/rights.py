@@ -46,7 +46,7 @@ def _touches_secrets(rule: Resource) -> bool:
 @resource_rule(
     types=_ROLES,
     description="No Role gives every right on Secrets, or rights on every kind of object.",
-    mend="name the API groups, resources and verbs the work needs",
+    fix="name the API groups, resources and verbs the work needs",
 )
 def kubernetes_role_no_wildcard_on_secrets(role: Resource) -> Iterator[str]:
     """Refuse wildcards: they also give what is invented tomorrow."""
@@ -61,7 +61,7 @@ def kubernetes_role_no_wildcard_on_secrets(role: Resource) -> Iterator[str]:
 @resource_rule(
     types=[*_CLUSTER_ROLES, *_CLUSTER_BINDINGS],
     description="Nobody is given the Secrets of all namespaces.",
-    mend="use a Role in the namespace that needs it, or name the Secrets under resourceNames",
+    fix="use a Role in the namespace that needs it, or name the Secrets under resourceNames",
 )
 def kubernetes_role_no_cluster_wide_secrets(role: Resource) -> Iterator[str]:
     """Refuse a right that is every credential of the fleet."""
@@ -114,7 +114,7 @@ def _holds(requirement: Any, labels: Mapping[str, str]) -> bool:
 @resource_rule(
     types=_BINDINGS,
     description="No Role is bound to everybody who can reach the cluster, and nobody is made cluster-admin.",
-    mend="bind the users, groups or ServiceAccounts that do the work to a Role made for it",
+    fix="bind the users, groups or ServiceAccounts that do the work to a Role made for it",
 )
 def kubernetes_binding_not_for_everybody(binding: Resource) -> Iterator[str]:
     """Refuse a Role for all: who may read credentials is somebody in particular."""
@@ -132,7 +132,7 @@ def _is_everybody(name: str) -> bool:
 @resource_rule(
     types=_BINDINGS,
     description="No Role is bound to a namespace's default ServiceAccount, which every pod there has.",
-    mend="make a ServiceAccount for the work, and bind that",
+    fix="make a ServiceAccount for the work, and bind that",
 )
 def kubernetes_binding_not_for_default_account(binding: Resource) -> Iterator[str]:
     """Refuse rights that come with merely running in a namespace."""

@@ -104,14 +104,14 @@ StackCheck: TypeAlias = Callable[[Sequence[Resource]], Iterator[tuple[str, str]]
 """Takes all resources; yields the URN at fault and a sentence like a Check's."""
 
 Remedy: TypeAlias = Callable[[Resource], Mapping[str, Any] | None]
-"""Returns the mended inputs, or None. Inputs have secrets inside `Secret`, and unknowns as they travel."""
+"""Returns the fixed inputs, or None. Inputs have secrets inside `Secret`, and unknowns as they travel."""
 
 
 def resource_rule(
     *,
     types: Sequence[str],
     description: str,
-    mend: str,
+    fix: str,
     level: EnforcementLevel = EnforcementLevel.MANDATORY,
     config: Mapping[str, Mapping[str, Any]] | None = None,
     remedy: Remedy | None = None,
@@ -120,9 +120,9 @@ def resource_rule(
     """Make a policy of a check.
 
     types: of the resources it judges; a `*` stands for anything.
-    mend: what to do about a violation, said with each.
+    fix: what to do about a violation, said with each.
     config: JSON schema of what an environment may say to the rule, by property.
-    remedy: mends before the check judges; it runs at level REMEDIATE alone.
+    remedy: fixes before the check judges; it runs at level REMEDIATE alone.
     marks: the check gets inputs as a remedy does, with secrets inside `Secret`.
     """
 
@@ -131,7 +131,7 @@ def resource_rule(
             touched = Touched()
             read = with_marks if marks else partial(plain, touched=touched)
             for violation in check(_applicable(args, types, read)):
-                report_violation(f"{violation}\n→ {mend}", None)
+                report_violation(f"{violation}\n→ {fix}", None)
             if touched:
                 report_violation(UNDECIDED, None)
 
@@ -141,7 +141,7 @@ def resource_rule(
             validate=validate,
             remediate=remedy and _remediation(remedy, types),
             enforcement_level=level,
-            remediation_steps=mend,
+            remediation_steps=fix,
             config_schema=_schema(config),
         )
 
@@ -152,7 +152,7 @@ def stack_rule(
     *,
     types: Sequence[str],
     description: str,
-    mend: str,
+    fix: str,
     config: Mapping[str, Mapping[str, Any]] | None = None,
     components: bool = False,
 ) -> Callable[[StackCheck], StackValidationPolicy]:
@@ -181,7 +181,7 @@ def stack_rule(
                 read(each) for each in sorted(args.resources, key=lambda each: (len(each.urn), each.urn))
             ]
             for urn, violation in check(resources):
-                report_violation(f"{violation}\n→ {mend}", urn)
+                report_violation(f"{violation}\n→ {fix}", urn)
             for one in resources:  # providers are given the whole configuration, which nobody judges
                 if touched[one.urn] and not one.is_a("pulumi:providers:*"):
                     report_violation(UNDECIDED, one.urn)
@@ -191,7 +191,7 @@ def stack_rule(
             description,
             validate=validate,
             enforcement_level=EnforcementLevel.MANDATORY,
-            remediation_steps=mend,
+            remediation_steps=fix,
             config_schema=_schema(config),
         )
 

@@ -31,7 +31,7 @@ def _encoded(text: str) -> str:
     types=SECRETS,
     level=EnforcementLevel.REMEDIATE,
     description="A Secret is declared by data alone, so that a key taken out also leaves the cluster.",
-    mend="give the values in base64 under data",
+    fix="give the values in base64 under data",
     remedy=_as_data,
 )
 def kubernetes_secret_data_only(secret: Resource) -> Iterator[str]:
@@ -46,7 +46,7 @@ def kubernetes_secret_data_only(secret: Resource) -> Iterator[str]:
 @resource_rule(
     types=SECRETS,
     description="No ServiceAccount has a token that never expires.",
-    mend="let pods use projected tokens, and others ask for one with `kubectl create token`",
+    fix="let pods use projected tokens, and others ask for one with `kubectl create token`",
 )
 def kubernetes_secret_no_lasting_token(secret: Resource) -> Iterator[str]:
     """Refuse a token that outlives the work it was made for."""

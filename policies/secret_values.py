@@ -40,7 +40,7 @@ _SHORTEST_DECLARED: Final = 8
 _SHORTEST_MARKED: Final = 16
 """Characters. Whole objects are marked, so plain words beside a secret are, too; no secret is so short."""
 
-_MEND: Final = "pass on the Output itself or a reference to its Secret, and rotate what was ever deployed"
+_FIX: Final = "pass on the Output itself or a reference to its Secret, and rotate what was ever deployed"
 
 _UNKNOWN: Final = frozenset(
     {
@@ -218,7 +218,7 @@ _OF_THE_STACK: Final = _OfTheStack()
 @resource_rule(
     types=["*"],
     description="A declared secret reaches no property that is not marked as secret.",
-    mend=_MEND,
+    fix=_FIX,
     marks=True,
 )
 def secrets_stay_marked(resource: Resource) -> Iterator[str]:
@@ -231,7 +231,7 @@ def secrets_stay_marked(resource: Resource) -> Iterator[str]:
     types=(),
     components=True,
     description="No resource has in plain what another marks as secret, and no output what is one anywhere.",
-    mend=_MEND,
+    fix=_FIX,
 )
 def secrets_stay_marked_everywhere(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse at the end of the preview what cannot be known when a resource is judged alone."""

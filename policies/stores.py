@@ -27,7 +27,7 @@ _STORES: Final = ("kubernetes:external-secrets.io/*:ClusterSecretStore", *_DIREC
     types=_STORES,
     level=EnforcementLevel.ADVISORY,
     description="A cluster store says which namespaces may use it.",
-    mend="list them under spec.conditions",
+    fix="list them under spec.conditions",
 )
 def stores_cluster_store_conditions(store: Resource) -> Iterator[str]:
     """Point out a store that every namespace may use, those made tomorrow too."""
@@ -49,7 +49,7 @@ def stores_cluster_store_conditions(store: Resource) -> Iterator[str]:
     types=_STORES,
     level=EnforcementLevel.ADVISORY,
     description="A regular expression for namespaces says where a name begins and ends.",
-    mend="write ^ in front and $ behind",
+    fix="write ^ in front and $ behind",
 )
 def stores_regex_anchored(store: Resource) -> Iterator[str]:
     """Point out expressions that also match inside a name: `prod` serves `not-prod-at-all`."""

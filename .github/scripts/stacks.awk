@@ -33,7 +33,7 @@ function finish(all, entry) {
   else others = others (others == "" ? "" : ",") entry
 }
 
-function refuse(cause, mend) {
-  print "✗ " FILENAME ": " cause "\n→ " mend > "/dev/stderr"
+function refuse(problem, fix) {
+  print "✗ " FILENAME ": " problem "\n→ " fix > "/dev/stderr"
   refused = 1
 }

@@ -79,7 +79,7 @@ class ClaimForecasts:
         asked = [evacuation.here(claim, move.generation) for claim, move in zip(claims, moves, strict=True)]
         expected = [move.expectation for move in moves]
         lines = (
-            *(f"{WARNING}{one.place}: {one.cause}\n→ {one.mend}" for one in census.problems),
+            *(f"{WARNING}{one.place}: {one.problem}\n→ {one.fix}" for one in census.problems),
             *forecast.lines(
                 expected,
                 vacancies(census, asked, declared.partition_keys),

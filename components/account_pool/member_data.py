@@ -14,7 +14,7 @@ OWNER: Final = "accountPool"
 
 
 def data_fault(what: str, shape: Shape) -> tuple[str, str] | None:
-    """Return why a credential of this shape cannot be the data of an account's Secret, and the mend."""
+    """Return why a credential of this shape cannot be the data of an account's Secret, and the fix."""
     if not shape.fields:
         return (
             f"{what} is no JSON object with fields, which become the keys of the account's Secret",

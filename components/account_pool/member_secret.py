@@ -26,8 +26,8 @@ class MemberSecretProvider(MarkedShell):
         del recipe
         [content], [place] = contents, places
         if (fault := data_fault("what it names", shape_of(content))) is not None:
-            cause, mend = fault
-            raise ProjectionError(code="credential-unfit", place=place, cause=cause, mend=mend)
+            problem, fix = fault
+            raise ProjectionError(code="credential-unfit", place=place, problem=problem, fix=fix)
         return "Opaque", account_data(content)
 
 

@@ -85,8 +85,8 @@ def read_members(
     is_folder = os.path.isdir(path)
     files = sorted(path.glob("*.csv")) if is_folder else [path]
     if not files:
-        cause = f"{path} holds no file that ends in .csv, so no account would be read"
-        return (), (Problem(_PLACE, cause, "name a CSV file, or the folder of such"),)
+        problem = f"{path} holds no file that ends in .csv, so no account would be read"
+        return (), (Problem(_PLACE, problem, "name a CSV file, or the folder of such"),)
     read = [read_members_file(file, partition_keys, declares=True) for file in files]
     rows = tuple(row for rows, _ in read for row in rows)
     unread = _unread(path) if is_folder else ()
@@ -99,11 +99,11 @@ def _unread(folder: Path) -> Iterator[Problem]:
         is_hidden = any(part.startswith(".") for part in each.relative_to(folder).parts)
         is_meant = each.suffix.lower() == ".csv" and each.is_file() and not is_hidden
         if is_meant and (each.parent != folder or each.suffix != ".csv"):
-            cause = "it is not read, so its accounts would count as absent"
-            mend = (
+            problem = "it is not read, so its accounts would count as absent"
+            fix = (
                 f"move it to {shown(folder / each.stem)}.csv: what ends in .csv in the folder itself is read"
             )
-            yield Problem(_PLACE, cause, mend, (shown(each), 1, 1))
+            yield Problem(_PLACE, problem, fix, (shown(each), 1, 1))
 
 
 def read_members_file(
@@ -118,13 +118,13 @@ def read_members_file(
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        cause = "it is no text in UTF-8 from here on, so its accounts cannot be checked"
+        problem = "it is no text in UTF-8 from here on, so its accounts cannot be checked"
         at = (shown(path), line, 1)
-        return (), (Problem(f"{path.name}:{line}", cause, "save the file in UTF-8", at),)
+        return (), (Problem(f"{path.name}:{line}", problem, "save the file in UTF-8", at),)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "no path has such a character"
-        cause = f"{in_print(str(path))} cannot be read ({why}), so its accounts cannot be checked"
-        return (), (Problem(_PLACE, cause, "give the path of a CSV file, relative to Pulumi.yaml"),)
+        problem = f"{in_print(str(path))} cannot be read ({why}), so its accounts cannot be checked"
+        return (), (Problem(_PLACE, problem, "give the path of a CSV file, relative to Pulumi.yaml"),)
     rows = csv.DictReader(io.StringIO(text, newline=""), restkey="", restval="", strict=True)
     reading = _Reading(path, text.splitlines(), partition_keys or (), _DECLARES if declares else {})
     last = 0
@@ -139,8 +139,8 @@ def read_members_file(
             reading.row(row, rows.line_num - further, columns)
             last = rows.line_num
     except csv.Error:
-        cause = "it is no row of a CSV file: a quote is not closed, or a field is endless"
-        reading.problem(last + 1, "", cause, 'close the quote; a quote in a quoted field is written ""')
+        problem = "it is no row of a CSV file: a quote is not closed, or a field is endless"
+        reading.problem(last + 1, "", problem, 'close the quote; a quote in a quoted field is written ""')
     return tuple(reading.members), tuple(reading.problems)
 
 
@@ -151,8 +151,8 @@ def missing_or_different(
     rows, _ = read_members(path, partition_keys)
     for row in (each for each in rows if each.credentials_from is None):
         if row.name not in members:
-            cause = f"{path.name} lists it, and namespace {namespace} has no such account"
-            yield row.name, Problem(row.place, cause, "make its Secret; pool import does", row.at)
+            problem = f"{path.name} lists it, and namespace {namespace} has no such account"
+            yield row.name, Problem(row.place, problem, "make its Secret; pool import does", row.at)
         else:
             yield from ((row.name, each) for each in differences(row, members[row.name], partition_keys))
 
@@ -192,13 +192,13 @@ class _Reading:
         """Judge the first line: which columns there are."""
         alone = columns[0] if len(columns) == 1 else ""
         if separator := next((each for each in _SEPARATORS if each in alone), None):
-            cause = f"its columns are separated by {_SEPARATORS[separator]}, and a comma does that here"
-            self.problem(1, "", cause, "save the file with commas")
+            problem = f"its columns are separated by {_SEPARATORS[separator]}, and a comma does that here"
+            self.problem(1, "", problem, "save the file with commas")
             return tuple(self.problems)
         if not {*_COLUMNS} & {*columns} or any(each != each.strip() for each in columns):
-            cause = f"the first line does not name the columns, as {', '.join(_COLUMNS)}, without blanks"
+            problem = f"the first line does not name the columns, as {', '.join(_COLUMNS)}, without blanks"
             self.problem(
-                1, "", cause, f"write as the first line: {','.join((*_COLUMNS, *self.partition_keys))}"
+                1, "", problem, f"write as the first line: {','.join((*_COLUMNS, *self.partition_keys))}"
             )
             return tuple(self.problems)
         known = (*_COLUMNS, *self.further, *self.partition_keys)
@@ -210,21 +210,21 @@ class _Reading:
         for column in _COLUMNS:
             meant = [each for each in columns if each not in known]
             if column not in columns and not difflib.get_close_matches(column, meant):
-                cause = f"column {column} is missing, so no row says it"
-                self.problem(1, "", cause, f"add the column {column}")
+                problem = f"column {column} is missing, so no row says it"
+                self.problem(1, "", problem, f"add the column {column}")
         return tuple(dict.fromkeys(self.problems))
 
     def row(self, row: Mapping[str, Any], line: int, columns: Sequence[str]) -> None:
         """Take a row, or note what is wrong with it."""
         if "" in row:
             if not self.too_long:
-                cause = f"it has more fields than the {len(columns)} columns, so they cannot be told apart"
-                self.problem(line, "", cause, "quote a field that holds a comma, or add the column")
+                problem = f"it has more fields than the {len(columns)} columns, so they cannot be told apart"
+                self.problem(line, "", problem, "quote a field that holds a comma, or add the column")
             self.too_long = True
             return
         if sum(map(bool, row.values())) == 1:
-            cause = f"only one of its fields says something, and a row has {', '.join(_COLUMNS)}"
-            self.problem(line, "", cause, "complete it, or remove it; a CSV file has no comments")
+            problem = f"only one of its fields says something, and a row has {', '.join(_COLUMNS)}"
+            self.problem(line, "", problem, "complete it, or remove it; a CSV file has no comments")
             return
         given: dict[str, Any] = {column: row[column] for column in _COLUMNS}
         named = {what: row[column] for column, what in self.further.items() if row.get(column)}
@@ -241,7 +241,7 @@ class _Reading:
             for fault in error.errors(include_url=False, include_input=False):
                 self.problem(line, str(fault["loc"][-1]), *explain(fault), columns=columns)
 
-    def problem(self, line: int, column: str, cause: str, mend: str, columns: Sequence[str] = ()) -> None:
+    def problem(self, line: int, column: str, problem: str, fix: str, columns: Sequence[str] = ()) -> None:
         """Note a problem, with where its field begins."""
         place = f"{self.path.name}:{line} {column}".rstrip()
         written = self.lines[line - 1] if line <= len(self.lines) else ""
@@ -249,4 +249,4 @@ class _Reading:
         known = columns if column in columns else fields
         before = known.index(column) if column in known else 0
         begins = 1 if '"' in written else sum(len(each) + 1 for each in fields[:before]) + 1
-        self.problems.append(Problem(place, cause, mend, (shown(self.path), line, begins)))
+        self.problems.append(Problem(place, problem, fix, (shown(self.path), line, begins)))

@@ -192,7 +192,7 @@ class AccountClaimProvider(Shell):
                 try:
                     return act(pool)
                 except NotAllowed as refusal:
-                    if DENIED_BY_POLICY not in refusal.cause or time.monotonic() >= until:
+                    if DENIED_BY_POLICY not in refusal.problem or time.monotonic() >= until:
                         raise
                 time.sleep(_EVERY_SECONDS)
         finally:

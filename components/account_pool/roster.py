@@ -124,15 +124,15 @@ class PoolRosterProvider(Shell):
         if settings is None and not see(namespace).members:
             raise Misconfigured(
                 place="credfleet:accountPool.from.namespace",
-                cause=f"namespace {namespace} has no pool, so nothing could be claimed",
-                mend="run `up` in the stack that declares the pool, or name the namespace that it names",
+                problem=f"namespace {namespace} has no pool, so nothing could be claimed",
+                fix="run `up` in the stack that declares the pool, or name the namespace that it names",
             )
         settings = settings or PoolConfigMap()
         if dict(settings.dialect.names) != (inputs.get("labels") or {}):
             raise Misconfigured(
                 place="credfleet:accountPool.labels",
-                cause=f"pool {namespace} calls the labels of its accounts {_named(settings.dialect.names)}",
-                mend="say the same under accountPool.labels as the stack that declares the pool",
+                problem=f"pool {namespace} calls the labels of its accounts {_named(settings.dialect.names)}",
+                fix="say the same under accountPool.labels as the stack that declares the pool",
             )
 
     def name(self, _state: Properties) -> str:
@@ -187,7 +187,7 @@ def _named(names: Mapping[str, str]) -> str:
 
 
 def _line(problem: Problem) -> str:
-    return f"{problem.place}: {problem.cause}\n→ {problem.mend}"
+    return f"{problem.place}: {problem.problem}\n→ {problem.fix}"
 
 
 def _member_properties(member: DeclaredMember) -> Properties:

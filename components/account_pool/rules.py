@@ -68,8 +68,8 @@ class Fault:
     """Why a rule cannot stand, or a request finds no pool. `rule` is its position, None for a request."""
 
     rule: int | None
-    cause: str
-    mend: str
+    problem: str
+    fix: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +204,8 @@ def _duplicates(rules: Sequence[_Rule]) -> list[Fault]:
     for rule in rules:
         original = first.setdefault((rule.plan, frozenset(rule.inputs.items())), rule.position)
         if original != rule.position:
-            cause = f"it asks for the same as rule {original}, so one of them would never be used"
-            faults.append(Fault(rule.position, cause, "remove one of the two"))
+            problem = f"it asks for the same as rule {original}, so one of them would never be used"
+            faults.append(Fault(rule.position, problem, "remove one of the two"))
     return faults
 
 
@@ -218,8 +218,8 @@ def _ambiguities(rules: Sequence[_Rule]) -> list[Fault]:
         alike = one.plan == other.plan and len(one.inputs) == len(other.inputs) == 1 and len(both) == 2
         if alike and (one.plan, both) not in stated:
             tie = ", ".join(f"{key}={both[key]}" for key in _INPUTS)
-            cause = f"for {tie} it fits as well as rule {one.position}, and nothing decides between them"
+            problem = f"for {tie} it fits as well as rule {one.position}, and nothing decides between them"
             faults.append(
-                Fault(other.position, cause, f"add the rule {one.plan}({tie}) with the outputs meant")
+                Fault(other.position, problem, f"add the rule {one.plan}({tie}) with the outputs meant")
             )
     return faults

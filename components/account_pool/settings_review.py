@@ -56,7 +56,7 @@ def review_pool(
 ) -> Problems:
     """Check rules, limits, members and what they refer to; of another stack's pool, the rules alone."""
     for fault in pool.read_rules()[1]:
-        yield Problem(config_path("accountPool", "rules", fault.rule or 0), fault.cause, fault.mend)
+        yield Problem(config_path("accountPool", "rules", fault.rule or 0), fault.problem, fault.fix)
     if pool.from_ is not None:
         return
     strange = {*pool.labels.names.values()} & {*pool.partition_keys}
@@ -113,8 +113,8 @@ def _review_consumers(pool: AccountPool, stated: Stated, around: Surroundings) -
         for holder in consumer.holders:
             for other, one in pool.consumers.items():
                 if other != name and any(is_within(holder, prefix) for prefix in one.holders):
-                    cause = f"{holder} is within the holders of {other}, and nobody is two consumers"
-                    yield Problem(f"{place}.holders", cause, "give each holder to one of the two")
+                    problem = f"{holder} is within the holders of {other}, and nobody is two consumers"
+                    yield Problem(f"{place}.holders", problem, "give each holder to one of the two")
         for index, partition in enumerate(consumer.partitions):
             for key in partition if around.whole("accountPool.partitionKeys") else ():
                 if key not in stated.partition_keys:
@@ -212,7 +212,7 @@ def _review_account(place: str, tenant: str, account: Slot, supply: _Supply, *, 
         return
     choice = account.pool(supply.rules or Ruleset(()))
     if isinstance(choice, Fault):
-        yield Problem(place, choice.cause, choice.mend)
+        yield Problem(place, choice.problem, choice.fix)
         return
     if account.deliver_to is not None and account.deliver_to.aso_credential is not None:
         yield from _review_aso(f"{place}.deliverTo.asoCredential", choice.type)
@@ -255,15 +255,15 @@ def _review_aso(place: str, type_: str) -> Problems:
 def _review_member(name: str, member: Member, stated: Stated, around: Surroundings) -> Problems:
     place = config_path("accountPool", "members", name)
     if member.tenant is not None and member.tenant not in stated.tenants and around.whole("tenants"):
-        cause = f"{member.tenant} is no tenant, so nobody would ever get its account"
-        yield Dangling(f"{place}.tenant", cause, nearest(member.tenant, stated.tenants))
+        problem = f"{member.tenant} is no tenant, so nobody would ever get its account"
+        yield Dangling(f"{place}.tenant", problem, nearest(member.tenant, stated.tenants))
     for key in member.partition if around.whole("accountPool.partitionKeys") else ():
         if key not in stated.partition_keys:
             yield _unknown_partition(f"{place}.partition", key, stated.partition_keys)
     place, source = f"{place}.credentialsFrom", member.credentials_from
     if source.account is not None or (source.in_secret and source.in_secret[0] == around.pool):
-        cause = "what another account of the pool is opened with opens no second one"
-        yield Problem(place, cause, "name an entry of credentials, a Secret elsewhere, or a gcpSecret")
+        problem = "what another account of the pool is opened with opens no second one"
+        yield Problem(place, problem, "name an entry of credentials, a Secret elsewhere, or a gcpSecret")
         return
     yield from around.review_source(place, source, str(around.pool))
     known = source.entry is not None and source.entry in around.credentials.names
@@ -272,7 +272,7 @@ def _review_member(name: str, member: Member, stated: Stated, around: Surroundin
 
 
 def credential_fault(name: str, credentials: Credentials) -> tuple[str, str] | None:
-    """Return why a credential cannot be the data of a member's Secret, and the mend."""
+    """Return why a credential cannot be the data of a member's Secret, and the fix."""
     shape = credentials.shape(name)
     return None if shape is None else data_fault(f"credential {name}", shape)
 
@@ -291,8 +291,8 @@ def review_identities(
     for row in existing:
         first = places.setdefault(row.name, row.place)
         if first != row.place:
-            cause = f"{row.name} is named by {first} already, and a name is of one account"
-            yield Problem(f"{row.place} name", cause, "remove one of the two", row.at)
+            problem = f"{row.name} is named by {first} already, and a name is of one account"
+            yield Problem(f"{row.place} name", problem, "remove one of the two", row.at)
             continue
         yield from _claim_account(accounts, row.place, row)
 
@@ -313,7 +313,7 @@ def _claim_account(accounts: dict[str, str], place: str, member: Member | Existi
 
 
 def _foreign_id(member: Member | ExistingMember) -> tuple[str, str] | None:
-    """Return why the id of an account is that of another cloud, or of none, and the mend."""
+    """Return why the id of an account is that of another cloud, or of none, and the fix."""
     id_, cloud = member.account_id, hyperscaler_of(member.type)
     forms = [name for name, form in _ID_FORMS.items() if form.fullmatch(id_)]
     if forms and cloud is not None and cloud not in forms:

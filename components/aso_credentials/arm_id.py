@@ -10,7 +10,7 @@ from components.naming import GUID
 GROUP: Final = r"[-\w.()]{0,89}[-\w()]"
 """A resource group's name, as a pattern."""
 
-SCOPE_MEND: Final = (
+SCOPE_FIX: Final = (
     "write /subscriptions/ID, with the resource group behind it where that is enough, or"
     " /providers/Microsoft.Management/managementGroups/NAME"
 )

@@ -11,7 +11,7 @@ NAMESPACE_SECRET: Final = ASO_CREDENTIAL
 RESERVED: Final = (GLOBAL_SETTINGS, NAMESPACE_SECRET)
 """Names of Secrets that ASO reads by itself."""
 
-SETTINGS_MEND: Final = "if the operator's chart made it: createAzureOperatorSecret: false in its values"
+SETTINGS_FIX: Final = "if the operator's chart made it: createAzureOperatorSecret: false in its values"
 """What may be done about settings that the stack has not written."""
 
 OPERATOR_NAMESPACE: Final = "azureserviceoperator-system"

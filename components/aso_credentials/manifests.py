@@ -49,8 +49,8 @@ class Found:
         try:
             return json.loads(json.dumps(self.manifest, allow_nan=False))
         except (TypeError, ValueError):
-            cause = "a value of it is a date to YAML, and Kubernetes knows none"
-            raise self._invalid(cause, "write it in quotes", *_unfit(self.manifest)) from None
+            problem = "a value of it is a date to YAML, and Kubernetes knows none"
+            raise self._invalid(problem, "write it in quotes", *_unfit(self.manifest)) from None
 
     def secret_name(self) -> SecretName:
         """Return where the Secret is; raises CredfleetError, code `yaml-invalid`."""
@@ -127,8 +127,8 @@ class Found:
             if value is None:
                 return {}
             if not isinstance(value, dict):
-                mend = "write it as a map: {key: value}"
-                raise self._invalid(f"its {key} is no map", mend, *keys[:depth])
+                fix = "write it as a map: {key: value}"
+                raise self._invalid(f"its {key} is no map", fix, *keys[:depth])
         return value
 
     def _texts(self, *keys: str) -> Mapping[str, str]:
@@ -152,9 +152,9 @@ class Found:
                 "a value under data is not base64", "encode it, or move it to stringData", "data", key
             ) from None
 
-    def _invalid(self, cause: str, mend: str, *steps: Step) -> CredfleetError:
+    def _invalid(self, problem: str, fix: str, *steps: Step) -> CredfleetError:
         return CredfleetError(
-            code="yaml-invalid", place=self.place, cause=cause, mend=mend, at=self.at(*steps)
+            code="yaml-invalid", place=self.place, problem=problem, fix=fix, at=self.at(*steps)
         )
 
 
@@ -171,8 +171,8 @@ def objects_in(content: bytes | str, name: str, file: str | None = None) -> Iter
         raise CredfleetError(
             code="yaml-invalid",
             place=f"{name}:{error.mark.line}",
-            cause=error.cause,
-            mend=error.mend,
+            problem=error.problem,
+            fix=error.fix,
             at=error.at,
         ) from None
 
@@ -198,8 +198,8 @@ def _flattened(found: Found) -> Iterator[Found]:
         raise CredfleetError(
             code="yaml-invalid",
             place=found.place,
-            cause="it is no Kubernetes object",
-            mend="give it apiVersion, kind and metadata",
+            problem="it is no Kubernetes object",
+            fix="give it apiVersion, kind and metadata",
             at=found.at(),
         )
     kind, items = str(document.get("kind")), document.get("items")

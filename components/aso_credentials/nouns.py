@@ -123,8 +123,9 @@ class Operator:
             raise CredfleetError(
                 code="misconfigured",
                 place=f"Secret {place}, key {keys.WORKLOAD_IDENTITY_MODE}",
-                cause="it is neither relaxed nor strict, and the operator does not start with anything else",
-                mend="write relaxed or strict, or leave the key out, which means relaxed",
+                problem="it is neither relaxed nor strict, and the operator does not start with anything"
+                " else",
+                fix="write relaxed or strict, or leave the key out, which means relaxed",
             )
         multi_env = self.multi_env or settings.get(keys.ALLOW_MULTI_ENV) in TRUE
         named = settings.get(keys.TARGET_NAMESPACES, b"").decode(errors="replace").split(",")
@@ -135,7 +136,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class NotReady:
-    """What is wrong, in the words of the Ready condition and with the mend."""
+    """What is wrong, in the words of the Ready condition and with the fix."""
 
     severity: Severity
     reason: Reason

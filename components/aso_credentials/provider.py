@@ -93,7 +93,7 @@ class AsoProjectionProvider(CompositionShell):
             faults = [*faults_of(judged, strict=recipe["strict"])]
         for fault in faults:
             raise ProjectionError(
-                code="credential-unfit", place=places[0], cause=fault, mend="correct the Secret it names"
+                code="credential-unfit", place=places[0], problem=fault, fix="correct the Secret it names"
             )
         return "Opaque", {**data, **proofs}
 

@@ -37,7 +37,7 @@ from components.aso_credentials.scoped import (
 from components.projection.keys import AsoMethod
 
 _NO_RETRY: Final = (
-    "ASO does not try again by itself: after the mend, change the resource's spec or annotations,"
+    "ASO does not try again by itself: after the fix, change the resource's spec or annotations,"
     " or restart the operator"
 )
 
@@ -196,7 +196,7 @@ class _World:
     def waiting(self, owners: Sequence[Resource]) -> NotReady | None:
         for owner in owners:
             if self.guarded(owner).fault:
-                message = f"blocked until its owner {owner} is ready, which it cannot be: mend that first"
+                message = f"blocked until its owner {owner} is ready, which it cannot be: fix that first"
                 return NotReady(Severity.WARNING, Reason.WAITING_FOR_OWNER, message)
         return None
 

@@ -89,7 +89,7 @@ def _read_file(
         for found in objects:
             yield _read(name, secret, f"{place} ({found.place})", found)
     except CredfleetError as error:
-        yield Problem(f"{place} ({error.place})", error.cause, error.mend, error.at)
+        yield Problem(f"{place} ({error.place})", error.problem, error.fix, error.at)
 
 
 def _read(name: str, secret: str | None, place: str, found: Found) -> DeclaredResource | Problem:
@@ -103,7 +103,7 @@ def _read(name: str, secret: str | None, place: str, found: Found) -> DeclaredRe
     try:
         resource, manifest = found.resource(), found.as_json()
     except CredfleetError as error:
-        return Problem(place, error.cause, error.mend, error.at)
+        return Problem(place, error.problem, error.fix, error.at)
     at = found.at("metadata", "namespace")
     given = resource.annotations.get(keys.CREDENTIAL_FROM)
     if secret is None:

@@ -62,7 +62,7 @@ _ORIGINS: Final[Mapping[str, tuple[str, str]]] = {
         )
     ),
 }
-"""Where in a credential of the configuration a key of its Secret comes from, and how to mend it there."""
+"""Where in a credential of the configuration a key of its Secret comes from, and how to fix it there."""
 
 
 class FormerOperator(Noun):
@@ -376,8 +376,8 @@ class AsoCredentials(Section):
         for name, named in self.named.items():
             if (taken := named.secret_name or name) in keys.RESERVED:
                 place = self.place("named", name, *(["secretName"] if named.secret_name else []))
-                cause = f"{taken} is a name that ASO reads by itself"
-                yield Problem(place, cause, "rename it, such as billing")
+                problem = f"{taken} is a name that ASO reads by itself"
+                yield Problem(place, problem, "rename it, such as billing")
         yield from self._review_identities(around)
         resources, problems = self.read_resources(around.root)
         yield from problems
@@ -395,9 +395,11 @@ class AsoCredentials(Section):
         for one, resolution in resolved:
             is_of_a_tenant = self.place("resources", one.entry) in around.confined
             if is_of_a_tenant and resolution.secret == self.global_name:
-                cause = f"{one.resource} would be made with the operator's own credential, which is nobody's"
-                mend = "give its namespace a credential, or name the resource in the stack's file"
-                yield Problem(one.place, cause, mend, one.at)
+                problem = (
+                    f"{one.resource} would be made with the operator's own credential, which is nobody's"
+                )
+                fix = "give its namespace a credential, or name the resource in the stack's file"
+                yield Problem(one.place, problem, fix, one.at)
 
     def _review_credential(self, entry: Entry, around: Surroundings, *, strict: bool) -> Problems:
         """Check references of a credential, what it is made of, and whether the operator would take it."""
@@ -407,8 +409,8 @@ class AsoCredentials(Section):
         yield from self._review_identity_of(entry, around)
         data, faults = entry.credential.judged(around.credentials, strict=strict)
         for fault in faults:
-            key, mend = _ORIGINS[fault.split(maxsplit=1)[0].removesuffix(":")]
-            yield Problem(f"{entry.place}.{key}", fault, mend)
+            key, fix = _ORIGINS[fault.split(maxsplit=1)[0].removesuffix(":")]
+            yield Problem(f"{entry.place}.{key}", fault, fix)
         refused = refusal(data, self.operator.as_it_runs(strict=strict))
         if refused is not None and not faults and entry.secret != self.global_name:
             yield Problem(
@@ -423,8 +425,8 @@ class AsoCredentials(Section):
             return
         place = f"{entry.place}.workloadIdentity.identity"
         if given.identity not in self.identities:
-            cause = f"{given.identity} is no entry of identities"
-            yield Problem(place, cause, nearest(given.identity, self.identities))
+            problem = f"{given.identity} is no entry of identities"
+            yield Problem(place, problem, nearest(given.identity, self.identities))
         elif self.operator.issuer is None and around.whole(f"{self.KEY}.operator"):
             yield Problem(
                 place,
@@ -463,18 +465,18 @@ class AsoCredentials(Section):
                 "leave it out, or write the same in both",
             )
         for key in sorted(identity.federations.keys() & self.own_federations(name).keys()):
-            cause = "the stack itself makes a federated credential of this name, for this cluster"
-            yield Problem(f"{place}.federations.{key}", cause, "rename it, such as blue-cluster")
+            problem = "the stack itself makes a federated credential of this name, for this cluster"
+            yield Problem(f"{place}.federations.{key}", problem, "rename it, such as blue-cluster")
         for fault in federation_faults(self.federations(name)):
             yield Problem(place, fault, "use another identity for some of its ServiceAccounts")
         assigned: dict[str, str] = {}
         for key, role in identity.roles.items():
             first = assigned.setdefault(assignment_name(role.scope, role.role, name), key)
             if first != key:
-                cause = (
+                problem = (
                     f"it is the same role in the same scope as {first}, and Azure takes an assignment once"
                 )
-                yield Problem(f"{place}.roles.{key}", cause, "remove one of the two")
+                yield Problem(f"{place}.roles.{key}", problem, "remove one of the two")
 
     def _review_resources(self, resources: Sequence[DeclaredResource], around: Surroundings) -> Problems:
         """Check where resources are, that no two are one, and the credentials their entries name."""
@@ -488,15 +490,17 @@ class AsoCredentials(Section):
         seen: dict[str, str] = {}
         for one in resources:
             if not one.manifest["metadata"].get("namespace"):
-                cause = "it says no namespace, and nothing is declared in default"
-                yield Problem(one.place, cause, "add metadata.namespace", one.at)
+                problem = "it says no namespace, and nothing is declared in default"
+                yield Problem(one.place, problem, "add metadata.namespace", one.at)
             else:
                 unknown = around.review_namespace(one.place, one.resource.namespace)
                 yield from (replace(each, at=one.at) for each in unknown)
             namespace = around.confined.get(self.place("resources", one.entry), one.resource.namespace)
             if namespace != one.resource.namespace:
-                cause = f"it is in namespace {one.resource.namespace}, and its tenant's is {namespace}"
-                yield Problem(one.place, cause, f"write {namespace}, or name it in the stack's file", one.at)
+                problem = f"it is in namespace {one.resource.namespace}, and its tenant's is {namespace}"
+                yield Problem(
+                    one.place, problem, f"write {namespace}, or name it in the stack's file", one.at
+                )
             first = seen.setdefault(one.name, one.place)
             if first != one.place:
                 yield Problem(
@@ -515,8 +519,8 @@ class Entry:
 
 
 def _same_to_azure(place: str, first: str) -> Problem:
-    cause = f"to Azure it is the same as {first}: the case of a name does not count there"
-    return Problem(place, cause, "rename one of the two, or remove it")
+    problem = f"to Azure it is the same as {first}: the case of a name does not count there"
+    return Problem(place, problem, "rename one of the two, or remove it")
 
 
 def _review_resolutions(resolved: Sequence[tuple[DeclaredResource, Resolution]]) -> Problems:
@@ -525,13 +529,13 @@ def _review_resolutions(resolved: Sequence[tuple[DeclaredResource, Resolution]])
         fault = resolution.fault
         if fault is None:
             continue
-        mend = "mend it where it says, in the manifest or in asoCredentials"
+        fix = "fix it where it says, in the manifest or in asoCredentials"
         if resolution.secret is None and resolution.scope is None:
-            mend = f"add {one.resource.namespace} to asoCredentials.namespaces, or credential to its entry"
+            fix = f"add {one.resource.namespace} to asoCredentials.namespaces, or credential to its entry"
         yield Problem(
             f"{one.place} {one.resource}",
             f"{fault.severity}, {fault.reason}: {fault.message}",
-            mend,
+            fix,
             one.at,
         )
 

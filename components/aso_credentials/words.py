@@ -1,4 +1,4 @@
-"""The texts that Azure and its service operator take: what each may look like, why, and how to mend it."""
+"""The texts that Azure and its service operator take: what each may look like, why, and how to fix it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import AfterValidator
 
-from components.aso_credentials.arm_id import GROUP, SCOPE_MEND, is_scope
+from components.aso_credentials.arm_id import GROUP, SCOPE_FIX, is_scope
 from components.aso_credentials.federation import SUBJECT, is_federation_name
 from components.aso_credentials.roles import BUILT_IN, role_guid
 from components.naming import is_guid, is_namespace, is_object_name
@@ -19,8 +19,8 @@ _IDENTITY: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_]{2,127}")
 _DURATION: Final = re.compile(r"never|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
 
 
-def _matches(pattern: re.Pattern[str], cause: str, mend: str) -> AfterValidator:
-    return fit(lambda text: pattern.fullmatch(text) is not None, cause, mend)
+def _matches(pattern: re.Pattern[str], problem: str, fix: str) -> AfterValidator:
+    return fit(lambda text: pattern.fullmatch(text) is not None, problem, fix)
 
 
 def _is_subject(text: str) -> bool:
@@ -62,7 +62,7 @@ Scope: TypeAlias = Annotated[
     fit(
         is_scope,
         "it is no ARM id of a subscription, of what is in one, or of a management group",
-        SCOPE_MEND,
+        SCOPE_FIX,
     ),
 ]
 RoleName: TypeAlias = Annotated[

@@ -118,14 +118,14 @@ _SPARED: Final[Mapping[str, str]] = {
 """Type of what is never taken over → what may be done about one that exists."""
 
 
-def sparing_others(cluster: ClusterTarget, mends: Mapping[str, str]) -> pulumi.ResourceOptions:
+def sparing_others(cluster: ClusterTarget, fixes: Mapping[str, str]) -> pulumi.ResourceOptions:
     """Return the options of a parent below which no Secret and no namespace of others is taken over.
 
     One that would be made and exists already is refused, in a preview too, with the command that imports it.
-    mends: name of a Secret → what else may be done about it.
+    fixes: name of a Secret → what else may be done about it.
     """
     importers = dict[str, Importer]()
-    hook = refusing("secrets-of-others", partial(_refuse, cluster, mends, importers))
+    hook = refusing("secrets-of-others", partial(_refuse, cluster, fixes, importers))
 
     def bound(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
         if args.type_ not in _SPARED or args.opts.parent is None:
@@ -139,7 +139,7 @@ def sparing_others(cluster: ClusterTarget, mends: Mapping[str, str]) -> pulumi.R
 
 def _refuse(
     cluster: ClusterTarget,
-    mends: Mapping[str, str],
+    fixes: Mapping[str, str],
     importers: Mapping[str, Importer],
     args: pulumi.ResourceHookArgs,
 ) -> None:
@@ -157,10 +157,10 @@ def _refuse(
             "and declare it anew"
         )
     if found and is_of_others(found):
-        mend = mends.get(name, _SPARED[args.type]) if namespace else _SPARED[args.type]
+        fix = fixes.get(name, _SPARED[args.type]) if namespace else _SPARED[args.type]
         raise pulumi.RunError(
             f"{kind} {id_} exists, and no stack has written it, so it is not overwritten\n"
-            f"→ {mend}; or make it this stack's: {importers[args.urn].command(id_)}"
+            f"→ {fix}; or make it this stack's: {importers[args.urn].command(id_)}"
         )
 
 

@@ -55,8 +55,8 @@ class KeyPlan:
             raise ProjectionError(
                 code="keys-missing",
                 place=place,
-                cause=f"of its keys ({has}), {', '.join(sorted(missing))} is missing",
-                mend="name its keys under deliverTo.keys, or add the missing ones to the credential",
+                problem=f"of its keys ({has}), {', '.join(sorted(missing))} is missing",
+                fix="name its keys under deliverTo.keys, or add the missing ones to the credential",
             )
         data = {target: source[key] for target, key in names.items() if key in source}
         if self.keys:
@@ -77,9 +77,9 @@ class KeyPlan:
             raise _unfit(place, "it begins or ends with a blank or a line end, and ASO keeps it")
 
 
-def _unfit(place: str, cause: str) -> ProjectionError:
+def _unfit(place: str, problem: str) -> ProjectionError:
     return ProjectionError(
-        code="value-unfit", place=place, cause=cause, mend="correct the account's credential and run again"
+        code="value-unfit", place=place, problem=problem, fix="correct the account's credential and run again"
     )
 
 
@@ -129,5 +129,5 @@ def plan_keys(keys: Mapping[str, str], aso_method: AsoMethod | None) -> KeyPlan:
     return replace(plan, keys={**plan.keys, **keys}, guids=frozenset(_IDENTITY))
 
 
-def _unfit_keys(cause: str, mend: str) -> ProjectionError:
-    return ProjectionError(code="keys-unfit", place="deliverTo.keys", cause=cause, mend=mend)
+def _unfit_keys(problem: str, fix: str) -> ProjectionError:
+    return ProjectionError(code="keys-unfit", place="deliverTo.keys", problem=problem, fix=fix)

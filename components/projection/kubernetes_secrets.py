@@ -58,13 +58,15 @@ class KubernetesSecrets:
         if reply.answer in (Answer.DONE, Answer.ABSENT, Answer.CONFLICT):
             return reply
         if webhook := _WEBHOOK.search(reply.text):
-            cause = (
+            problem = (
                 f"the API server refused to {method} it: admission webhook {webhook[1]} denied it, or failed"
             )
-            raise _failed(ref, cause, f"see in the log of webhook {webhook[1]} why; mend that, and run again")
+            raise _failed(
+                ref, problem, f"see in the log of webhook {webhook[1]} why; fix that, and run again"
+            )
         if reply.answer is Answer.NOT_ALLOWED:
-            mend = "let whoever runs this read the source and write Secrets of the target's namespace"
-            raise _failed(ref, f"the API server does not allow it: {reply.text}", mend)
+            fix = "let whoever runs this read the source and write Secrets of the target's namespace"
+            raise _failed(ref, f"the API server does not allow it: {reply.text}", fix)
         raise _failed(ref, f"the API server refused to {method} it: {reply.reason}", "run again")
 
 
@@ -73,8 +75,8 @@ def open_secrets(cluster: str | None) -> KubernetesSecrets:
 
     Raises ClusterError, also when the API server does not answer.
     """
-    mend = "run again once it does; what was begun is finished then"
-    return KubernetesSecrets(reach(ClusterTarget.parse(cluster), mend))
+    fix = "run again once it does; what was begun is finished then"
+    return KubernetesSecrets(reach(ClusterTarget.parse(cluster), fix))
 
 
 def open_projector(cluster: str | None, sources: str | None = None) -> Projector:
@@ -82,8 +84,8 @@ def open_projector(cluster: str | None, sources: str | None = None) -> Projector
     return Projector(open_secrets(cluster), None if sources is None else open_secrets(sources))
 
 
-def _failed(ref: SecretRef, cause: str, mend: str) -> ProjectionError:
-    return ProjectionError(code="not-possible", place=f"Secret {ref}", cause=cause, mend=mend)
+def _failed(ref: SecretRef, problem: str, fix: str) -> ProjectionError:
+    return ProjectionError(code="not-possible", place=f"Secret {ref}", problem=problem, fix=fix)
 
 
 def _without_namespace(ref: SecretRef, body: JsonObject) -> ProjectionError:
@@ -91,8 +93,8 @@ def _without_namespace(ref: SecretRef, body: JsonObject) -> ProjectionError:
     return ProjectionError(
         code="namespace-gone",
         place=ref.place,
-        cause=f"namespace {ref.namespace} is gone, or is being deleted, so nothing can be created in it",
-        mend=f"wait until it is gone, then run: pulumi up --refresh --stack {stack}"
+        problem=f"namespace {ref.namespace} is gone, or is being deleted, so nothing can be created in it",
+        fix=f"wait until it is gone, then run: pulumi up --refresh --stack {stack}"
         if stack
         else "create it again with what was in it, then run again",
     )

@@ -73,8 +73,8 @@ class Projection:
             raise ProjectionError(
                 code="source-not-owned",
                 place=self.source.place,
-                cause=f"it is somebody else's by now, so it is not delivered to {self.target}",
-                mend="refresh the stack: its claim has lost the account",
+                problem=f"it is somebody else's by now, so it is not delivered to {self.target}",
+                fix="refresh the stack: its claim has lost the account",
             )
         return self.plan.apply(data_of(source), self.source.place)
 
@@ -97,8 +97,8 @@ class Projection:
         return ProjectionError(
             code="source-missing",
             place=self.source.place,
-            cause=f"it is gone, so nothing can be delivered to {self.target}",
-            mend="refresh the stack: its claim may have lost the account",
+            problem=f"it is gone, so nothing can be delivered to {self.target}",
+            fix="refresh the stack: its claim may have lost the account",
         )
 
     def foreign(self, _target: JsonObject) -> ProjectionError:
@@ -106,8 +106,8 @@ class Projection:
         return ProjectionError(
             code="target-taken",
             place=self.target.place,
-            cause="it exists and this claim did not write it, so it is not overwritten",
-            mend="deliver to another name under deliverTo, or delete that Secret",
+            problem="it exists and this claim did not write it, so it is not overwritten",
+            fix="deliver to another name under deliverTo, or delete that Secret",
         )
 
 

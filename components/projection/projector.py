@@ -187,8 +187,8 @@ def _contended(wanted: Wanted) -> ProjectionError:
     return ProjectionError(
         code="contended",
         place=wanted.target.place,
-        cause=f"others changed it {_ATTEMPTS} times while it was written",
-        mend="see who else writes it, then run again",
+        problem=f"others changed it {_ATTEMPTS} times while it was written",
+        fix="see who else writes it, then run again",
     )
 
 

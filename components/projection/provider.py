@@ -76,8 +76,8 @@ def marked(secret: JsonObject, before: Mapping[str, Any], declared: Mapping[str,
             raise ProjectionError(
                 code="marked-by-others",
                 place=f"{SecretRef(metadata['namespace'], metadata['name']).place} {key}",
-                cause=f"it says {live}, which this stack did not write, and {value} is declared",
-                mend="declare what it says, or have it taken away first: that of a claim goes with it",
+                problem=f"it says {live}, which this stack did not write, and {value} is declared",
+                fix="declare what it says, or have it taken away first: that of a claim goes with it",
             )
     return {
         **secret,

@@ -50,7 +50,7 @@ class Delivery(Noun):
         try:
             _ = self.plan
         except ProjectionError as error:
-            raise unfit(error.cause, error.mend) from None
+            raise unfit(error.problem, error.fix) from None
         return self
 
 

@@ -80,7 +80,7 @@ class Source:
         except SecretManagerError as error:
             place = f"{self.place} ({self.version})"
             raise SecretManagerError(
-                code=error.code, place=place, cause=error.cause, mend=error.mend
+                code=error.code, place=place, problem=error.problem, fix=error.fix
             ) from None
 
     def content(self, secret: JsonObject | None, reader: str) -> bytes:
@@ -122,9 +122,9 @@ class Source:
                 "name the one key that is meant: NAMESPACE/NAME/KEY",
             ) from None
 
-    def _unusable(self, cause: str, mend: str) -> ProjectionError:
+    def _unusable(self, problem: str, fix: str) -> ProjectionError:
         return ProjectionError(
-            code="source-unusable", place=f"{self.place} (Secret {self.ref})", cause=cause, mend=mend
+            code="source-unusable", place=f"{self.place} (Secret {self.ref})", problem=problem, fix=fix
         )
 
 
@@ -178,7 +178,7 @@ class Composition:
     def missing(self) -> ProjectionError:
         """Return the error that its first source went while it was made."""
         return ProjectionError(
-            code="source-missing", place=f"Secret {self.origin}", cause="it is gone by now", mend="run again"
+            code="source-missing", place=f"Secret {self.origin}", problem="it is gone by now", fix="run again"
         )
 
     def foreign(self, _target: JsonObject) -> ProjectionError:
@@ -186,8 +186,8 @@ class Composition:
         return ProjectionError(
             code="target-taken",
             place=self.target.place,
-            cause="it exists, and no reference to another Secret made it, so it is not overwritten",
-            mend="delete it if nobody needs it; if this stack wrote it of an entry of credentials, take the"
+            problem="it exists, and no reference to another Secret made it, so it is not overwritten",
+            fix="delete it if nobody needs it; if this stack wrote it of an entry of credentials, take the"
             " entry it is of out, run an update, and put it back with the reference; without a gap it goes by"
             " handOver: true beside the entry, and an update before",
         )

@@ -66,8 +66,9 @@ class Existing:
         return PullSecretError(
             code="secret-taken",
             place=name,
-            cause=f"it exists and this stack has not made it, so it is not overwritten; its labels: {owner}",
-            mend=f"delete it if nobody reads it, or make it this stack's: {resource.command(name)}",
+            problem="it exists and this stack has not made it, so it is not overwritten; its labels:"
+            f" {owner}",
+            fix=f"delete it if nobody reads it, or make it this stack's: {resource.command(name)}",
         )
 
 

@@ -150,17 +150,17 @@ class HyperFleet:
             return None
         if meaning is not Answer.DONE or (method == "GET" and not found):
             what = "" if found else ", and in words that are not its own"
-            mend = f"see whether {self.url} is its URL, and the token in {TOKEN} is one of its"
+            fix = f"see whether {self.url} is its URL, and the token in {TOKEN} is one of its"
             if answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-                mend = f"it keeps another contract than {self.contract}: set hyperfleet.contract"
+                fix = f"it keeps another contract than {self.contract}: set hyperfleet.contract"
             raise self._failure(
-                cluster_id, "refused", f"HyperFleet answers HTTP {answer.status_code}{what}", mend
+                cluster_id, "refused", f"HyperFleet answers HTTP {answer.status_code}{what}", fix
             )
         return found
 
-    def _failure(self, cluster_id: str, code: str, cause: str, mend: str) -> PullSecretError:
+    def _failure(self, cluster_id: str, code: str, problem: str, fix: str) -> PullSecretError:
         return PullSecretError(
-            code=f"hyperfleet-{code}", place=f"cluster {cluster_id}", cause=cause, mend=mend
+            code=f"hyperfleet-{code}", place=f"cluster {cluster_id}", problem=problem, fix=fix
         )
 
 

@@ -73,14 +73,14 @@ def template_problem(name: Name, place: str) -> Problem | None:
     fits, usual = (
         (is_namespace, NAMESPACE) if name.limit == NAMESPACE_LIMIT else (is_object_name, CLUSTER_SECRET)
     )
-    mend = f"write it such as {usual.template}"
+    fix = f"write it such as {usual.template}"
     strange = {*_PLACEHOLDER.findall(name.template)} - {"{id}", "{region}"}
     if strange or name.template.count("{id}") > 1:
-        cause = "it is made of {id}, once, and {region}, and nothing else is filled in"
-        return Problem(place, cause, mend)
+        problem = "it is made of {id}, once, and {region}, and nothing else is filled in"
+        return Problem(place, problem, fix)
     if not fits(name.of("0", "0")):
-        cause = f"Kubernetes takes no such name for {name.what}"
-        return Problem(place, cause, mend)
+        problem = f"Kubernetes takes no such name for {name.what}"
+        return Problem(place, problem, fix)
     return None
 
 

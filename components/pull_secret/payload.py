@@ -1,4 +1,4 @@
-"""Whether bytes are a pull secret. They are stored as given, so they are judged as given, never mended.
+"""Whether bytes are a pull secret. They are stored as given, so they are judged as given, never fixed.
 
 What HyperFleet's own job refuses is an error, and so is what Secret Manager refuses. What the job takes and a
 registry or the next reader may not is a doubt: an error only to the strict.
@@ -67,9 +67,9 @@ def judge(payload: bytes, *, strict: bool = False) -> Verdict:
 class _NoPullSecretError(Exception):
     """The payload cannot be understood as a pull secret."""
 
-    def __init__(self, place: str, cause: str, mend: str) -> None:
-        super().__init__(place, cause, mend)
-        self.fault = Problem(place, cause, mend)
+    def __init__(self, place: str, problem: str, fix: str) -> None:
+        super().__init__(place, problem, fix)
+        self.fault = Problem(place, problem, fix)
 
 
 def _too_large(size: int) -> Problem:
@@ -92,8 +92,8 @@ def _parse(payload: bytes) -> Any:
     try:
         text = payload.decode()
     except UnicodeDecodeError as error:
-        cause = f"it is not UTF-8 from byte {error.start} on, and JSON is"
-        raise _NoPullSecretError("payload", cause, "save it as UTF-8") from None
+        problem = f"it is not UTF-8 from byte {error.start} on, and JSON is"
+        raise _NoPullSecretError("payload", problem, "save it as UTF-8") from None
     try:
         return read_json(
             text,
@@ -103,14 +103,14 @@ def _parse(payload: bytes) -> Any:
             parse_constant=_refuse_constant,
         )
     except TooDeep:
-        cause = "it is nested more deeply than readers of JSON follow"
-        raise _NoPullSecretError("payload", cause, "give a pull secret: auths, by registry") from None
+        problem = "it is nested more deeply than readers of JSON follow"
+        raise _NoPullSecretError("payload", problem, "give a pull secret: auths, by registry") from None
     except json.JSONDecodeError as error:
-        cause = f"it is not JSON from line {error.lineno}, column {error.colno} on"
+        problem = f"it is not JSON from line {error.lineno}, column {error.colno} on"
         encoded = _is_encoded(payload)
         raise _NoPullSecretError(
             "payload",
-            f"{cause}: it is encoded in base64" if encoded else cause,
+            f"{problem}: it is encoded in base64" if encoded else problem,
             "decode it once: base64 -d" if encoded else "correct it, and leave nothing behind its last brace",
         ) from None
 
@@ -119,8 +119,8 @@ def _number(text: str) -> float:
     """Read a number as HyperFleet's job does, in Go, where one beyond its floats spoils the whole."""
     number = float(text)
     if not math.isfinite(number):
-        cause = "it holds a number that is too large for a 64-bit float"
-        raise _NoPullSecretError("payload", cause, "remove it: HyperFleet's job refuses the whole")
+        problem = "it holds a number that is too large for a 64-bit float"
+        raise _NoPullSecretError("payload", problem, "remove it: HyperFleet's job refuses the whole")
     return number
 
 
@@ -141,9 +141,9 @@ def _auths(document: Any) -> _Object:
     given = dict(document) if isinstance(document, tuple) else {}
     if "auths" not in given:
         misspelt = any(key.casefold() == "auths" for key in given)
-        cause = "it is spelt in another case, and case counts" if misspelt else "it is missing"
+        problem = "it is spelt in another case, and case counts" if misspelt else "it is missing"
         raise _NoPullSecretError(
-            "auths", f"{cause}, so no registry has a credential", "give a pull secret: auths, by registry"
+            "auths", f"{problem}, so no registry has a credential", "give a pull secret: auths, by registry"
         )
     auths = given["auths"]
     if not isinstance(auths, tuple):
@@ -173,9 +173,9 @@ def _doubts(document: _Object, auths: _Object) -> Iterator[Problem]:
             )
         if isinstance(entry, tuple) and _is_repetitive(entry):
             yield _repeated(place)
-        if cause := _auth_doubt(entry):
+        if problem := _auth_doubt(entry):
             yield Problem(
-                place, cause, "have it written anew: podman login --authfile FILE REGISTRY asks for both"
+                place, problem, "have it written anew: podman login --authfile FILE REGISTRY asks for both"
             )
 
 

@@ -210,7 +210,7 @@ class PullSecretVersionProvider(FollowingShell):
         verdict = judge(content, strict=props["strict"])
         for error in verdict.errors:
             raise PullSecretError(
-                code="unfit", place=f"{source.place} ({error.place})", cause=error.cause, mend=error.mend
+                code="unfit", place=f"{source.place} ({error.place})", problem=error.problem, fix=error.fix
             )
         return content, verdict.warnings
 

@@ -313,13 +313,13 @@ class PullSecretsSection(Section):
             if (source := given.pull_secret_from) is not None:
                 where = f"{place}.pullSecretFrom"
                 if source.account is not None:
-                    cause = "what opens an account is no pull secret"
-                    yield Problem(where, cause, "name an entry of credentials, a Secret, or a gcpSecret")
+                    problem = "what opens an account is no pull secret"
+                    yield Problem(where, problem, "name an entry of credentials, a Secret, or a gcpSecret")
                 else:
                     yield from around.review_source(where, source, self.place_of(id_)[0])
                 verdict = self.verdict(id_, around.credentials)
-                for problem in verdict.errors if verdict else ():
-                    yield problem.within(f"{where} ({source.entry}: {problem.place})")
+                for error in verdict.errors if verdict else ():
+                    yield error.within(f"{where} ({source.entry}: {error.place})")
             if given.project is not None and given.project.account is not None and around.whole("tenants"):
                 yield from _review_account(f"{place}.project.account", given.project.account, around)
         yield from self._review_entries()
@@ -338,10 +338,10 @@ class PullSecretsSection(Section):
         try:
             self.observed(root)
         except (OSError, ValueError) as error:
-            cause = error.strerror if isinstance(error, OSError) else str(error)
+            problem = error.strerror if isinstance(error, OSError) else str(error)
             yield Problem(
                 self.place("adaptersFrom"),
-                f"what adapters report is unknown: {self.adapters_from}: {cause}",
+                f"what adapters report is unknown: {self.adapters_from}: {problem}",
                 "write it with: credfleet pull-secret observe",
             )
 
@@ -349,12 +349,12 @@ class PullSecretsSection(Section):
         given = self.clusters[id_]
         made = [name.in_region(given.region or "") for name, _ in self._templates]
         derived = (*(() if given.secret_id else (names.SECRET,)), names.CLUSTER_LABEL, *made)
-        for problem in self.cluster(id_, {}).problems(derived):
-            yield problem.within(place if problem.place == "id" else f"{place}.{problem.place}")
+        for fault in self.cluster(id_, {}).problems(derived):
+            yield fault.within(place if fault.place == "id" else f"{place}.{fault.place}")
         for name, key in self._templates:
             if "{region}" in name.template and given.region is None:
-                cause = f"{self.place(key)} has {{region}} in it, and the cluster has none"
-                yield Problem(f"{place}.region", cause, "give the region of the cluster")
+                problem = f"{self.place(key)} has {{region}} in it, and the cluster has none"
+                yield Problem(f"{place}.region", problem, "give the region of the cluster")
 
     def _review_namespace(self, id_: str, around: Surroundings) -> Problems:
         """Check that a cluster's namespace is usable, and nobody's but those who name the cluster."""
@@ -362,12 +362,12 @@ class PullSecretsSection(Section):
         own = around.confined.get(place)
         others = {*around.confined.values(), *(() if own is None else around.namespaces)}
         if namespace == around.pool or is_of_the_cluster(namespace):
-            cause = f"its Secret would be in namespace {namespace}, which is no cluster's"
-            yield Problem(place, cause, "give another id, or another namespaceTemplate")
+            problem = f"its Secret would be in namespace {namespace}, which is no cluster's"
+            yield Problem(place, problem, "give another id, or another namespaceTemplate")
         elif namespace != own and namespace in others:
-            cause = f"its Secret would be in namespace {namespace}, which is another's to say"
-            mend = "name the cluster in the file of the tenant that has it, or give it another id"
-            yield Problem(place, cause, mend)
+            problem = f"its Secret would be in namespace {namespace}, which is another's to say"
+            fix = "name the cluster in the file of the tenant that has it, or give it another id"
+            yield Problem(place, problem, fix)
         elif not self.namespaces.is_of_one_cluster:
             yield from around.review_namespace(
                 self.place("namespaceTemplate"),
@@ -382,23 +382,23 @@ class PullSecretsSection(Section):
             cluster, place = self.cluster(id_, {}), self.place("clusters", id_)
             owner = first.setdefault((cluster.project or place, cluster.secret_id), place)
             if owner != place:
-                cause = f"{cluster.secret_id} is also the entry of {owner}, in the same project"
-                yield Problem(f"{place}.secretId", cause, "leave it out, or give another one")
+                problem = f"{cluster.secret_id} is also the entry of {owner}, in the same project"
+                yield Problem(f"{place}.secretId", problem, "leave it out, or give another one")
 
 
 def _review_slip(place: str, name: str, known: Sequence[str]) -> Problems:
     """Refuse what is nearly a word that decides whether a cluster gets its pull secret."""
     near = difflib.get_close_matches(name.lower(), known, n=1)
     if near and name not in known:
-        cause = f"{name} is nearly {near[0]}, and without that the cluster is left without a pull secret"
-        yield Problem(place, cause, f"write {near[0]}, or another name")
+        problem = f"{name} is nearly {near[0]}, and without that the cluster is left without a pull secret"
+        yield Problem(place, problem, f"write {near[0]}, or another name")
 
 
 def _review_account(place: str, account: str, around: Surroundings) -> Problems:
     known = around.accounts.get(account)
     if known is None:
-        cause = f"{account} is no account of a tenant, so nobody knows the project"
-        yield Problem(place, cause, nearest(account, around.accounts))
+        problem = f"{account} is no account of a tenant, so nobody knows the project"
+        yield Problem(place, problem, nearest(account, around.accounts))
     elif known.type is not None and hyperscaler_of(known.type) != "gcp":
-        cause = f"the account is of type {known.type}, and its id is no project of Google Cloud"
-        yield Problem(place, cause, "name an account of type gcp")
+        problem = f"the account is of type {known.type}, and its id is no project of Google Cloud"
+        yield Problem(place, problem, "name an account of type gcp")

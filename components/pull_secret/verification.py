@@ -224,5 +224,5 @@ def _strays(versions: Versions, expected: Expected, before: int) -> Iterator[Ver
                 return  # what is below may be one that was in use, and was kept
 
 
-def _unusable(expected: Expected, code: str, cause: str, mend: str) -> PullSecretError:
-    return PullSecretError(code=f"version-{code}", place=expected.name, cause=cause, mend=mend)
+def _unusable(expected: Expected, code: str, problem: str, fix: str) -> PullSecretError:
+    return PullSecretError(code=f"version-{code}", place=expected.name, problem=problem, fix=fix)

@@ -84,7 +84,7 @@ def provider_from(document: Mapping[str, Any], kinds: RefRegister = KINDS) -> An
     importlib.import_module(document["module"])
     kind, title = kinds.referred(document["apiVersion"], document["kind"]), f"provider {document['name']}"
     if isinstance(kind, Problem):
-        raise _error("refused", title, kind.cause, kind.mend)
+        raise _error("refused", title, kind.problem, kind.fix)
     with _explained(kind.spec, title):
         return kind.provider(document.get("namespace"), document["name"], _whole(document["spec"]))
 
@@ -109,7 +109,9 @@ def _explained(model: type[BaseModel], title: str) -> Generator[None]:
     except ValidationError as error:
         problem = next(problems_of(error, model))
         place = f"{title}: {problem.place}"
-        raise StoreError(code="misconfigured", place=place, cause=problem.cause, mend=problem.mend) from None
+        raise StoreError(
+            code="misconfigured", place=place, problem=problem.problem, fix=problem.fix
+        ) from None
 
 
 def document_of(thing: AnyStore | AnyProvider, kinds: RefRegister = KINDS) -> dict[str, Any]:
@@ -188,8 +190,8 @@ def read_objections(read: ExternalSecret, kind: Kind) -> Iterator[Problem]:
                 f" {kind.name} a value has no versions",
                 "leave version out",
             )
-        for cause, mend in kind.names(remote.key, remote.property_name, remote.version):
-            yield Problem(read.title, f"data.{key}: {cause}", mend)
+        for problem, fix in kind.names(remote.key, remote.property_name, remote.version):
+            yield Problem(read.title, f"data.{key}: {problem}", fix)
     yield from gathering_objections(read, kind)
 
 
@@ -215,15 +217,15 @@ def push_objections(push: PushSecret, kind: Kind) -> Iterator[Problem]:
 def place_objections(push: PushSecret, kind: Kind) -> Iterator[Problem]:
     """Find entries that go to a place which neither back end writes to."""
     for each in push.data:
-        for cause, mend in kind.names(each.remote_key, each.property_name, None):
-            yield Problem(push.title, cause, mend)
+        for problem, fix in kind.names(each.remote_key, each.property_name, None):
+            yield Problem(push.title, problem, fix)
         if each.remote_namespace is None:
             continue
         if not kind.has_namespaces:
-            cause = (
+            problem = (
                 f"{each.remote_key} of a provider of kind {kind.name} is in no namespace, and one is named"
             )
-            yield Problem(push.title, cause, "leave remoteNamespace out")
+            yield Problem(push.title, problem, "leave remoteNamespace out")
         elif push.store.kind == "SecretStore":
             yield Problem(
                 push.title,
@@ -234,19 +236,19 @@ def place_objections(push: PushSecret, kind: Kind) -> Iterator[Problem]:
 
 
 def _denied(store: AnyStore, found: Explanation) -> StoreError:
-    causes, mends = _joined(
+    causes, fixes = _joined(
         found.refusals or [Problem(store.title, str(found.deferred), "name a namespace that uses it")]
     )
-    return _refused(store, f"namespace {found.caller} may not use it: {causes}", mends)
+    return _refused(store, f"namespace {found.caller} may not use it: {causes}", fixes)
 
 
 def _joined(refusals: Sequence[Problem]) -> tuple[str, str]:
-    return "; ".join(each.cause for each in refusals), "; ".join(each.mend for each in refusals)
+    return "; ".join(each.problem for each in refusals), "; ".join(each.fix for each in refusals)
 
 
-def _refused(store: AnyStore, cause: str, mend: str) -> StoreError:
-    return _error("refused", store.title, cause, mend)
+def _refused(store: AnyStore, problem: str, fix: str) -> StoreError:
+    return _error("refused", store.title, problem, fix)
 
 
-def _error(code: str, place: str, cause: str, mend: str) -> StoreError:
-    return StoreError(code=code, place=place, cause=cause, mend=mend)
+def _error(code: str, place: str, problem: str, fix: str) -> StoreError:
+    return StoreError(code=code, place=place, problem=problem, fix=fix)

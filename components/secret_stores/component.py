@@ -344,7 +344,7 @@ class SecretStores(pulumi.ComponentResource):
     def _reference(self, store: str, caller: str) -> str | None:
         reference = self._section.reference(store, caller)
         if isinstance(reference, Problem):
-            raise TypeError(f"settings let a read or push through without a provider: {reference.cause}")
+            raise TypeError(f"settings let a read or push through without a provider: {reference.problem}")
         return reference
 
     def _credential_of(self, store: str, caller: str = "") -> list[pulumi.Resource]:
@@ -381,5 +381,5 @@ def _direct(consumers: Iterable[_Consumer]) -> Iterator[_Consumer]:
 
 def _sound(model: AnyProvider | Problem) -> AnyProvider:
     if isinstance(model, Problem):
-        raise TypeError(f"settings let a provider through that is none: {model.cause}")
+        raise TypeError(f"settings let a provider through that is none: {model.problem}")
     return model

@@ -17,9 +17,9 @@ def convert(store: AnyStore, block: Mapping[str, Any], kinds: RefRegister) -> An
     defaults. Raises pydantic.ValidationError for a block its kind does not know.
     """
     if len(block) != 1:
-        given, mend = (", ".join(block), "keep one") if block else ("none", "add one")
+        given, fix = (", ".join(block), "keep one") if block else ("none", "add one")
         return Problem(
-            store.title, f"spec.provider has exactly one key, the kind of provider; given: {given}", mend
+            store.title, f"spec.provider has exactly one key, the kind of provider; given: {given}", fix
         )
     [(key, spec)] = block.items()
     kind = kinds.embedded(key)

@@ -1,4 +1,4 @@
-"""Clients of the direct back end: lent to an admitted use, and tried again where a moment may mend it."""
+"""Clients of the direct back end: lent to an admitted use, and tried again where a moment may fix it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLIENTS: Final = ClientManager()
 """The clients of this process, for all its dynamic providers; abandoned with it."""
 
 _PASSING: Final = frozenset({"unreachable", "not-allowed"})
-"""What a moment may mend: a right that was granted just now takes the API server a moment to know."""
+"""What a moment may fix: a right that was granted just now takes the API server a moment to know."""
 
 _RETRIES: Final = 3
 _INTERVAL: Final = "500ms"
@@ -77,8 +77,8 @@ def lent_client(
             raise StoreError(
                 code="unreachable",
                 place=title,
-                cause="this is a review without keys, and nobody is asked",
-                mend="preview with the store to know",
+                problem="this is a review without keys, and nobody is asked",
+                fix="preview with the store to know",
             )
         if use.kind.client is None:
             raise TypeError(f"{title} was admitted without a client")
@@ -97,7 +97,7 @@ def lent_client(
             raise StoreError(
                 code="not-ready",
                 place=use.store.title,
-                cause=f"its provider {title} says that it cannot be used",
-                mend="mend the provider, then run again",
+                problem=f"its provider {title} says that it cannot be used",
+                fix="fix the provider, then run again",
             )
         yield client

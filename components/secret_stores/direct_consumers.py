@@ -141,9 +141,9 @@ class DirectPush:
             raise StoreError(
                 code=error.code,
                 place=self._push.title,
-                cause="what it pushed is to be removed, and is left in the store:"
-                f" {error.place}: {error.cause}",
-                mend=f"{error.mend}; or, to leave it there for good, take the push out of the state of the"
+                problem="what it pushed is to be removed, and is left in the store:"
+                f" {error.place}: {error.problem}",
+                fix=f"{error.fix}; or, to leave it there for good, take the push out of the state of the"
                 " stack with pulumi state delete",
             ) from None
         return True
@@ -157,7 +157,7 @@ class DirectPush:
 
 def _refuse(place: str, objections: Iterable[Problem]) -> None:
     for objection in objections:
-        raise StoreError(code="refused", place=place, cause=objection.cause, mend=objection.mend)
+        raise StoreError(code="refused", place=place, problem=objection.problem, fix=objection.fix)
 
 
 def _admitted(properties: Properties, purpose: Purpose, target: StackTarget) -> Use:

@@ -84,8 +84,8 @@ def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister
     kind = kinds.serving(provider)
     refusals = [*read_objections(read, kind)]
     if getattr(provider.spec, "location", None) and any(each.way == "tags" for each in read.data_from):
-        cause = "ESO looks for labels among the secrets of no location, and reads those of one"
-        refusals.append(Problem(read.title, cause, "find them by name"))
+        problem = "ESO looks for labels among the secrets of no location, and reads those of one"
+        refusals.append(Problem(read.title, problem, "find them by name"))
     if refusals:
         raise EsoError(read.title, refusals)
     data = [

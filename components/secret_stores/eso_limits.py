@@ -100,10 +100,10 @@ def _cluster_store_limits(store: ClusterSecretStore, provider: AnyProvider, kind
             "spec.providerRef means another provider for each caller, and a store of ESO holds one",
             "add the namespace of the provider, or refer to one of the whole cluster",
         )
-    for path, _, cause in unfollowed(provider, kind.embedded):
+    for path, _, problem in unfollowed(provider, kind.embedded):
         yield Problem(
             provider.key.title,
-            f"{provider.key.title}: {path} has no namespace, and {cause}",
+            f"{provider.key.title}: {path} has no namespace, and {problem}",
             "add the namespace it is in, or give every caller a SecretStore",
         )
 
@@ -122,11 +122,11 @@ def push_limits(push: PushSecret, kind: Kind) -> Iterator[Problem]:
     yield from (place_objections if kind.client is None else push_objections)(push, kind)
     for index, each in enumerate(push.data):
         if each.property_name is not None and _habits(kind).is_whole:
-            cause = f"data[{index}] has a property, and ESO would write the whole secret"
-            yield Problem(push.title, cause, "leave property out")
+            problem = f"data[{index}] has a property, and ESO would write the whole secret"
+            yield Problem(push.title, problem, "leave property out")
         if each.remote_namespace is not None and (harm := _namespace_harm(push)) is not None:
-            cause = f"data[{index}] has a remoteNamespace, and ESO {harm}"
-            yield Problem(push.title, cause, "leave remoteNamespace out, or choose backend: direct")
+            problem = f"data[{index}] has a remoteNamespace, and ESO {harm}"
+            yield Problem(push.title, problem, "leave remoteNamespace out, or choose backend: direct")
 
 
 def _namespace_harm(push: PushSecret) -> str | None:

@@ -33,7 +33,7 @@ def obstacles(
         found = DirectPush({**push, "push": {**document, "data": new}}, configured).obstacles()
     except CredfleetError:
         return
-    yield from (Problem(push["place"], each.cause, each.mend) for each in found)
+    yield from (Problem(push["place"], each.problem, each.fix) for each in found)
 
 
 def _place_of(told: Mapping[str, Any]) -> tuple[str, str | None]:

@@ -76,7 +76,7 @@ class Explanation:
     @property
     def reason(self) -> str | None:
         """Say why, or who else serves it, in one line; None when there is nothing to say."""
-        told = "; ".join(f"{each.cause} → {each.mend}" for each in self.refusals) or self.deferred
+        told = "; ".join(f"{each.problem} → {each.fix}" for each in self.refusals) or self.deferred
         if self.overlooked:
             said = f"ESO does not look at {', '.join(self.overlooked)}, and logs in as whoever its own pod is"
             return said if told is None else f"{told}; {said}"
@@ -191,11 +191,11 @@ def _never_read(store: AnyStore, caller: str, provider: AnyProvider, kinds: RefR
     """
     if not isinstance(store, ClusterSecretStore) or store.spec.provider is None:
         return
-    for path, habit, cause in unfollowed(provider, kinds.kind_of(provider).embedded):
+    for path, habit, problem in unfollowed(provider, kinds.kind_of(provider).embedded):
         if habit is not Habit.UNSEEN and (caller or habit is not Habit.LATE):
             place = provider.key.title
             yield Problem(
-                place, f"{place}: {path} has no namespace, and {cause}", "add the namespace it is in"
+                place, f"{place}: {path} has no namespace, and {problem}", "add the namespace it is in"
             )
 
 

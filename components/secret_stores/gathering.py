@@ -21,11 +21,11 @@ def gathering_objections(read: ExternalSecret, kind: Kind) -> Iterator[Problem]:
         place = f"dataFrom[{index}]"
         if source.way not in kind.gathers and not kind.by_shape:
             can = ", ".join(kind.gathers) or "nothing"
-            cause = f"{place}: nobody gathers keys by {source.way} in a provider of kind {kind.name}"
-            yield Problem(read.title, cause, f"name each value in data; known for the kind are: {can}")
+            problem = f"{place}: nobody gathers keys by {source.way} in a provider of kind {kind.name}"
+            yield Problem(read.title, problem, f"name each value in data; known for the kind are: {can}")
         elif source.find is not None and source.find.name is not None:
             for fault in regex_objections(f"{place}.find.name", source.find.name.regexp):
-                yield Problem(read.title, fault.cause, fault.mend)
+                yield Problem(read.title, fault.problem, fault.fix)
         if source.extract is not None:
             yield from _extract_objections(read, place, source, kind)
 
@@ -58,16 +58,16 @@ def _extract_objections(
     if ref is None:
         return
     if ref.version is not None and not kind.has_versions:
-        cause = (
+        problem = (
             f"{place} asks for version {ref.version}, and in a provider of kind {kind.name} a value has none"
         )
-        yield Problem(read.title, cause, "leave version out")
+        yield Problem(read.title, problem, "leave version out")
     if ref.property_name is not None and kind.has_properties:
-        cause = f"{place} names property {ref.property_name}, and what is gathered is all keys of a Secret"
-        yield Problem(read.title, cause, "leave property out")
-    for cause, mend in kind.names(ref.key, ref.property_name, ref.version):
-        yield Problem(read.title, f"{place}: {cause}", mend)
+        problem = f"{place} names property {ref.property_name}, and what is gathered is all keys of a Secret"
+        yield Problem(read.title, problem, "leave property out")
+    for problem, fix in kind.names(ref.key, ref.property_name, ref.version):
+        yield Problem(read.title, f"{place}: {problem}", fix)
 
 
-def _refused(place: str, cause: str, mend: str) -> StoreError:
-    return StoreError(code="refused", place=place, cause=cause, mend=mend)
+def _refused(place: str, problem: str, fix: str) -> StoreError:
+    return StoreError(code="refused", place=place, problem=problem, fix=fix)

@@ -64,16 +64,16 @@ def missed_by_eso(given: Any) -> Iterator[Problem]:
         return
     known_by = spec.server and (spec.server.ca_bundle or spec.server.ca_provider)
     if spec.server is None:
-        cause = "there is no server.url, and ESO knows no API server of its own"
+        problem = "there is no server.url, and ESO knows no API server of its own"
     elif known_by:
         return
     elif spec.server.url.startswith(_HTTPS):
-        cause = "nothing says what the API server is known by, and ESO trusts public authorities only"
+        problem = "nothing says what the API server is known by, and ESO trusts public authorities only"
     else:
-        cause = "server.url has no https://, so ESO sends the token in plain"
+        problem = "server.url has no https://, so ESO sends the token in plain"
     yield Problem(
         "server",
-        cause,
+        problem,
         f"write url: {_HTTPS}kubernetes.default and a caProvider for the ConfigMap {ROOT_CA.name}",
     )
 

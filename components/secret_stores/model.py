@@ -21,7 +21,7 @@ from components.naming import is_data_key, is_namespace, is_object_name
 from components.settings.words import Count, fit, unfit
 
 AS_ESO: Final = "write it the way External Secrets Operator does"
-"""The mend of what is wrong with a document in a way nobody has words of ours for."""
+"""The fix of what is wrong with a document in a way nobody has words of ours for."""
 
 _DURATION: Final = re.compile(r"0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
 _NO_DURATION: Final = "it is no duration", "write such as 1h, 90s or 1h30m"

@@ -244,7 +244,7 @@ class LoginSecretProvider(CompositionShell):
 
         [content], keys = contents, recipe["keys"]
         if (fault := login_problem(keys, content)) is not None:
-            raise StoreError(code="credential-unfit", place=places[0], cause=fault.cause, mend=fault.mend)
+            raise StoreError(code="credential-unfit", place=places[0], problem=fault.problem, fix=fault.fix)
         return "Opaque", login_values(keys, content)
 
 

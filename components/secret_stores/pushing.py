@@ -138,8 +138,8 @@ class Pusher:
                 raise StoreError(
                     code="absent",
                     place=self._push.title,
-                    cause=f"{ref.place} is not there, so there is nothing to push",
-                    mend="make it, or correct the push",
+                    problem=f"{ref.place} is not there, so there is nothing to push",
+                    fix="make it, or correct the push",
                 )
             sources[name] = found
         return sources
@@ -150,8 +150,8 @@ class Pusher:
             raise StoreError(
                 code="absent",
                 place=self._push.title,
-                cause=f"Secret {self._push.namespace}/{pushed.secret} has no key {pushed.key}",
-                mend=f"name one of its keys: {', '.join(sorted(data)) or 'there are none'}",
+                problem=f"Secret {self._push.namespace}/{pushed.secret} has no key {pushed.key}",
+                fix=f"name one of its keys: {', '.join(sorted(data)) or 'there are none'}",
             )
         return base64.b64decode(data[pushed.key])
 
@@ -159,16 +159,16 @@ class Pusher:
         return StoreError(
             code="taken",
             place=self._push.title,
-            cause=f"{where} is in {self._push.store.name} already; this push did not write it, so it stays",
-            mend="push to another place, remove that one, or choose updatePolicy: IfNotExists",
+            problem=f"{where} is in {self._push.store.name} already; this push did not write it, so it stays",
+            fix="push to another place, remove that one, or choose updatePolicy: IfNotExists",
         )
 
     def _contended(self, where: Place) -> StoreError:
         return StoreError(
             code="contended",
             place=self._push.title,
-            cause=f"others changed {where} {_ATTEMPTS} times while it was written",
-            mend="see who else writes it, then run again",
+            problem=f"others changed {where} {_ATTEMPTS} times while it was written",
+            fix="see who else writes it, then run again",
         )
 
 

@@ -76,7 +76,7 @@ class Reading:
     def missing(self) -> ProjectionError:
         """Say that there is no source; a store that lacks a value says so itself."""
         return ProjectionError(
-            code="source-missing", place=self.read.title, cause="its store is gone", mend="run again"
+            code="source-missing", place=self.read.title, problem="its store is gone", fix="run again"
         )
 
     def foreign(self, _target: JsonObject, /) -> ProjectionError:
@@ -84,8 +84,8 @@ class Reading:
         return ProjectionError(
             code="target-taken",
             place=self.target.place,
-            cause="it exists and this read did not write it, so it is not overwritten",
-            mend="give the read another target, or delete that Secret",
+            problem="it exists and this read did not write it, so it is not overwritten",
+            fix="give the read another target, or delete that Secret",
         )
 
 
@@ -157,8 +157,8 @@ def said(read: ExternalSecret, client: SecretsClient) -> JsonObject:
         raise StoreError(
             code="absent",
             place=read.title,
-            cause=f"{read.store.kind} {read.store.name} has nothing of what dataFrom asks for",
-            mend="correct dataFrom, or see who was to put the values there",
+            problem=f"{read.store.kind} {read.store.name} has nothing of what dataFrom asks for",
+            fix="correct dataFrom, or see who was to put the values there",
         )
     return {"metadata": {"resourceVersion": ", ".join(dict.fromkeys(versions))}, "data": data}
 
@@ -167,9 +167,9 @@ def _absent(read: ExternalSecret, place: str, remote: RemoteRef) -> NoReturn:
     raise StoreError(
         code="absent",
         place=place,
-        cause=f"{read.store.kind} {read.store.name} has no {Place(remote.key, remote.property_name)}"
+        problem=f"{read.store.kind} {read.store.name} has no {Place(remote.key, remote.property_name)}"
         + (f" in version {remote.version}" if remote.version else ""),
-        mend="name a version that is there, or leave it out for the newest"
+        fix="name a version that is there, or leave it out for the newest"
         if remote.version
         else "correct the key, or see who was to put the value there",
     )

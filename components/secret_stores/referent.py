@@ -157,14 +157,14 @@ def selector_objections(store: AnyStore, provider: AnyProvider, kinds: RefRegist
 def spec_objections(provider: AnyProvider, kinds: RefRegister) -> Iterator[Problem]:
     """Admission of a provider: find what of its spec no back end serves."""
     for fault in kinds.kind_of(provider).faults(provider.spec):
-        yield Problem(provider.key.title, f"{provider.key.title}: {fault.cause}", fault.mend)
+        yield Problem(provider.key.title, f"{provider.key.title}: {fault.problem}", fault.fix)
 
 
 def missed_by_eso(store: AnyStore, provider: AnyProvider, kinds: RefRegister) -> Iterator[Problem]:
     """Find what ESO misses in the embedded block of a store, as it stands in the cluster."""
     if store.spec.provider is not None:
         for miss in kinds.kind_of(provider).missed(provider.spec):
-            yield Problem(provider.key.title, f"{provider.key.title}: {miss.cause}", miss.mend)
+            yield Problem(provider.key.title, f"{provider.key.title}: {miss.problem}", miss.fix)
 
 
 def resolve(store: AnyStore, provider: AnyProvider, caller: str, kinds: RefRegister) -> Resolution | Problem:

@@ -34,7 +34,7 @@ class Maintenance(StrEnum):
 
 
 NameFaults: TypeAlias = Callable[[str, str | None, str | None], Iterable[tuple[str, str]]]
-"""Finds what a kind has nothing of: of a key, its property and its version; cause and mend."""
+"""Finds what a kind has nothing of: of a key, its property and its version; problem and fix."""
 
 
 class SpecForEso(Protocol):
@@ -174,9 +174,9 @@ class RefRegister:
                 raise CredfleetError(
                     code="duplicate-kind",
                     place=f"{spec.__module__}.{spec.__qualname__}",
-                    cause=f"{name} ({kind.version}), or its key {embedded}, is taken;"
+                    problem=f"{name} ({kind.version}), or its key {embedded}, is taken;"
                     f" known are {self.listed()}",
-                    mend="register it under another name, or leave one of the two out",
+                    fix="register it under another name, or leave one of the two out",
                 )
             self._add(kind)
             return spec
@@ -253,8 +253,9 @@ class RefRegister:
                 raise CredfleetError(
                     code="no-conversion",
                     place=provider.key.title,
-                    cause=f"its spec ({provider.api_version}) becomes none of {to.version}, which serves it",
-                    mend="correct the conversion where the kind is registered",
+                    problem=f"its spec ({provider.api_version}) becomes none of {to.version}, which serves"
+                    " it",
+                    fix="correct the conversion where the kind is registered",
                 )
             provider = made
         return provider

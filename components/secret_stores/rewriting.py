@@ -1,6 +1,6 @@
 """Documents of stores in one form or the other: with the provider embedded, or apart and referred to.
 
-A provider moves as it is written, and all else stays, so there and back again is no change. Nothing is mended
+A provider moves as it is written, and all else stays, so there and back again is no change. Nothing is fixed
 on the way: what a block lacks, its provider lacks, too.
 """
 

@@ -223,8 +223,8 @@ class SecretStoresSection(Section):
                 place = self.place(role, key.partition("/")[0])
                 taken = first.setdefault((role, kind, given.namespace, given.name or key), place)
                 if taken != place:
-                    cause = f"{taken} has this name in the same place, {given.name or key}"
-                    yield Problem(f"{place}.name", cause, "give the two different names, or namespaces")
+                    problem = f"{taken} has this name in the same place, {given.name or key}"
+                    yield Problem(f"{place}.name", problem, "give the two different names, or namespaces")
 
     def _reference(self, given: StoreEntry) -> Mapping[str, Any] | None:
         if (own := given.callers_provider) is not None:
@@ -287,8 +287,8 @@ class _Review:
 
     def _login(self, where: str, source: CredentialSource, namespace: str, kind: Kind) -> Problems:
         if source.account is not None:
-            cause = "a provider logs in before any account is claimed"
-            yield Problem(where, cause, "name an entry of credentials, a Secret, or a gcpSecret")
+            problem = "a provider logs in before any account is claimed"
+            yield Problem(where, problem, "name an entry of credentials, a Secret, or a gcpSecret")
             return
         yield from self._around.review_source(where, source, namespace)
         judge = partial(login_problem, kind.credential)
@@ -305,8 +305,8 @@ class _Review:
         reference = given.provider_ref
         if reference is not None and reference not in self._sound:
             if self.whole and reference not in section.providers:
-                cause = f"{reference} is no entry of providers"
-                yield Problem(f"{place}.providerRef", cause, nearest(reference, section.providers))
+                problem = f"{reference} is no entry of providers"
+                yield Problem(f"{place}.providerRef", problem, nearest(reference, section.providers))
             return
         store = section.store(name)
         yield from self._misspelt(f"{place}.conditions", given.conditions)
@@ -387,8 +387,8 @@ class _Review:
         for remote, namespace in places:
             first = self._places.setdefault((provider.key.title, remote, namespace), place)
             if first != place:
-                cause = f"{first} writes {remote} of provider {provider.key.title} already"
-                yield Problem(place, cause, "push to another key, or make one push of the two")
+                problem = f"{first} writes {remote} of provider {provider.key.title} already"
+                yield Problem(place, problem, "push to another key, or make one push of the two")
         for key, part in self._section.parts(name):
             yield from self._part(place, self._section.push_document(key, part, _some), part, provider)
 
@@ -411,8 +411,8 @@ class _Review:
     def _consumer(self, place: str, given: ReadEntry | PushEntry, purpose: Purpose) -> Problems:
         yield from self._around.review_namespace(f"{place}.namespace", given.namespace)
         if given.store not in self._section.stores:
-            cause = f"{given.store} is no entry of stores"
-            yield Problem(f"{place}.store", cause, nearest(given.store, self._section.stores))
+            problem = f"{given.store} is no entry of stores"
+            yield Problem(f"{place}.store", problem, nearest(given.store, self._section.stores))
             return
         if given.namespace not in self._around.namespaces or given.store not in self._ways:
             return
@@ -447,10 +447,10 @@ class _Review:
     def _callers(self, place: str, given: ReadEntry | PushEntry) -> Problems:
         """Judge a consumer of a store that means the provider of each caller."""
         if given.backend is Backend.ESO:
-            cause = (
+            problem = (
                 "the store means each caller's own provider, and External Secrets Operator knows one for all"
             )
-            yield Problem(f"{place}.backend", cause, "choose backend: direct, or a store of this namespace")
+            yield Problem(f"{place}.backend", problem, "choose backend: direct, or a store of this namespace")
         reference = self._section.reference(given.store, given.namespace)
         if isinstance(reference, Problem) and self.whole:
             yield reference.within(f"{place}.store")
@@ -485,8 +485,8 @@ class _Review:
     def _account(self, place: str, account: str, consumer: ReadEntry | PushEntry) -> Problems:
         known = self._around.accounts.get(account)
         if known is None:
-            cause = f"{account} is no account of a tenant"
-            yield Problem(place, cause, nearest(account, self._around.accounts))
+            problem = f"{account} is no account of a tenant"
+            yield Problem(place, problem, nearest(account, self._around.accounts))
         elif known.namespace != consumer.namespace:
             yield Problem(
                 place,
@@ -517,7 +517,7 @@ def _refused(place: str, made: Callable[[], object]) -> Problems:
     try:
         made()
     except CredfleetError as error:
-        yield Problem(place, error.cause, error.mend)
+        yield Problem(place, error.problem, error.fix)
 
 
 def _given(**fields: Any) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def gcpsm_faults(given: Any) -> Iterator[Problem]:
 
 
 def kubernetes_names(key: str, name: str | None, _version: str | None) -> Iterator[tuple[str, str]]:
-    """Find what no Secret of a cluster is called, and no key of one, with its mend."""
+    """Find what no Secret of a cluster is called, and no key of one, with its fix."""
     if not is_object_name(key):
         yield (
             f"Kubernetes takes no Secret of the name {key}",
@@ -82,7 +82,7 @@ def kubernetes_names(key: str, name: str | None, _version: str | None) -> Iterat
 
 
 def gcpsm_names(key: str, _name: str | None, version: str | None) -> Iterator[tuple[str, str]]:
-    """Find what no secret of Google is called, and no version of one, with its mend."""
+    """Find what no secret of Google is called, and no version of one, with its fix."""
     if not _SECRET_ID.fullmatch(key):
         yield f"Google has no secret of the name {key}", "write up to 255 letters, digits, '-' and '_'"
     if version is not None and not _VERSION.fullmatch(version):
@@ -101,14 +101,14 @@ def is_certificates(pem: str) -> bool:
     return True
 
 
-def _address_faults(path: str, text: str, mend: str) -> Iterator[Problem]:
+def _address_faults(path: str, text: str, fix: str) -> Iterator[Problem]:
     if not text.startswith("https://"):
-        cause = "is no https:// address, so anybody on the way could read the token"
+        problem = "is no https:// address, so anybody on the way could read the token"
     elif not _is_usable(text):
-        cause = "is no address that anybody could call"
+        problem = "is no address that anybody could call"
     else:
         return
-    yield Problem(path, f"{path} {cause}", mend)
+    yield Problem(path, f"{path} {problem}", fix)
 
 
 def _is_usable(text: str) -> bool:

@@ -110,8 +110,8 @@ class StackCluster:
             raise StoreError(
                 code="unreachable",
                 place=place,
-                cause=f"the API server does not answer ({silence})",
-                mend="run again once it does",
+                problem=f"the API server does not answer ({silence})",
+                fix="run again once it does",
             ) from None
 
     @staticmethod
@@ -119,20 +119,20 @@ class StackCluster:
         if reply.answer is Answer.DONE:
             return reply.body
         if reply.answer is Answer.ABSENT:
-            cause, mend = (
+            problem, fix = (
                 "it is not there, and a provider logs in with it",
                 "make it, or correct the selector",
             )
-            raise StoreError(code="absent", place=place, cause=cause, mend=mend)
+            raise StoreError(code="absent", place=place, problem=problem, fix=fix)
         if reply.answer is Answer.NOT_ALLOWED:
             raise StoreError(
                 code="not-allowed",
                 place=place,
-                cause=f"the API server does not allow it: {reply.text}",
-                mend="let whoever runs this read it",
+                problem=f"the API server does not allow it: {reply.text}",
+                fix="let whoever runs this read it",
             )
-        cause = f"the API server refused: {reply.reason}"
-        raise StoreError(code="unreachable", place=place, cause=cause, mend="run again")
+        problem = f"the API server refused: {reply.reason}"
+        raise StoreError(code="unreachable", place=place, problem=problem, fix="run again")
 
 
 def _path(namespace: str | None, resource: str, name: str) -> str:
@@ -148,6 +148,6 @@ def _value(data: Mapping[str, str], key: str | None, place: str) -> str:
     raise StoreError(
         code="absent",
         place=place,
-        cause=f"it has no key {key}" if key else "the selector gives no key, and it has not exactly one",
-        mend=f"name one of its keys: {', '.join(sorted(data)) or 'there are none'}",
+        problem=f"it has no key {key}" if key else "the selector gives no key, and it has not exactly one",
+        fix=f"name one of its keys: {', '.join(sorted(data)) or 'there are none'}",
     )

@@ -64,7 +64,7 @@ def judge_text(text: bytes, *, numbers: Numbers = Numbers.FLOAT, strict: bool = 
     try:
         credentials = read_credentials_object(text, numbers=numbers)
     except CredfleetError as error:
-        return Verdict((Problem(error.place, error.cause, error.mend),))
+        return Verdict((Problem(error.place, error.problem, error.fix),))
     return judge(credentials, strict=strict)
 
 

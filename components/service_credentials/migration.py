@@ -46,8 +46,8 @@ class Migration:
             raise ProjectionError(
                 code="not-legacy",
                 place=self.source.place,
-                cause=f"its type is {source.get('type')}, and a legacy instance is of {SECRET_TYPE}<type>",
-                mend="leave out `legacy: true`, or name the instance after its legacy Secret",
+                problem=f"its type is {source.get('type')}, and a legacy instance is of {SECRET_TYPE}<type>",
+                fix="leave out `legacy: true`, or name the instance after its legacy Secret",
             )
         credentials = ServiceCredentials(
             {key: self._text(key, value) for key, value in data_of(source).items()}
@@ -80,23 +80,23 @@ class Migration:
         return ProjectionError(
             code="legacy-missing",
             place=self.source.place,
-            cause=f"it is not there, so {self.target} cannot be made from it",
-            mend="put it back, name the instance after it, or give the credentials by credentialsFrom",
+            problem=f"it is not there, so {self.target} cannot be made from it",
+            fix="put it back, name the instance after it, or give the credentials by credentialsFrom",
         )
 
     def foreign(self, target: JsonObject) -> ProjectionError:
         """Return the error of what stands where the migrated Secret belongs."""
         annotations = target["metadata"].get("annotations") or {}
         if target.get("type") != OPAQUE:
-            cause = f"it exists with type {target.get('type')}, not {OPAQUE}, so it is not overwritten"
+            problem = f"it exists with type {target.get('type')}, not {OPAQUE}, so it is not overwritten"
         else:
             whose = annotations.get(PROJECTED_BY, "somebody else")
-            cause = f"it exists and is of {whose}, not of {self.owner}, so it is not overwritten"
+            problem = f"it exists and is of {whose}, not of {self.owner}, so it is not overwritten"
         return ProjectionError(
             code="target-taken",
             place=self.target.place,
-            cause=cause,
-            mend="delete it if nobody reads it any more, then run again",
+            problem=problem,
+            fix="delete it if nobody reads it any more, then run again",
         )
 
     def _text(self, key: str, value: str) -> str:
@@ -106,8 +106,8 @@ class Migration:
             raise ProjectionError(
                 code="value-unfit",
                 place=f"{self.source.place}, key {key}",
-                cause="its value is no UTF-8, and JSON holds only text",
-                mend="replace the value by text, such as its base64",
+                problem="its value is no UTF-8, and JSON holds only text",
+                fix="replace the value by text, such as its base64",
             ) from None
 
 

@@ -243,9 +243,9 @@ def _still_read(secret: SecretRef, readers: Sequence[str]) -> str:
 
 
 def _refused(secret: SecretRef | None, text: str) -> ProjectionError:
-    cause, _, mend = text.partition("\n→ ")
+    problem, _, fix = text.partition("\n→ ")
     return ProjectionError(
-        code="not-possible", place=f"Secret {secret or 'of a service'}", cause=cause, mend=mend
+        code="not-possible", place=f"Secret {secret or 'of a service'}", problem=problem, fix=fix
     )
 
 
@@ -340,8 +340,8 @@ class ServiceSecretProvider(CompositionShell):
                 raise ProjectionError(
                     code="credentials-invalid",
                     place=f"{place} ({error.place})",
-                    cause=error.cause,
-                    mend=error.mend,
+                    problem=error.problem,
+                    fix=error.fix,
                 )
         read = [
             read_credentials_object(content, numbers=Numbers(one["numbers"]))
@@ -395,8 +395,9 @@ def _refuse_oversize(place: str, size: int, *, takes_file: bool) -> None:
         raise ProjectionError(
             code="credentials-invalid",
             place=place,
-            cause=f"VCAP_SERVICES over all its bindings has {size} bytes, and no more than {limit} are held",
-            mend="bind fewer services to one application"
+            problem=f"VCAP_SERVICES over all its bindings has {size} bytes, and no more than {limit} are"
+            " held",
+            fix="bind fewer services to one application"
             if takes_file
             else "set file: true on the application, which then reads it from a file",
         )
@@ -471,11 +472,11 @@ class WorkloadBindingProvider(Shell):
         path = _workload_path(connection, props)
         found = _called(connection, "GET", path) if path else None
         if path is None or found is None or found.answer is not Answer.DONE:
-            cause, mend = "it is not there", "create it first, or correct apiVersion, kind and name"
-            raise ProjectionError(code="workload-missing", place=place, cause=cause, mend=mend)
+            problem, fix = "it is not there", "create it first, or correct apiVersion, kind and name"
+            raise ProjectionError(code="workload-missing", place=place, problem=problem, fix=fix)
         takes_files = bool(props["directories"])
-        if (problem := unfit(found.body, props["containers"], takes_files=takes_files)) is not None:
-            raise ProjectionError(code="workload-unfit", place=place, cause=problem.cause, mend=problem.mend)
+        if (fault := unfit(found.body, props["containers"], takes_files=takes_files)) is not None:
+            raise ProjectionError(code="workload-unfit", place=place, problem=fault.problem, fix=fault.fix)
         return path, found.body
 
     def _versions(self, connection: Connection, props: Properties) -> str:
@@ -500,8 +501,8 @@ class WorkloadBindingProvider(Shell):
             raise ProjectionError(
                 code="workload-unfit",
                 place=f"{body['kind']} {body['metadata']['namespace']}/{body['metadata']['name']}",
-                cause=f"the API server refused to apply what it is given: {reply.text}",
-                mend="let nobody else set the same variables and mounts, then run again",
+                problem=f"the API server refused to apply what it is given: {reply.text}",
+                fix="let nobody else set the same variables and mounts, then run again",
             )
 
 

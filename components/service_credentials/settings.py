@@ -185,14 +185,14 @@ class Services(Section):
                 yield from around.review_source(place, instance.credentials_from, instance.namespace)
                 for error in instance.verdict(around.credentials).errors:
                     where = f"{place} ({instance.entry}: {error.place})"
-                    yield Problem(where, error.cause, error.mend)
+                    yield Problem(where, error.problem, error.fix)
         for name, app in self.apps.items():
             yield from around.review_namespace(f"{self.place('apps', name)}.namespace", app.namespace)
             yield from self._review_app(name, app, around)
         for _, secret, place in self.written():
             if len(secret) > OBJECT_NAME_LIMIT:
-                cause = f"its Secret {secret} has more than the {OBJECT_NAME_LIMIT} characters of a name"
-                yield Problem(place, cause, "give it a shorter name")
+                problem = f"its Secret {secret} has more than the {OBJECT_NAME_LIMIT} characters of a name"
+                yield Problem(place, problem, "give it a shorter name")
 
     def bindings_of(self, app: App) -> Iterator[tuple[str, Instance, str]]:
         """Yield key, instance and name of each binding of an application that there is."""
@@ -233,30 +233,32 @@ class Services(Section):
         sound = True
         for reference in app.bindings:
             instance = self.instances.get(reference.partition("/")[0])
-            problem = None
+            fault = None
             if reference not in known or instance is None:
-                cause = f"{reference} is no binding of an entry of instances"
-                problem = Problem(place, cause, nearest(reference, known))
+                problem = f"{reference} is no binding of an entry of instances"
+                fault = Problem(place, problem, nearest(reference, known))
             elif instance.namespace != app.namespace:
-                cause = f"{reference} is in namespace {instance.namespace}, and a workload reads its own only"
-                problem = Problem(place, cause, f"bind a service of {app.namespace}")
+                problem = (
+                    f"{reference} is in namespace {instance.namespace}, and a workload reads its own only"
+                )
+                fault = Problem(place, problem, f"bind a service of {app.namespace}")
             elif app.bindings.count(reference) > 1:
-                problem = Problem(place, f"{reference} is named more than once", "name it once")
+                fault = Problem(place, f"{reference} is named more than once", "name it once")
             elif instance.verdict(around.credentials).errors:
                 sound = False
-            if problem is not None:
+            if fault is not None:
                 sound = False
-                yield problem
+                yield fault
         directories = [
             one.bindings[binding].display_name or binding for _, one, binding in self.bindings_of(app)
         ]
         for directory in sorted({each for each in directories if directories.count(each) > 1 and sound}):
-            cause = f"two of its bindings have the directory {directory}"
-            yield Problem(place, cause, "give one of them another displayName")
+            problem = f"two of its bindings have the directory {directory}"
+            yield Problem(place, problem, "give one of them another displayName")
         size = self.vcap_size(app, around.credentials) if sound else None
         if size is not None and size > SIZE_LIMIT:
-            cause = f"its VCAP_SERVICES has {size} bytes, and a Secret takes no more than {SIZE_LIMIT}"
-            yield Problem(place, cause, "bind fewer services to one application")
+            problem = f"its VCAP_SERVICES has {size} bytes, and a Secret takes no more than {SIZE_LIMIT}"
+            yield Problem(place, problem, "bind fewer services to one application")
 
     def sources(self) -> Iterator[tuple[str, CredentialSource]]:
         """Yield where the credentials of instances are."""

@@ -57,13 +57,13 @@ def unfit(live: Mapping[str, Any], containers: Sequence[str], *, takes_files: bo
         return Problem(kind, "it has no template of pods", "name a Deployment, a StatefulSet or the like")
     missing = [name for name in containers if name not in names]
     if missing:
-        cause = f"it has no container {', '.join(missing)}"
-        return Problem(kind, cause, f"name some of {', '.join(names)}, or none for all of them")
+        problem = f"it has no container {', '.join(missing)}"
+        return Problem(kind, problem, f"name some of {', '.join(names)}, or none for all of them")
     for name in (containers or names) if takes_files else ():
         root = _own_root(names[name])
         if root is not None and (not root.startswith("/") or "$(" in root):
-            cause = f"container {name} sets {_ROOT} to no path that its entry spells out, and it is kept"
-            return Problem(kind, cause, "write an absolute path as its value, or leave the variable out")
+            problem = f"container {name} sets {_ROOT} to no path that its entry spells out, and it is kept"
+            return Problem(kind, problem, "write an absolute path as its value, or leave the variable out")
     return None
 
 

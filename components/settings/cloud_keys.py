@@ -17,7 +17,7 @@ from components.naming import is_gcp_project
 from components.settings.document import misspelt
 
 Form: TypeAlias = tuple[Callable[[str], object], str, str]
-"""What passes, and cause and mend for what does not."""
+"""What passes, and problem and fix for what does not."""
 
 _LABEL: Final = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _NAME: Final = re.compile(rf"({_LABEL}\.)*(?!\d+$){_LABEL}")
@@ -166,9 +166,9 @@ def review_cloud_keys(values: Mapping[str, str]) -> Iterator[Problem]:
         if not is_known(namespace, name):
             yield Problem(key, *misspelt(name, _FORMS[namespace]))
             continue
-        test, cause, mend = _FORMS[namespace].get(name, _ADDRESS)
+        test, problem, fix = _FORMS[namespace].get(name, _ADDRESS)
         if not test(text):
-            yield Problem(key, cause, mend)
+            yield Problem(key, problem, fix)
 
 
 def plain_logins(config: Mapping[str, Any]) -> Iterator[str]:

@@ -73,7 +73,7 @@ def problems_of(
 ) -> Iterator[Problem]:
     """Yield what kept a document from being a model; no problem holds a value.
 
-    place: of the document. otherwise: the mend of what nobody has words of ours for.
+    place: of the document. otherwise: the fix of what nobody has words of ours for.
     """
     for fault in _own(error.errors(include_url=False, include_input=False)):
         yield _problem(fault, model, lambda path: below(place, path), otherwise)
@@ -135,11 +135,11 @@ def unknown_key(place: str, key: str, known: Iterable[str]) -> Problem:
 
 
 def misspelt(key: str, known: Iterable[str]) -> tuple[str, str]:
-    """Return cause and mend of a key that nobody reads, with the one that may have been meant."""
+    """Return problem and fix of a key that nobody reads, with the one that may have been meant."""
     names = sorted(known)
     near = difflib.get_close_matches(key, names, n=1)
-    mend = f"did you mean {near[0]}?" if near else f"known here: {', '.join(names)}"
-    return f"{in_print(key)} is not a known key, so it would be ignored without a word", mend
+    fix = f"did you mean {near[0]}?" if near else f"known here: {', '.join(names)}"
+    return f"{in_print(key)} is not a known key, so it would be ignored without a word", fix
 
 
 def in_print(name: str) -> str:
@@ -170,7 +170,7 @@ def _take_out(document: Document, locations: Iterable[tuple[int | str, ...]]) ->
 
 
 def explain(fault: ErrorDetails, otherwise: str = _SEE) -> tuple[str, str]:
-    """Return the cause and the mend of a fault in our words; neither holds a value."""
+    """Return the problem and the fix of a fault in our words; neither holds a value."""
     context = fault.get("ctx", {})
     match fault["type"]:
         case "missing":
@@ -181,7 +181,7 @@ def explain(fault: ErrorDetails, otherwise: str = _SEE) -> tuple[str, str]:
         case "literal_error" | "enum":
             return "it is none of the words known here", f"use {context['expected']}"
         case kind if kind == UNFIT:
-            return context["cause"], context["mend"]
+            return context["problem"], context["fix"]
         case kind:
             return _PLAIN.get(kind, (f"it is not of the form that is meant here ({kind})", otherwise))
 

@@ -33,7 +33,7 @@ _NEARLY: Final = 0.85
 
 @dataclass(frozen=True, slots=True)
 class Dangling(Problem):
-    """A reference to what is not there. Several with one cause are one mistake."""
+    """A reference to what is not there. Several with one problem are one mistake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +81,19 @@ class Surroundings:
         self,
         place: str,
         namespace: str,
-        mend: str = "name a tenant's, or list it in cluster.existingNamespaces if it is there already",
+        fix: str = "name a tenant's, or list it in cluster.existingNamespaces if it is there already",
     ) -> Problems:
         """Refuse a namespace that rooms may not write into, and say which one may have been meant."""
         if namespace not in self.namespaces and self.whole("tenants", "cluster"):
-            cause = f"{namespace} is no tenant's namespace, and the stack declares no other ones"
+            problem = f"{namespace} is no tenant's namespace, and the stack declares no other ones"
             meant = self.slip_of(namespace)
-            yield Dangling(place, cause, f"did you mean {meant}? else {mend}" if meant else mend)
+            yield Dangling(place, problem, f"did you mean {meant}? else {fix}" if meant else fix)
 
     def review_credential(self, place: str, name: str) -> Problems:
         """Refuse a reference that names no credential, and say which one may have been meant."""
         if name not in self.credentials.names and self.whole(KEY):
-            cause = f"{named_in(name) or 'what stands there'} is no entry of credentials"
-            yield Dangling(place, cause, nearest(name, self.credentials.names))
+            problem = f"{named_in(name) or 'what stands there'} is no entry of credentials"
+            yield Dangling(place, problem, nearest(name, self.credentials.names))
 
     def review_source(self, place: str, source: CredentialSource, reader: str) -> Problems:
         """Refuse a credential that is nowhere, or that a namespace may not read.
@@ -107,14 +107,14 @@ class Surroundings:
             if account is None:
                 if self.whole("tenants", "accountPool"):
                     named = named_in(source.account) or "what stands there"
-                    cause = f"{named} is no account that a tenant claims"
-                    yield Dangling(place, cause, nearest(source.account, self.accounts))
+                    problem = f"{named} is no account that a tenant claims"
+                    yield Dangling(place, problem, nearest(source.account, self.accounts))
             elif account.namespace != reader:
-                cause = f"account {source.account} is of namespace {account.namespace}, not of {reader}"
-                yield Problem(place, cause, "name an account of the same tenant")
+                problem = f"account {source.account} is of namespace {account.namespace}, not of {reader}"
+                yield Problem(place, problem, "name an account of the same tenant")
         elif source.in_secret is not None and source.in_secret[0] == self.pool:
-            cause = "the Secrets of the account pool are claimed, and never read past their claim"
-            yield Problem(place, cause, "give {account: TENANT/SLOT}")
+            problem = "the Secrets of the account pool are claimed, and never read past their claim"
+            yield Problem(place, problem, "give {account: TENANT/SLOT}")
 
 
 class Section(Noun):
@@ -151,10 +151,12 @@ def review_written(
     for namespace, name, place in secrets:
         owner = first.setdefault((namespace, name), place)
         if owner != place:
-            cause = f"its Secret {namespace}/{name} is also that of {owner}"
-            yield Problem(place, cause, "rename one of the two")
+            problem = f"its Secret {namespace}/{name} is also that of {owner}"
+            yield Problem(place, problem, "rename one of the two")
     for place, source in sources:
         named = source.in_secret and first.get(source.in_secret[:2])
         if named:
-            cause = f"Secret {source.secret} is written by {named} of this very stack"
-            yield Problem(place, cause, "name what that is made of: an entry of credentials, or {account: …}")
+            problem = f"Secret {source.secret} is written by {named} of this very stack"
+            yield Problem(
+                place, problem, "name what that is made of: an entry of credentials, or {account: …}"
+            )

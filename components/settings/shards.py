@@ -60,7 +60,7 @@ class Stacks:
         except Unreadable as error:
             if error.code == "file-missing":
                 return cls({})
-            raise ConfigurationError([Problem(STACKS, error.cause, error.mend, error.at)]) from None
+            raise ConfigurationError([Problem(STACKS, error.problem, error.fix, error.at)]) from None
         try:
             return cls(_File.model_validate(document.data, strict=False).fleets).checked(document)
         except ValidationError as error:
@@ -79,27 +79,31 @@ class Stacks:
         return bool if fleet is None else lambda tenant: fleet.stack_of(tenant) == stack
 
     def _problems(self, document: Document) -> Iterator[Problem]:
-        def problem(path: Iterable[str], cause: str, mend: str) -> Problem:
+        def at(path: Iterable[str], problem: str, fix: str) -> Problem:
             steps = ("fleets", *path)
-            return Problem(f"{STACKS} {below('', steps)}", cause, mend, document.at(steps))
+            return Problem(f"{STACKS} {below('', steps)}", problem, fix, document.at(steps))
 
         seen: set[str] = set()
         for name, fleet in self.fleets.items():
             twice = [fleet.pool] if fleet.pool and fleet.pool in fleet.stacks else []
             for stack in (*fleet.stacks, *twice):
                 if stack in seen:
-                    mend = "name it once: it has the tenants of one range, and the stack of a pool has none"
-                    yield problem((name, "stacks", stack), f"stack {stack} is named twice", mend)
+                    fix = "name it once: it has the tenants of one range, and the stack of a pool has none"
+                    yield at((name, "stacks", stack), f"stack {stack} is named twice", fix)
                 seen.add(stack)
             first = next(iter(fleet.stacks), None)
             if first is None or fleet.stacks[first].since is not None:
-                cause = "its first stack does not begin with the first name, so some tenants would have none"
-                yield problem((name, "stacks"), cause, "write the first stack as {}, without since")
+                problem = (
+                    "its first stack does not begin with the first name, so some tenants would have none"
+                )
+                yield at((name, "stacks"), problem, "write the first stack as {}, without since")
             for (before, a), (stack, b) in pairwise(fleet.stacks.items()):
                 if b.since is None or b.since <= (a.since or ""):
-                    cause = f"its tenants do not begin after those of {before}, so some would have two stacks"
-                    mend = "order the stacks by the names of their first tenants, and give each another one"
-                    yield problem((name, "stacks", stack), cause, mend)
+                    problem = (
+                        f"its tenants do not begin after those of {before}, so some would have two stacks"
+                    )
+                    fix = "order the stacks by the names of their first tenants, and give each another one"
+                    yield at((name, "stacks", stack), problem, fix)
 
 
 def _placed(problem: Problem, document: Document) -> Problem:

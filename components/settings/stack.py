@@ -324,12 +324,12 @@ def _told_once(problems: Iterable[Problem]) -> Iterator[Problem]:
     told = list(problems)
     for each in told:
         if isinstance(each, Dangling):
-            first.setdefault(each.cause, []).append(each)
+            first.setdefault(each.problem, []).append(each)
     for each in told:
-        alike = first.get(each.cause, [each])
+        alike = first.get(each.problem, [each])
         if each is alike[0]:
             others = ", ".join(dict.fromkeys(other.place for other in alike[1:]))
-            yield replace(each, cause=f"{each.cause} (also at {others})") if others else each
+            yield replace(each, problem=f"{each.problem} (also at {others})") if others else each
 
 
 def _decoded(text: str) -> Any:
@@ -421,7 +421,7 @@ def _without_cancelled_calls(log: Callable[..., None]) -> Callable[..., None]:
 
 def _refuse_open_ports(values: Mapping[str, str]) -> None:
     """Raise ConfigurationError for addresses whose ports the sandbox chooses, where the shell has none."""
-    mend = 'run `credfleet sandbox up`, then: eval "$(credfleet sandbox env)"; or write the port'
+    fix = 'run `credfleet sandbox up`, then: eval "$(credfleet sandbox env)"; or write the port'
     open_ones = [
         key
         for key, text in values.items()
@@ -429,5 +429,5 @@ def _refuse_open_ports(values: Mapping[str, str]) -> None:
     ]
     if open_ones:
         raise ConfigurationError(
-            Problem(key, "it leaves a port open, which the sandbox chooses", mend) for key in open_ones
+            Problem(key, "it leaves a port open, which the sandbox chooses", fix) for key in open_ones
         )

@@ -131,9 +131,9 @@ class TenantFile:
         layer = max(self.layers, key=lambda layer: layer.depth(inside))
         return layer.document.at((*layer.path, *inside))
 
-    def problem(self, inside: Sequence[Step], cause: str, mend: str) -> Problem:
+    def problem(self, inside: Sequence[Step], problem: str, fix: str) -> Problem:
         """Return what is wrong at a path of the file."""
-        return Problem(config_path(_TENANTS, self.name, *inside), cause, mend, self.at(inside))
+        return Problem(config_path(_TENANTS, self.name, *inside), problem, fix, self.at(inside))
 
     def unnamed(self, text: str) -> str:
         """Return a text without the names of this tenant: what is alike for others is then one."""
@@ -169,8 +169,8 @@ class TenantFiles:
         namespaces = {other.namespace: other for other in self.others if other.namespace}
         for file in self.files:
             if (other := namespaces.get(file.namespace)) is not None:
-                cause = f"it is the namespace of tenant {other.name}, which is another stack's"
-                yield file.problem(("namespace",), cause, "give the tenant a namespace of its own")
+                problem = f"it is the namespace of tenant {other.name}, which is another stack's"
+                yield file.problem(("namespace",), problem, "give the tenant a namespace of its own")
             for entry in file.entries:
                 yield from _not_its_own(file, entry, around)
                 yield from _added(
@@ -197,11 +197,11 @@ class TenantFiles:
         for each in problems:
             file, at = self._origin(each)
             shared = file is not None and at is not None and at[0] != file.layers[0].document.mark.file
-            alike = (at, file.unnamed(each.cause)) if file is not None and shared else len(found)
+            alike = (at, file.unnamed(each.problem)) if file is not None and shared else len(found)
             found.setdefault(alike, []).append(replace(each, at=at))
         for first, *others in found.values():
             more = f" (and so {len(others)} more tenants have it)" if others else ""
-            yield replace(first, cause=first.cause + more)
+            yield replace(first, problem=first.problem + more)
 
     def _origin(self, problem: Problem) -> tuple[TenantFile | None, tuple[str, int, int] | None]:
         """Return whose file a problem is of, and where it stands, if it is of one of these."""
@@ -227,9 +227,9 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
     try:
         paths = sorted(folder.iterdir())
     except (OSError, ValueError):
-        cause = f"{given} is no folder that can be read here"
-        mend = "name the folder of the tenants' files, from Pulumi.yaml on"
-        return TenantFiles((), (Problem(config_path(KEY), cause, mend),))
+        problem = f"{given} is no folder that can be read here"
+        fix = "name the folder of the tenants' files, from Pulumi.yaml on"
+        return TenantFiles((), (Problem(config_path(KEY), problem, fix),))
     files: dict[str, Document] = {}
     found: list[TenantFile] = []
     problems: list[Problem] = []
@@ -243,10 +243,13 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
         try:
             document = _read_inside(path, folder)
         except Unreadable as error:
-            told = Problem(place, error.cause, error.mend, error.at or document.mark)
+            told = Problem(place, error.problem, error.fix, error.at or document.mark)
         if not isinstance(document.data, dict):
-            cause, mend = "the file holds no map, so it says nothing", "write the tenant's keys, or delete it"
-            told = Problem(place, cause, mend, document.mark)
+            problem, fix = (
+                "the file holds no map, so it says nothing",
+                "write the tenant's keys, or delete it",
+            )
+            told = Problem(place, problem, fix, document.mark)
         if told is None:
             files[path.stem] = document
         elif is_mine:
@@ -256,9 +259,9 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
                 TenantFile(path.stem, f"{given}/{path.stem}", root, [Layer(Document({}, document.mark))])
             )
     if not problems and not found and not files.keys() - {DEFAULTS}:
-        cause = f"{given} holds no tenant's file, so all that the stack's tenants had would be deleted"
-        mend = "restore it from version control; a stack without tenants in files has no tenantsFrom"
-        problems.append(Problem(config_path(KEY), cause, mend))
+        problem = f"{given} holds no tenant's file, so all that the stack's tenants had would be deleted"
+        fix = "restore it from version control; a stack without tenants in files has no tenantsFrom"
+        problems.append(Problem(config_path(KEY), problem, fix))
     of_all = Layer(files.pop(DEFAULTS, None) or Document({}, Mark(str(folder), 1, 1)))
     classes = {name: replace(of_all, path=(CLASSES, name)) for name in _map(of_all.data.get(CLASSES))}
     problems += _slips(DEFAULTS, of_all, (CLASSES,))
@@ -276,8 +279,8 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
 def _read_inside(path: Path, folder: Path) -> Document:
     """Read a file of the folder. Raises Unreadable, for a link that leads out of it as well."""
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
-        cause = "it is a link to a file outside of the folder, whose lines a message could show"
-        raise Unreadable(Mark(shown(path), 1, 1), cause, "put the file itself here")
+        problem = "it is a link to a file outside of the folder, whose lines a message could show"
+        raise Unreadable(Mark(shown(path), 1, 1), problem, "put the file itself here")
     return read_file(path)
 
 
@@ -286,14 +289,14 @@ def _unread(place: str, path: Path) -> Iterator[Problem]:
     at = (shown(path), 1, 1)
     if path.is_dir():
         if not (path.parent / f"{path.name}.yaml").exists() and any(map(_is_a_tenants, path.rglob("*"))):
-            cause = "tenants' files in folders are not read, so its tenants would count as absent"
-            yield Problem(place, cause, f"move them up, into {shown(path.parent)} itself", at)
+            problem = "tenants' files in folders are not read, so its tenants would count as absent"
+            yield Problem(place, problem, f"move them up, into {shown(path.parent)} itself", at)
     elif path.suffix == ".yaml":
-        cause = f"of the files that begin with _ only {DEFAULTS}.yaml is read, so it would count as absent"
-        yield Problem(place, cause, f"rename it to {DEFAULTS}.yaml, or remove it", at)
+        problem = f"of the files that begin with _ only {DEFAULTS}.yaml is read, so it would count as absent"
+        yield Problem(place, problem, f"rename it to {DEFAULTS}.yaml, or remove it", at)
     elif _is_yaml(path):
-        cause = "only files that end in .yaml are read, so its tenant would count as absent"
-        yield Problem(place, cause, f"rename it to {path.stem}.yaml", at)
+        problem = "only files that end in .yaml are read, so its tenant would count as absent"
+        yield Problem(place, problem, f"rename it to {path.stem}.yaml", at)
 
 
 def _is_a_tenants(path: Path) -> bool:
@@ -314,31 +317,31 @@ def _slips(
     further: keys that this layer may have besides.
     """
 
-    def problem(path: tuple[Step, ...], cause: str, mend: str) -> Problem:
+    def at(path: tuple[Step, ...], problem: str, fix: str) -> Problem:
         inside = (*layer.path, *path)
-        return Problem(config_path(_TENANTS, name, *inside), cause, mend, layer.document.at(inside))
+        return Problem(config_path(_TENANTS, name, *inside), problem, fix, layer.document.at(inside))
 
     known = (*_OF_A_TENANT, *PARTS, *further)
     for key in layer.data:
         if key == CLASS and CLASS not in known:
-            cause = "a class is taken by a tenant's own file alone, so this one would not be"
-            yield problem((key,), cause, "write it in the files of the tenants, or what it says here")
+            problem = "a class is taken by a tenant's own file alone, so this one would not be"
+            yield at((key,), problem, "write it in the files of the tenants, or what it says here")
         elif key not in known:
-            yield problem((key,), *misspelt(str(key), known))
+            yield at((key,), *misspelt(str(key), known))
     if CLASS in further and CLASS in layer.data and str(named := layer.data[CLASS]) not in classes:
-        cause = f"{in_print(str(named))} is no class of {DEFAULTS}.yaml, so nothing of one would be taken"
-        yield problem((CLASS,), cause, nearest(str(named), classes))
+        problem = f"{in_print(str(named))} is no class of {DEFAULTS}.yaml, so nothing of one would be taken"
+        yield at((CLASS,), problem, nearest(str(named), classes))
     for section in (*PARTS, *(each for each in further if each != CLASS)):
         given = layer.data.get(section, {})
         if not isinstance(given, dict):
-            yield problem((section,), *_NO_NAMES)
+            yield at((section,), *_NO_NAMES)
         for part, entries in _map(given).items():
             if section in PARTS and part not in PARTS[section]:
-                cause = f"{part} of {section} is for all tenants, and no one tenant's to say"
-                mend = f"here are {', '.join(PARTS[section])}; keep it in the stack's file"
-                yield problem((section, part), cause, mend)
+                problem = f"{part} of {section} is for all tenants, and no one tenant's to say"
+                fix = f"here are {', '.join(PARTS[section])}; keep it in the stack's file"
+                yield at((section, part), problem, fix)
             elif not isinstance(entries, dict):
-                yield problem((section, part), *_NO_NAMES)
+                yield at((section, part), *_NO_NAMES)
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -365,8 +368,8 @@ def _added(
         if not isinstance(holder, dict):
             return  # told where it stands
     if is_elsewhere or entry.place[-1] in holder:
-        cause = f"{config_path(*entry.place)} is said by another file as well"
-        yield file.problem(entry.inside, cause, "keep it in one of the two, or give it another name")
+        problem = f"{config_path(*entry.place)} is said by another file as well"
+        yield file.problem(entry.inside, problem, "keep it in one of the two, or give it another name")
     if entry.place[-1] not in holder:
         holder[entry.place[-1]] = deepcopy(entry.value)
 

@@ -1,4 +1,4 @@
-"""The texts a configuration is made of: what each may look like, why, and how to mend it."""
+"""The texts a configuration is made of: what each may look like, why, and how to fix it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from components.labels import HYPERSCALER_TYPE, PREFIX, SHARED, TENANT_NAME
 from components.naming import is_label_key, is_label_value, is_namespace, is_object_name
 
 UNFIT: Final = "unfit"
-"""The kind of pydantic error that carries a cause and a mend of ours."""
+"""The kind of pydantic error that carries a problem and a fix of ours."""
 
 _WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,126}[A-Za-z0-9])?")
 _UNFILLED = re.compile(r"\$\(|\$\{|\{\{")
@@ -30,17 +30,17 @@ def named_in(text: str) -> str:
     return text if all(map(_WORD.fullmatch, parts)) else ""
 
 
-def unfit(cause: str, mend: str) -> PydanticCustomError:
+def unfit(problem: str, fix: str) -> PydanticCustomError:
     """Make the error a validator raises."""
-    return PydanticCustomError(UNFIT, "{cause}", {"cause": cause, "mend": mend})
+    return PydanticCustomError(UNFIT, "{problem}", {"problem": problem, "fix": fix})
 
 
-def fit(test: Callable[[str], object], cause: str, mend: str) -> AfterValidator:
-    """Return the validator of a text that passes a test; cause and mend are told of one that does not."""
+def fit(test: Callable[[str], object], problem: str, fix: str) -> AfterValidator:
+    """Return the validator of a text that passes a test; problem and fix are told of one that does not."""
 
     def check(text: str) -> str:
         if not test(text):
-            raise unfit(cause, mend)
+            raise unfit(problem, fix)
         return text
 
     return AfterValidator(check)

@@ -266,7 +266,7 @@ class _Declaring:
         served: Mapping[SecretName | None, pulumi.Input[Sequence[pulumi.Resource]]] = {**declared}
         found, problems = self._section.read_resources(self._around.root)
         if problems:
-            raise TypeError(f"settings let resources through that cannot be read: {problems[0].cause}")
+            raise TypeError(f"settings let resources through that cannot be read: {problems[0].problem}")
         resolved = self._section.resolved(found, self._around)
         for entry, group in groupby(resolved, key=lambda pair: pair[0].entry):
             args = [

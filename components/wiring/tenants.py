@@ -274,5 +274,5 @@ def _claim(
 ) -> ClaimRequest:
     pool = account.pool(section.ruleset)
     if isinstance(pool, Fault):
-        raise TypeError(f"settings let an account through that no pool serves: {pool.cause}")
+        raise TypeError(f"settings let an account through that no pool serves: {pool.problem}")
     return account.claim_on(pool, tenant, slot, holder_here(tenant, slot))

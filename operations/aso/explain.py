@@ -50,12 +50,12 @@ def _read(connection: Connection, secret: SecretName) -> Mapping[str, bytes] | N
     return Found(f"Secret {secret}", body).secret_data()
 
 
-def _failed(code: str, secret: SecretName, cause: str) -> CredfleetError:
+def _failed(code: str, secret: SecretName, problem: str) -> CredfleetError:
     return CredfleetError(
         code=code,
         place=f"Secret {secret}",
-        cause=cause,
-        mend="choose a cluster and a user that may read it, or give the Secrets as files without --live",
+        problem=problem,
+        fix="choose a cluster and a user that may read it, or give the Secrets as files without --live",
     )
 
 
@@ -98,8 +98,8 @@ def _content(path: Path) -> bytes:
         raise CredfleetError(
             code="yaml-invalid",
             place=place_of(str(path)),
-            cause=f"it cannot be read ({error.strerror})",
-            mend="name files of Kubernetes YAML, a folder of them, or - for standard input",
+            problem=f"it cannot be read ({error.strerror})",
+            fix="name files of Kubernetes YAML, a folder of them, or - for standard input",
         ) from None
 
 

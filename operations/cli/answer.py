@@ -80,8 +80,8 @@ def names(answer: Answer) -> list[str]:
         raise CredfleetError(
             code="no-names",
             place="--output name",
-            cause="what this command answers has no names",
-            mend="take --output json",
+            problem="what this command answers has no names",
+            fix="take --output json",
         )
     return list(dict.fromkeys(name for table in tables for name in table.names() if name))
 

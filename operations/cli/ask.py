@@ -21,8 +21,8 @@ def ask(question: str, *, yes: bool) -> None:
         raise CredfleetError(
             code="not-confirmed",
             place="--yes",
-            cause=f"this has to be confirmed and there is no terminal to ask on: {question}",
-            mend="add --yes if that is what you want",
+            problem=f"this has to be confirmed and there is no terminal to ask on: {question}",
+            fix="add --yes if that is what you want",
         )
     try:
         code = "" if typer.confirm(visible(question), err=True) else "not-confirmed"
@@ -33,6 +33,6 @@ def ask(question: str, *, yes: bool) -> None:
         raise CredfleetError(
             code=code,
             place="credfleet",
-            cause="you said no, nothing was changed",
-            mend="run the same command again when you want it",
+            problem="you said no, nothing was changed",
+            fix="run the same command again when you want it",
         )

@@ -106,7 +106,7 @@ def as_document(error: Foreseen) -> dict[str, Any]:
     at = _at(error)
     body: dict[str, Any] = {
         "code": error.code,
-        "message": f"{error.place}: {error.cause} → {error.mend}",
+        "message": f"{error.place}: {error.problem} → {error.fix}",
         **(_place(at) if at else {}),
         **({"page": page} if (page := _page(error)) else {}),
     }
@@ -115,8 +115,8 @@ def as_document(error: Foreseen) -> dict[str, Any]:
             {
                 "place": problem.place,
                 **_place(problem.at),
-                "cause": problem.cause,
-                "mend": problem.mend,
+                "problem": problem.problem,
+                "fix": problem.fix,
             }
             for problem in error.problems
         ]
@@ -124,17 +124,17 @@ def as_document(error: Foreseen) -> dict[str, Any]:
 
 
 def as_lines(error: Foreseen) -> list[str]:
-    """Return what a person reads: what is wrong and where, then how to mend it; problems one by one."""
+    """Return what a person reads: what is wrong and where, then how to fix it; problems one by one."""
     if isinstance(error, ConfigurationError):
-        problems = [line for p in error.problems for line in _two_lines(p.where, p.cause, p.mend)]
-        return [*problems, f"{error.cause}; {error.mend}", *_more(error)]
+        problems = [line for p in error.problems for line in _two_lines(p.where, p.problem, p.fix)]
+        return [*problems, f"{error.problem}; {error.fix}", *_more(error)]
     at = error.at if isinstance(error, ExplainedError) else None
     place = (
         error.place
         if at is None or isinstance(error, Unreadable)
         else f"{':'.join(map(str, at))} {error.place}"
     )
-    return [*_two_lines(place, error.cause, error.mend), *_more(error)]
+    return [*_two_lines(place, error.problem, error.fix), *_more(error)]
 
 
 def _more(error: Foreseen) -> list[str]:
@@ -156,7 +156,7 @@ def as_annotations(error: Foreseen) -> list[str]:
     told = [(each.at, each) for each in problems] or [(_at(error), error)]
     return [
         f"::error file={_escaped(at[0], ':,')},line={at[1]},col={at[2]}::"
-        + _escaped(f"{each.place}: {each.cause} → {each.mend}")
+        + _escaped(f"{each.place}: {each.problem} → {each.fix}")
         for at, each in told
         if at is not None
     ]
@@ -176,12 +176,12 @@ def _place(at: tuple[str, int, int] | None) -> dict[str, Any]:
     return dict(zip(("file", "line", "column"), at or (None, None, None), strict=True))
 
 
-def _two_lines(place: str, cause: str, mend: str) -> list[str]:
+def _two_lines(place: str, problem: str, fix: str) -> list[str]:
     """Return a failure so that no line begins with words of somebody else: a runner would obey `::…`."""
-    where, why, mended = (visible(text).replace("\n", "\n  ") for text in (place, cause, mend))
+    where, why, fixed = (visible(text).replace("\n", "\n  ") for text in (place, problem, fix))
     return [
         f"{typer.style('✗', fg='red')} {typer.style(where, bold=True)}: {why}",
-        f"{typer.style('→', fg='green')} {mended}",
+        f"{typer.style('→', fg='green')} {fixed}",
     ]
 
 
@@ -194,15 +194,15 @@ def foreseen(error: BaseException) -> Foreseen | None:
             return CredfleetError(
                 code="cancelled",
                 place="credfleet",
-                cause="stopped by Ctrl-C; what was finished before is kept",
-                mend="run the same command again, it goes on from there",
+                problem="stopped by Ctrl-C; what was finished before is kept",
+                fix="run the same command again, it goes on from there",
             )
         case OSError(errno=errno.ENOSPC | errno.EDQUOT):
             return CredfleetError(
                 code="disk-full",
                 place=str(error.filename or "disk"),
-                cause="no space is left to write to",
-                mend="free some space, then run the same command again",
+                problem="no space is left to write to",
+                fix="free some space, then run the same command again",
             )
         case _:
             return None
@@ -213,14 +213,14 @@ def defect(error: BaseException, directory: Path) -> CredfleetError:
     path = directory / f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}.log"
     try:
         files.replace(path, "".join(traceback.format_exception(error)), mode=files.PRIVATE)
-        mend = f"report it with the traceback in {path}"
+        fix = f"report it with the traceback in {path}"
     except (OSError, SandboxError) as unwritable:
-        mend = f"its traceback could not be written to {path} ({type(unwritable).__name__})"
+        fix = f"its traceback could not be written to {path} ({type(unwritable).__name__})"
     return CredfleetError(
         code="defect",
         place="credfleet",
-        cause=f"this is a defect of credfleet: an unexpected {type(error).__name__}",
-        mend=mend,
+        problem=f"this is a defect of credfleet: an unexpected {type(error).__name__}",
+        fix=fix,
     )
 
 

@@ -25,6 +25,6 @@ def read_bytes(file: str, holds: str) -> bytes:
         raise CredfleetError(
             code="file-unreadable",
             place=place_of(file),
-            cause=f"it cannot be read ({error.strerror}), so nothing is known of it",
-            mend=f"name a file with {holds}, or - for standard input",
+            problem=f"it cannot be read ({error.strerror}), so nothing is known of it",
+            fix=f"name a file with {holds}, or - for standard input",
         ) from error

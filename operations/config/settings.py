@@ -57,7 +57,7 @@ def check(stack: str) -> Answer:
                 raise
             why = error.code
             if why == "salt-unreadable":
-                of_the_salt.append(Problem(error.place, error.cause, error.mend, at_rest.stack_file.salt_at))
+                of_the_salt.append(Problem(error.place, error.problem, error.fix, at_rest.stack_file.salt_at))
     refuse_what_cannot_run(at_rest, judged(at_rest, decrypt, of_the_salt))
     unchecked = _unchecked(
         at_rest, sealed if decrypt is None else (), no_passphrase=why == "passphrase-missing"
@@ -130,7 +130,7 @@ def judged(
         problems += (problem for problem in error.problems if problem.place not in told)
     told = {problem.place for problem in problems}
     of_the_file = [
-        *(Problem(_place(each.path), f"it {each.cause.removeprefix('it ')}", each.mend) for each in faults),
+        *(Problem(_place(each.path), f"it {each.problem.removeprefix('it ')}", each.fix) for each in faults),
         *(Problem(_place(path), *_RESPELT) for path in at_rest.stack_file.respelt),
     ]
     problems += (each for each in of_the_file if each.place not in told)
@@ -190,7 +190,7 @@ def pool_of_plan(stack: str, request: Request) -> Served:
     rules, texts = (section.ruleset, section.rules) if section else (Ruleset(()), ())
     choice = rules.choose(request)
     if isinstance(choice, Fault):
-        raise Misconfigured(place=f"plan {request.plan}", cause=choice.cause, mend=choice.mend)
+        raise Misconfigured(place=f"plan {request.plan}", problem=choice.problem, fix=choice.fix)
     implied = {EU_ACCESS: "true"} if choice.eu_access else {}
     return Served(choice.type, implied, choice.shared, texts[choice.rule or 0])
 
@@ -201,8 +201,8 @@ def pool_of(settings: Settings, stack: str) -> AccountPool:
         raise CredfleetError(
             code="no-pool",
             place="credfleet:accountPool",
-            cause=f"stack {stack} declares no pool",
-            mend="add accountPool to its configuration, or name another stack with --stack",
+            problem=f"stack {stack} declares no pool",
+            fix="add accountPool to its configuration, or name another stack with --stack",
         )
     return settings.account_pool
 

@@ -70,8 +70,8 @@ class Backend:
             raise CredfleetError(
                 code="cli-missing",
                 place="PATH",
-                cause="the Pulumi CLI is not there",
-                mend='install it, or take that of the sandbox: eval "$(credfleet sandbox env)"',
+                problem="the Pulumi CLI is not there",
+                fix='install it, or take that of the sandbox: eval "$(credfleet sandbox env)"',
             )
         return cls(folders, PulumiCommand(), cli, kubeconfig)
 
@@ -97,8 +97,8 @@ class Backend:
             raise CredfleetError(
                 code="backend-unreachable",
                 place=os.environ.get(_BACKEND, "the backend"),
-                cause=f"the Pulumi CLI cannot list its stacks: {last_words(error)}",
-                mend="correct that: `pulumi stack ls` must answer",
+                problem=f"the Pulumi CLI cannot list its stacks: {last_words(error)}",
+                fix="correct that: `pulumi stack ls` must answer",
             ) from None
 
     def exported(self, stack: str, *, in_plain: bool = False) -> Exported:
@@ -110,8 +110,8 @@ class Backend:
             raise CredfleetError(
                 code="state-unreadable",
                 place=f"stack {stack}",
-                cause=f"the Pulumi CLI cannot export it: {last_words(error)}",
-                mend=f"correct that: `pulumi stack export --stack {stack}` must answer",
+                problem=f"the Pulumi CLI cannot export it: {last_words(error)}",
+                fix=f"correct that: `pulumi stack export --stack {stack}` must answer",
             ) from None
         return json.loads(done.stdout)
 
@@ -142,8 +142,8 @@ class Backend:
             raise CredfleetError(
                 code="state-refused",
                 place=f"stack {stack}",
-                cause=f"the Pulumi CLI does not import its state: {' '.join(done.stderr.split())}",
-                mend="wait where an update of it runs, or correct what is said; then run the same again",
+                problem=f"the Pulumi CLI does not import its state: {' '.join(done.stderr.split())}",
+                fix="wait where an update of it runs, or correct what is said; then run the same again",
             )
 
     def _workspace(self, variables: Mapping[str, str]) -> LocalWorkspace:

@@ -14,7 +14,7 @@ from pulumi_sandbox.protocol import urns
 from components.errors import CredfleetError
 from operations.stack.state import Resource, Snapshot
 
-_MEND: Final = "move the one with the other, or leave both"
+_FIX: Final = "move the one with the other, or leave both"
 
 
 def regrouped(
@@ -33,8 +33,8 @@ def regrouped(
     homes: dict[str, str] = {}
     for stack, snapshot in states.items():
         if snapshot.pending or any(each.delete for each in snapshot.resources):
-            cause = "an update of it was not finished, so what it has is not known"
-            raise _entangled(f"stack {stack}", cause, "run refresh, then up")
+            problem = "an update of it was not finished, so what it has is not known"
+            raise _entangled(f"stack {stack}", problem, "run refresh, then up")
         for each in snapshot.resources:
             homes[each.urn] = place(each) or homes.get(each.parent, stack)
     found = {
@@ -78,8 +78,8 @@ def regrouped(
     return {stack: Snapshot(tuple(resources.values())) for stack, resources in found.items()}
 
 
-def _entangled(place: str, cause: str, mend: str = _MEND) -> CredfleetError:
-    return CredfleetError(code="state-entangled", place=place, cause=cause, mend=mend)
+def _entangled(place: str, problem: str, fix: str = _FIX) -> CredfleetError:
+    return CredfleetError(code="state-entangled", place=place, problem=problem, fix=fix)
 
 
 def _moved(resource: Resource, to: str) -> Resource:

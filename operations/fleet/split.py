@@ -121,8 +121,8 @@ class Split:
             raise CredfleetError(
                 code="stacks-in-a-circle",
                 place=STACKS,
-                cause=f"stacks {stacks} give tenants to each other",
-                mend="move the tenants of one of them first, with another since; then those of the other",
+                problem=f"stacks {stacks} give tenants to each other",
+                fix="move the tenants of one of them first, with another since; then those of the other",
             ) from None
 
     @cached_property
@@ -215,17 +215,19 @@ def planned(backend: Backend, at_rest: StackAtRest, most: int | None) -> tuple[S
     """
     settings, root = judged(at_rest), at_rest.project.directory
     if settings.tenants_from is None:
-        cause = "its tenants lie in the stack's file, which alone knows them, so none can go to another stack"
-        mend = "write a file for each: docs/configuration.md#tenants-in-separate-files"
+        problem = (
+            "its tenants lie in the stack's file, which alone knows them, so none can go to another stack"
+        )
+        fix = "write a file for each: docs/configuration.md#tenants-in-separate-files"
         raise CredfleetError(
-            code="no-tenant-files", place=str(at_rest.stack_file.path), cause=cause, mend=mend
+            code="no-tenant-files", place=str(at_rest.stack_file.path), problem=problem, fix=fix
         )
     if settings.account_pool is not None and settings.account_pool.from_ is None:
         raise CredfleetError(
             code="pool-not-apart",
             place=f"{at_rest.stack_file.path} credfleet:accountPool",
-            cause="the stack declares the pool, and gives rights in it that other stacks could not give",
-            mend="move the pool to a stack of its own first: docs/how-to/move-a-pool-to-another-stack.md",
+            problem="the stack declares the pool, and gives rights in it that other stacks could not give",
+            fix="move the pool to a stack of its own first: docs/how-to/move-a-pool-to-another-stack.md",
         )
     tenant_files, fleets = read_tenants(settings.tenants_from, root), Stacks.read(root).fleets
     if tenant_files.unreadable:
@@ -316,9 +318,9 @@ def _refuse_held_otherwise(
         raise CredfleetError(
             code="held-otherwise",
             place=str(paths[strange[0]]),
-            cause=f"it holds accounts as {held[strange[0]]}, and {first.stack} as {own}, so what moves would"
-            " be written again",
-            mend="share tenants out among stacks of one heldAs: docs/adr/0010-held-as.md",
+            problem=f"it holds accounts as {held[strange[0]]}, and {first.stack} as {own}, so what moves"
+            " would be written again",
+            fix="share tenants out among stacks of one heldAs: docs/adr/0010-held-as.md",
         )
 
 
@@ -340,8 +342,8 @@ def _completed(
             raise CredfleetError(
                 code="credential-missing",
                 place=str(paths[stack]),
-                cause=f"it lacks {', '.join(sorted(lacking))}, and {paths[other].name} has another key",
-                mend=f"set each, as by `pulumi config set --secret --path '{name}.{min(lacking)}'`",
+                problem=f"it lacks {', '.join(sorted(lacking))}, and {paths[other].name} has another key",
+                fix=f"set each, as by `pulumi config set --secret --path '{name}.{min(lacking)}'`",
             )
         missing |= lacking
     return {**document, "config": {**_config(document), name: {**own, **missing}}} if missing else document
@@ -374,8 +376,8 @@ def _stack_file(first: StackAtRest) -> dict[str, Any]:
         raise CredfleetError(
             code="credential-missing",
             place=str(first.stack_file.path),
-            cause=f"it has {', '.join(sealed)} encrypted for itself alone, which a new stack needs as well",
-            mend="make the new stacks first, each with its file: `pulumi stack init`, `pulumi config set`",
+            problem=f"it has {', '.join(sealed)} encrypted for itself alone, which a new stack needs as well",
+            fix="make the new stacks first, each with its file: `pulumi stack init`, `pulumi config set`",
         )
     return {**key, "config": config}
 
@@ -429,8 +431,8 @@ class _Move:
             raise CredfleetError(
                 code="state-changed",
                 place=f"stack {stack}",
-                cause="it was updated while its tenants were to be moved",
-                mend=f"run it again when no update runs: `credfleet fleet split --stack {stack} --write`",
+                problem="it was updated while its tenants were to be moved",
+                fix=f"run it again when no update runs: `credfleet fleet split --stack {stack} --write`",
             )
 
     def _state(self, stack: str, snapshot: Snapshot) -> Exported:

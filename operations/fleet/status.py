@@ -105,7 +105,7 @@ def _standing(
         snapshot = decode(deployment)
         files, problem = _files(backend.folders, stack, snapshot)
     except (ExplainedError, SandboxError) as error:
-        return Standing(stack, files="unknown", failures=(f"{error.place}: {error.cause}",))
+        return Standing(stack, files="unknown", failures=(f"{error.place}: {error.problem}",))
     found = Standing(
         stack,
         tenants=len(tenants_in(deployment)),

@@ -73,13 +73,13 @@ def refuse_strays(at_rest: StackAtRest, settings: Settings, states: Callable[[],
     coming = sorted((settings.tenants.keys() & others.keys()) - {*own})
     strays |= {tenant: (next(iter(others[tenant])), stack) for tenant in coming}
     for tenant, (was, home) in strays.items():
-        mend = f"move it with `credfleet fleet split --stack {stack} --write`, or put {STACKS} back"
+        fix = f"move it with `credfleet fleet split --stack {stack} --write`, or put {STACKS} back"
         if was not in fleet.stacks:
-            mend = f"name {was} in {STACKS} again, with a since behind the last tenant; then {mend}"
+            fix = f"name {was} in {STACKS} again, with a since behind the last tenant; then {fix}"
         raise CredfleetError(
             code="tenant-elsewhere",
             place=f"{STACKS}: tenant {tenant}",
-            cause=f"it is to be in stack {home}, and what it has is in the state of {was}, which an update"
+            problem=f"it is to be in stack {home}, and what it has is in the state of {was}, which an update"
             " would not bring there",
-            mend=mend,
+            fix=fix,
         )

@@ -75,9 +75,9 @@ def up_together(
     fleets = Stacks.read(folders.project).fleets
     known = [stack for fleet in fleets.values() for stack in (fleet.pool, *fleet.stacks) if stack]
     if strange := [*({*names} - {*known})] or (not known and [STACKS]):
-        cause = "it is not there, or names no stack" if not known else "stacks.yaml has no such stack"
-        mend = "write it with `credfleet fleet split --stack STACK --by N --write`"
-        raise Misused(place=strange[0], cause=cause, mend=mend)
+        problem = "it is not there, or names no stack" if not known else "stacks.yaml has no such stack"
+        fix = "write it with `credfleet fleet split --stack STACK --by N --write`"
+        raise Misused(place=strange[0], problem=problem, fix=fix)
     backend = Backend.find(folders, kubeconfig)
     wanted = {*names} or {*known}
     with interruptible() as stopped, ProgressLine() as line:
@@ -196,10 +196,10 @@ def _outcome(stack: str, done: Deployed, skipped: Mapping[str, str]) -> Outcome:
 
 def _why(error: ExplainedError | SandboxError) -> str:
     problems = error.problems if isinstance(error, ConfigurationError) else ()
-    told = [(each.where, each.cause, each.mend) for each in problems] or [
-        (error.place, error.cause, error.mend)
+    told = [(each.where, each.problem, each.fix) for each in problems] or [
+        (error.place, error.problem, error.fix)
     ]
-    return "; ".join(f"{place}: {cause} → {mend}" for place, cause, mend in told[:_SHOWN])
+    return "; ".join(f"{place}: {problem} → {fix}" for place, problem, fix in told[:_SHOWN])
 
 
 class _Progress:

@@ -108,14 +108,14 @@ class Where:
                 raise CredfleetError(
                     code="no-cluster",
                     place="--context",
-                    cause=f"the sandbox here has no context {self.context}, and KUBECONFIG is not set",
-                    mend=f"leave it out, which means {CONTEXT}, or name the kubeconfig file that has it",
+                    problem=f"the sandbox here has no context {self.context}, and KUBECONFIG is not set",
+                    fix=f"leave it out, which means {CONTEXT}, or name the kubeconfig file that has it",
                 )
             raise CredfleetError(
                 code="no-cluster",
                 place="--kubeconfig",
-                cause="no cluster is named, KUBECONFIG is not set, and no sandbox runs here",
-                mend="name a kubeconfig file, or start the sandbox with `credfleet sandbox up`"
+                problem="no cluster is named, KUBECONFIG is not set, and no sandbox runs here",
+                fix="name a kubeconfig file, or start the sandbox with `credfleet sandbox up`"
                 if self.context in (None, CONTEXT)
                 else f"name a kubeconfig file that has context {self.context}, by --kubeconfig or KUBECONFIG",
             )
@@ -138,8 +138,8 @@ class Where:
             raise CredfleetError(
                 code="no-pool",
                 place=f"namespace {self.namespace}",
-                cause="it holds neither accounts nor the settings of a pool, so it is no pool",
-                mend="name that of a pool with --namespace, or declare accountPool in a stack and run `up`",
+                problem="it holds neither accounts nor the settings of a pool, so it is no pool",
+                fix="name that of a pool with --namespace, or declare accountPool in a stack and run `up`",
             )
         return pool
 
@@ -219,8 +219,8 @@ class Named(Written):
         if not self.namespace and self.stack is None:
             raise Misused(
                 place="--namespace",
-                cause="an account is taken from a pool or given back to it, and none is named",
-                mend=f"add --namespace {DEFAULT_NAMESPACE}, or --stack with the name of a stack",
+                problem="an account is taken from a pool or given back to it, and none is named",
+                fix=f"add --namespace {DEFAULT_NAMESPACE}, or --stack with the name of a stack",
             )
         _fill(self)
 

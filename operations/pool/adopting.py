@@ -57,7 +57,7 @@ def adopt(
             try:
                 made.append(pool.adopt(told["secretName"], sound[told["secretName"]]))
             except (Misconfigured, Withheld) as error:
-                told["problem"] = f"{error.place}: {error.cause} → {error.mend}"
+                told["problem"] = f"{error.place}: {error.problem} → {error.fix}"
         return made
 
     adopted = and_flush(pool, all_sound) if yes else []
@@ -95,8 +95,8 @@ def by_tenant_and_type(terms: Sequence[str]) -> Mapping[tuple[str, str], Sequenc
         if parts is None or not parts["slot"].strip():
             raise Misused(
                 place=f"--map {term}",
-                cause="it is not a tenant and a type with the slot that its account is to be",
-                mend="write --map acme/aws=main, once for each account of a tenant and type",
+                problem="it is not a tenant and a type with the slot that its account is to be",
+                fix="write --map acme/aws=main, once for each account of a tenant and type",
             )
         slots[parts["tenant"], parts["type"]].append(parts["slot"])
     return slots

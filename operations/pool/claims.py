@@ -153,8 +153,8 @@ def release_of_stack(stack: str, asked: AskedIfAny, where: Named) -> Answer:
     if asked != AskedIfAny():
         raise Misused(
             place="--stack-gone",
-            cause="it means all that a stack holds, and an account is named beside it",
-            mend="give one of the two",
+            problem="it means all that a stack holds, and an account is named beside it",
+            fix="give one of the two",
         )
     yes = where.yes
     pool = (where if yes else where.for_a_look()).open_existing()
@@ -163,16 +163,16 @@ def release_of_stack(stack: str, asked: AskedIfAny, where: Named) -> Answer:
     if len(names) > 1:
         raise Misused(
             place=f"--stack-gone {stack}",
-            cause=f"several stacks are called so: {', '.join(names)}",
-            mend="write it as ORGANIZATION/PROJECT/STACK",
+            problem=f"several stacks are called so: {', '.join(names)}",
+            fix="write it as ORGANIZATION/PROJECT/STACK",
         )
     held = [each for name in names for each in by_stack[name]]
     sharing = _holding_as(names[0]) if names else ()
     if yes and sharing:
         raise Misused(
             place=f"--stack-gone {stack}",
-            cause=f"{', '.join(sharing)} hold accounts under its name (heldAs), and they are not gone",
-            mend="release what each tenant of it held by itself: --tenant, --type, --slot and --holder",
+            problem=f"{', '.join(sharing)} hold accounts under its name (heldAs), and they are not gone",
+            fix="release what each tenant of it held by itself: --tenant, --type, --slot and --holder",
         )
     try:
         ended = [_ended(pool, record, holder) if yes else (None, None) for record, holder in held]
@@ -225,7 +225,7 @@ def _ended(pool: Pool, record: Record, holder: str) -> tuple[str, str | None]:
     try:
         return str(pool.release(record.name, holder, fence=record.fence(holder)).outcome), None
     except Misconfigured as error:
-        return error.code, f"{error.cause} → {error.mend}"
+        return error.code, f"{error.problem} → {error.fix}"
 
 
 def _held_by_stacks(records: Iterable[Record]) -> Mapping[str, Sequence[tuple[Record, str]]]:
@@ -253,9 +253,9 @@ def refuse_unnamed_slot(asked: Asked, request: ClaimRequest, records: Iterable[R
     if asked.slot is None and (named := named_slots(request, records)):
         raise Misused(
             place="--slot",
-            cause=f"tenant {request.tenant} has {request.type} accounts in slots {', '.join(named)}, and none"
-            " is named",
-            mend=f"add --slot {named[0]}, or --slot {UNNAMED_SLOT} for another account",
+            problem=f"tenant {request.tenant} has {request.type} accounts in slots {', '.join(named)}, and"
+            " none is named",
+            fix=f"add --slot {named[0]}, or --slot {UNNAMED_SLOT} for another account",
         )
 
 
@@ -286,8 +286,8 @@ def placed(asked: Asked, stack: str | None) -> tuple[ClaimRequest, str | None]:
     if not asked.tenant:
         raise Misused(
             place="--tenant",
-            cause="an account is that of a tenant, and none is named",
-            mend="add --tenant acme",
+            problem="an account is that of a tenant, and none is named",
+            fix="add --tenant acme",
         )
     if asked.type is not None and not asked.plan:
         return request, None
@@ -302,8 +302,8 @@ def placed(asked: Asked, stack: str | None) -> tuple[ClaimRequest, str | None]:
         ), served.rule
     raise Misused(
         place="--type or --plan",
-        cause="an account is asked for by its type or by a plan, by one of the two",
-        mend="give --type aws, or --plan trial",
+        problem="an account is asked for by its type or by a plan, by one of the two",
+        fix="give --type aws, or --plan trial",
     )
 
 
@@ -311,7 +311,7 @@ def stated(option: str, text: str) -> str:
     """Return the text of an option that says something; raises Misused when it is blank."""
     if not text.strip():
         raise Misused(
-            place=option, cause="it is blank, so nobody would know why", mend=f"give {option} in a few words"
+            place=option, problem="it is blank, so nobody would know why", fix=f"give {option} in a few words"
         )
     return text.strip()
 
@@ -324,8 +324,8 @@ def seconds(text: str, *, option: str = "--wait") -> float:
     if not re.fullmatch(r"(\d+[smh])+", text):
         raise Misused(
             place=f"{option} {text}",
-            cause="it is no length of time",
-            mend="give a number with its unit: 30s, 10m or 2h",
+            problem="it is no length of time",
+            fix="give a number with its unit: 30s, 10m or 2h",
         )
     return float(sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"(\d+)([smh])", text)))
 
@@ -341,8 +341,8 @@ def partition(terms: Sequence[str]) -> Mapping[str, str]:
         if not (key and equals and value) or key in values:
             raise Misused(
                 place=f"--partition {term}",
-                cause="it is not a key with its value, given once",
-                mend="write --partition eu-access=true, once for each key the account has",
+                problem="it is not a key with its value, given once",
+                fix="write --partition eu-access=true, once for each key the account has",
             )
         values[key] = value
     return values

@@ -217,8 +217,8 @@ def configured(stack: str) -> tuple[Mapping[str, Sequence[str]], Path]:
     if section is None or not section.cleaning:
         raise Misconfigured(
             place="credfleet:accountPool.cleaning",
-            cause=f"stack {stack} names no cleaner, so every dirty account would only be quarantined",
-            mend="add a command for each type, such as {aws: [cleaners/aws.sh]}, or give --command",
+            problem=f"stack {stack} names no cleaner, so every dirty account would only be quarantined",
+            fix="add a command for each type, such as {aws: [cleaners/aws.sh]}, or give --command",
         )
     return section.cleaning, Folders.find(Path.cwd()).project
 
@@ -235,8 +235,8 @@ def given(terms: Sequence[str]) -> Mapping[str, Sequence[str]]:
         if not account_type or not commands[account_type]:
             raise Misused(
                 place=f"--command {term}",
-                cause="it is not a type with a command as a shell would take it",
-                mend="write --command aws=cleaners/aws.sh, once for each type",
+                problem="it is not a type with a command as a shell would take it",
+                fix="write --command aws=cleaners/aws.sh, once for each type",
             )
     return commands
 
@@ -247,8 +247,8 @@ def check(cleaner: Cleaner) -> None:
         if shutil.which(_program(command[0], cleaner.folder)) is None:
             raise Misconfigured(
                 place=f"cleaner of {account_type}",
-                cause=f"{command[0]} is no program that can be run here; nothing was touched",
-                mend="correct the path (relative to the project), or make it executable",
+                problem=f"{command[0]} is no program that can be run here; nothing was touched",
+                fix="correct the path (relative to the project), or make it executable",
             )
 
 

@@ -543,7 +543,7 @@ def doctor(
     ] = None,
     where: Where,
 ) -> Answer:
-    """Find what is wrong with a pool, and the command that mends it.
+    """Find what is wrong with a pool, and the command that fixes it.
 
     Looks at the cluster, your rights, the admission policies, the pool, its accounts and claims.
     Writes nothing.

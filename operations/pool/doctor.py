@@ -1,4 +1,4 @@
-"""`credfleet doctor`: what is wrong with a pool, and the command that mends it; nothing is written.
+"""`credfleet doctor`: what is wrong with a pool, and the command that fixes it; nothing is written.
 
 Each look is judged by itself, in `health.py`, so that one thing that is wrong hides no other.
 """
@@ -49,7 +49,7 @@ def doctor(where: Where, stack: str | None) -> Answer:
     found = [*_examine(where, stack)]
     count = sum(each.health is Health.WRONG for each in found)
     rows = [
-        (MARKS[each.health], each.subject, each.text + (f"\n→ {each.mend}" if each.mend else ""))
+        (MARKS[each.health], each.subject, each.text + (f"\n→ {each.fix}" if each.fix else ""))
         for each in found
     ]
     return Answer(
@@ -60,7 +60,7 @@ def doctor(where: Where, stack: str | None) -> Answer:
                     "subject": each.subject,
                     "health": str(each.health),
                     "text": each.text,
-                    "mend": each.mend or None,
+                    "fix": each.fix or None,
                 }
                 for each in found
             ],
@@ -94,10 +94,10 @@ def _examine(given: Where, stack: str | None) -> Iterator[Diagnosis]:
             if stack is not None:
                 yield from _listed(stack, census)
     except ConfigurationError as error:
-        yield from (wrong("configuration", f"{p.place}: {p.cause}", p.mend) for p in error.problems)
+        yield from (wrong("configuration", f"{p.place}: {p.problem}", p.fix) for p in error.problems)
     except ExplainedError as error:
         is_cluster = isinstance(error, ClusterError | NotSignedIn) or error.code == "no-cluster"
-        yield wrong("cluster" if is_cluster else "pool", f"{error.place}: {error.cause}", error.mend)
+        yield wrong("cluster" if is_cluster else "pool", f"{error.place}: {error.problem}", error.fix)
     except NoReply as silence:
         yield wrong("cluster", f"it does not answer: {silence}", "start it, or name another --kubeconfig")
 
@@ -120,7 +120,7 @@ def _listed(stack: str, census: Census) -> Iterator[Diagnosis]:
         file = Folders.find(Path.cwd()).project / pool.members_from
         for name, each in missing_or_different(file, pool.namespace, pool.partition_keys, members):
             health = Health.WRONG if name in members else Health.NOTED
-            yield Diagnosis(f"account {name}", health, each.cause, each.mend)
+            yield Diagnosis(f"account {name}", health, each.problem, each.fix)
 
 
 class _Look:

@@ -1,4 +1,4 @@
-"""What each look at a pool means: well, worth knowing, not to be seen, or wrong, and what mends it. Pure."""
+"""What each look at a pool means: well, worth knowing, not to be seen, or wrong, and what fixes it. Pure."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What one look showed. mend: what to do about it, empty when there is nothing to do."""
+    """What one look showed. fix: what to do about it, empty when there is nothing to do."""
 
     subject: str
     health: Health
     text: str
-    mend: str = ""
+    fix: str = ""
 
 
 def rights(may: Callable[[Right, str], bool], namespace: str) -> Iterator[Diagnosis]:
@@ -120,22 +120,22 @@ def _is_in_force(expected: JsonObject, live: JsonObject) -> bool:
 
 def settings_of_pool(reply: Reply, namespace: str) -> tuple[PoolConfigMap | None, Diagnosis]:
     """Read what the pool says about itself; reply: its ConfigMap. Without one it is a pool all the same."""
-    mend = "declare accountPool in a stack and run `up`"
+    fix = "declare accountPool in a stack and run `up`"
     if reply.status == ABSENT:
         text = f"{namespace} has no ConfigMap {CONFIG_MAP}: taken for a pool without partitions and limits"
-        return PoolConfigMap(), Diagnosis("pool", Health.NOTED, text, mend)
+        return PoolConfigMap(), Diagnosis("pool", Health.NOTED, text, fix)
     if reply.status != OK:
         text = f"ConfigMap {CONFIG_MAP} of {namespace} is not to be read: {reply.text}"
         return None, wrong("pool", text, "use the --kubeconfig of a user who may claim")
     try:
         settings = PoolConfigMap.parse(reply.body)
     except CredfleetError as error:
-        return None, wrong("pool", f"{error.place}: {error.cause}", error.mend)
+        return None, wrong("pool", f"{error.place}: {error.problem}", error.fix)
     keys = ", ".join(settings.partition_keys) or "no keys"
     text = f"{namespace} is partitioned by {keys}; released accounts: {settings.policy}"
     if settings.hold:
-        mend = f"`credfleet pool resume -n {namespace}` once that is over"
-        return settings, Diagnosis("pool", Health.NOTED, f"{text}; {held(settings.hold)}", mend)
+        fix = f"`credfleet pool resume -n {namespace}` once that is over"
+        return settings, Diagnosis("pool", Health.NOTED, f"{text}; {held(settings.hold)}", fix)
     return settings, Diagnosis("pool", Health.WELL, text)
 
 
@@ -168,17 +168,17 @@ def accounts(status: PoolStatus, namespace: str, now: datetime) -> Iterator[Diag
     for account in by_standing[Standing.OWNED]:
         if account.retained:
             text = f"{account.secret_name} is retained by tenant {account.tenant}, without a claim"
-            mend = f"`credfleet pool return {account.secret_name} -n {namespace}` once it is done with it"
-            yield Diagnosis("accounts", Health.NOTED, text, mend)
+            fix = f"`credfleet pool return {account.secret_name} -n {namespace}` once it is done with it"
+            yield Diagnosis("accounts", Health.NOTED, text, fix)
     if owned := [each for each in by_standing[Standing.OWNED] if not each.retained]:
         text = f"bear an owner and no claim: {_names(owned)}"
         yield Diagnosis("accounts", Health.NOTED, text, f"`credfleet pool adopt -n {namespace}` tells more")
     for account in by_standing[Standing.QUARANTINED]:
         given_up = " --decommissioned" if account.given_up else ""
         command = f"credfleet pool unquarantine {account.secret_name}{given_up} -n {namespace}"
-        mend = f"`{command}` once it is sound"
+        fix = f"`{command}` once it is sound"
         text = f"{_aged([account], now)} is quarantined: {account.reason or 'no reason given'}"
-        yield Diagnosis("accounts", Health.NOTED, text, mend)
+        yield Diagnosis("accounts", Health.NOTED, text, fix)
 
 
 def claims(census: Census, survey: SweepReport, namespace: str) -> Iterator[Diagnosis]:
@@ -194,7 +194,7 @@ def claims(census: Census, survey: SweepReport, namespace: str) -> Iterator[Diag
         text = f"not finished: {', '.join(unfinished)}; the next run of whoever began them does it"
         yield Diagnosis("claims", Health.NOTED, text, sweep)
     for finding in survey.findings:
-        yield wrong("claims", f"{finding.place}: {finding.cause}", finding.mend)
+        yield wrong("claims", f"{finding.place}: {finding.problem}", finding.fix)
 
 
 def _names(found: Iterable[Account]) -> str:
@@ -205,6 +205,6 @@ def _aged(found: Iterable[Account], now: datetime) -> str:
     return ", ".join(f"{each.secret_name}{f' ({age})' if (age := told(each, now)) else ''}" for each in found)
 
 
-def wrong(subject: str, text: str, mend: str) -> Diagnosis:
-    """Make a diagnosis of something that has to be mended."""
-    return Diagnosis(subject, Health.WRONG, text, mend)
+def wrong(subject: str, text: str, fix: str) -> Diagnosis:
+    """Make a diagnosis of something that has to be fixed."""
+    return Diagnosis(subject, Health.WRONG, text, fix)

@@ -63,8 +63,8 @@ def brought(where: Written, stated: Mapping[str, object], values: str) -> Answer
     if not is_there and reply.answer is not Meaning.DONE:
         raise NotAllowed(
             place=f"pool {where.namespace}",
-            cause=f"the API server refused the account: {reply.reason}",
-            mend=f"ask whoever runs the pool to add you to accountPool.bringers.{member.tenant}",
+            problem=f"the API server refused the account: {reply.reason}",
+            fix=f"ask whoever runs the pool to add you to accountPool.bringers.{member.tenant}",
         )
     done = "was there already, and is as it was" if is_there else f"is tenant {member.tenant}'s"
     return Answer(
@@ -82,7 +82,7 @@ def _member(name: str, stated: Mapping[str, object]) -> Member:
             [Problem(_OPTIONS[str(fault["loc"][0])], *explain(fault)) for fault in faults]
         ) from None
     faults = review_identities({name: member}, ())
-    if problems := [Problem(_OPTIONS["accountId"], each.cause, each.mend) for each in faults]:
+    if problems := [Problem(_OPTIONS["accountId"], each.problem, each.fix) for each in faults]:
         raise ConfigurationError(problems)
     return member
 
@@ -109,8 +109,8 @@ def imported(where: Written, file: Path, values: str, *, dry_run: bool) -> Answe
     taken = {account_key(member.account_id): member.name for member in present.values() if member.account_id}
     for row in new:
         if name := taken.get(account_key(row.account_id)):
-            cause = f"account {name} of the pool has it, so two tenants would be given one account"
-            problems += (Problem(f"{row.place} accountId", cause, "remove the row", row.at),)
+            problem = f"account {name} of the pool has it, so two tenants would be given one account"
+            problems += (Problem(f"{row.place} accountId", problem, "remove the row", row.at),)
     if problems := [*problems, *review_identities({}, rows)]:
         raise ConfigurationError(problems)
     data = _data(new, values) if new else {}
@@ -118,7 +118,7 @@ def imported(where: Written, file: Path, values: str, *, dry_run: bool) -> Answe
     told: list[tuple[ExistingMember, str, str]] = []
     for row in rows:
         if row.name in present:
-            found = [each.cause for each in differences(row, present[row.name], keys)]
+            found = [each.problem for each in differences(row, present[row.name], keys)]
             told.append((row, "differs" if found else "there", "; ".join(found)))
         elif dry_run:
             told.append((row, "to import", ""))
@@ -172,8 +172,8 @@ def _on_standard_input() -> Mapping[str, str]:
     if not isinstance(given, dict):
         raise Misconfigured(
             place=place,
-            cause="it is no JSON object, so no account has its values there",
-            mend='give {"NAME": {"KEY": "VALUE"}} with the names of the CSV',
+            problem="it is no JSON object, so no account has its values there",
+            fix='give {"NAME": {"KEY": "VALUE"}} with the names of the CSV',
         )
     return {str(name): json.dumps(value, ensure_ascii=False) for name, value in given.items()}
 
@@ -184,7 +184,7 @@ def text_of(given: bytes, place: str) -> str:
         return given.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Misconfigured(
-            place=place, cause="it is not UTF-8, so nobody knows its texts", mend="save it as UTF-8"
+            place=place, problem="it is not UTF-8, so nobody knows its texts", fix="save it as UTF-8"
         ) from None
 
 

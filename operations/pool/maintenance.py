@@ -100,7 +100,7 @@ def sweep(where: Written, *, dry_run: bool) -> Answer:
         *((free, each.member, "its claim is gone") for each in report.withheld),
         *((finish, each, "a release that nobody ended") for each in report.finished),
         *(("given up", each, "a claim that nobody pursues") for each in report.aborted),
-        *(("look at", each.place, f"{each.cause}\n→ {each.mend}") for each in report.findings),
+        *(("look at", each.place, f"{each.problem}\n→ {each.fix}") for each in report.findings),
     ]
     title = "To sweep" if dry_run else "Swept"
     columns = ("What", Column("Which", names=True), Column("Why", folds=True))
@@ -133,14 +133,14 @@ def recover(where: Written, *, dry_run: bool) -> Answer:
                 f"{len(names)} {what}{': ' if names else ''}{', '.join(names)}"
                 for what, names in told.items()
             ),
-            *(f"✗ {each.place}: {each.cause}\n→ {each.mend}" for each in report.problems),
+            *(f"✗ {each.place}: {each.problem}\n→ {each.fix}" for each in report.problems),
         ],
         exit_code=int(bool(report.problems)),
     )
 
 
 def _as_documents(problems: Iterable[Problem]) -> list[dict[str, str]]:
-    return [{"place": each.place, "cause": each.cause, "mend": each.mend} for each in problems]
+    return [{"place": each.place, "problem": each.problem, "fix": each.fix} for each in problems]
 
 
 def _changed(where: Written, change: Callable[[Pool], Member]) -> Answer:

@@ -53,8 +53,8 @@ def serve(where: Where, listen: str) -> Answer:
     except (OSError, ValueError, OverflowError) as error:
         raise Misused(
             place="--listen",
-            cause=f"nothing can listen at {listen} ({error})",
-            mend="name HOST:PORT that is free",
+            problem=f"nothing can listen at {listen} ({error})",
+            fix="name HOST:PORT that is free",
         ) from None
     where_it_is = "http://{}:{}/metrics".format(*server.server_address[:2])
     typer.echo(f"· pool {where.namespace}: {where_it_is}, until Ctrl-C", err=True)

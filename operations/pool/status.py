@@ -38,8 +38,8 @@ def pool_namespaces(connection: Connection) -> list[str]:
             raise ClusterError(
                 code="not-allowed",
                 place=connection.server,
-                cause=f"which pools there are is not told to this user: {listed.text}",
-                mend="name a pool with --namespace, or let this user list namespaces",
+                problem=f"which pools there are is not told to this user: {listed.text}",
+                fix="name a pool with --namespace, or let this user list namespaces",
             )
         names = sorted(each["metadata"]["name"] for each in listed.body["items"])
         return [name for name in names if _has_settings(connection, name)]
@@ -47,8 +47,8 @@ def pool_namespaces(connection: Connection) -> list[str]:
         raise ClusterError(
             code="unreachable",
             place=connection.server,
-            cause=f"the API server does not answer ({silence})",
-            mend="start it, or name another --kubeconfig",
+            problem=f"the API server does not answer ({silence})",
+            fix="start it, or name another --kubeconfig",
         ) from None
 
 
@@ -95,12 +95,12 @@ def status_everywhere(where: Where, *, by: By | None) -> Answer:
             settings = Pool.settings_of(target, name) or PoolConfigMap()
             seen.append(Seen(name, status_of(Pool.census(target, name), settings), is_one_of=True))
         except CredfleetError as error:
-            problems.append(Problem(f"pool {name}: {error.place}", error.cause, error.mend))
+            problems.append(Problem(f"pool {name}: {error.place}", error.problem, error.fix))
     return _told(seen, problems, by)
 
 
 def _told(seen: Sequence[Seen], problems: Sequence[Problem], by: By | None) -> Answer:
-    lines = [f"✗ {each.place}: {each.cause}\n→ {each.mend}" for each in problems]
+    lines = [f"✗ {each.place}: {each.problem}\n→ {each.fix}" for each in problems]
     if by is not None:
         groups = [*grouped(seen, by)]
         document = {"by": str(by), "groups": [*map(_group_as_document, groups)]}
@@ -111,7 +111,7 @@ def _told(seen: Sequence[Seen], problems: Sequence[Problem], by: By | None) -> A
         document = documents[0] if is_one else {"pools": documents}
         parts = [*_parts(seen, datetime.now(UTC)), *lines]
     if problems:
-        document |= {"unreadable": [{"place": p.place, "cause": p.cause, "mend": p.mend} for p in problems]}
+        document |= {"unreadable": [{"place": p.place, "problem": p.problem, "fix": p.fix} for p in problems]}
     return Answer(document, parts)
 
 
@@ -250,7 +250,7 @@ def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:
             for each in status.shares
         ],
         "problems": [
-            {"place": each.place, "cause": each.cause, "mend": each.mend} for each in status.problems
+            {"place": each.place, "problem": each.problem, "fix": each.fix} for each in status.problems
         ],
     }
 
@@ -290,7 +290,7 @@ def _held(status: PoolStatus, namespace: str) -> Iterator[str]:
 def _problems(status: PoolStatus) -> Iterator[str]:
     """Return what is wrong with the pool beside its accounts, one text each."""
     for each in status.problems:
-        yield f"✗ {each.place}: {each.cause}\n→ {each.mend}"
+        yield f"✗ {each.place}: {each.problem}\n→ {each.fix}"
 
 
 def _few(names: Collection[str]) -> str:

@@ -76,8 +76,8 @@ def _read(file: str) -> tuple[bytes, str]:
         raise CredfleetError(
             code="preview-unreadable",
             place=file,
-            cause=f"it cannot be read: {error.strerror}",
-            mend="name a file that `pulumi preview --json` wrote",
+            problem=f"it cannot be read: {error.strerror}",
+            fix="name a file that `pulumi preview --json` wrote",
         ) from None
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from components.documents import TooDeep, read_json
 from components.errors import CredfleetError
 
-_MEND: Final = "give it what `pulumi preview --json` writes"
+_FIX: Final = "give it what `pulumi preview --json` writes"
 
 _T = TypeVar("_T")
 Given = Annotated[_T, BeforeValidator(lambda value: {} if value is None else value)]
@@ -196,5 +196,5 @@ def _step(metadata: Any) -> Any:
     return {"op": metadata.get("op"), "urn": metadata.get("urn"), **given}
 
 
-def _unreadable(place: str, cause: str) -> CredfleetError:
-    return CredfleetError(code="preview-unreadable", place=place, cause=cause, mend=_MEND)
+def _unreadable(place: str, problem: str) -> CredfleetError:
+    return CredfleetError(code="preview-unreadable", place=place, problem=problem, fix=_FIX)

@@ -63,8 +63,8 @@ def init(
         raise CredfleetError(
             code="usage",
             place="credfleet init",
-            cause="it needs either the folder of a new project or --here, and not both",
-            mend="credfleet init DIR, or in a project: credfleet init --here",
+            problem="it needs either the folder of a new project or --here, and not both",
+            fix="credfleet init DIR, or in a project: credfleet init --here",
         )
     from operations.project.starting import Wanted, rooms_of, start
 

@@ -95,8 +95,8 @@ def rooms_of(text: str) -> Sequence[str]:
         raise CredfleetError(
             code="unknown-room",
             place="--rooms",
-            cause=f"there is no room {unknown}",
-            mend=f"name some of {', '.join(ROOMS)}, with commas between",
+            problem=f"there is no room {unknown}",
+            fix=f"name some of {', '.join(ROOMS)}, with commas between",
         )
     return given
 
@@ -131,15 +131,15 @@ def _cloud_of_the_key(wanted: Wanted) -> str:
         raise CredfleetError(
             code="no-secrets-provider",
             place="--secrets-provider",
-            cause="it names nobody who encrypts",
-            mend="give passphrase, awskms://…, azurekeyvault://… or gcpkms://…",
+            problem="it names nobody who encrypts",
+            fix="give passphrase, awskms://…, azurekeyvault://… or gcpkms://…",
         )
     if wanted.cluster is None and scheme != PASSPHRASE:
         raise CredfleetError(
             code="no-cluster",
             place="--secrets-provider",
-            cause="it is for a stack on a cluster of yours, and no cluster is named",
-            mend="add --cluster CONTEXT, or leave --secrets-provider out",
+            problem="it is for a stack on a cluster of yours, and no cluster is named",
+            fix="add --cluster CONTEXT, or leave --secrets-provider out",
         )
     return _SIGNS_IN_AT[scheme]
 
@@ -149,8 +149,8 @@ def _new(folder: Path) -> _Ground:
         raise CredfleetError(
             code="folder-not-empty",
             place=str(folder),
-            cause="something is there, and a new project is written to a new folder",
-            mend="name another folder; to add to a Pulumi project: change to it, then credfleet init --here",
+            problem="something is there, and a new project is written to a new folder",
+            fix="name another folder; to add to a Pulumi project: change to it, then credfleet init --here",
         )
     name = _IN_A_NAME.sub("-", folder.resolve().name).strip("-.")[:_LONGEST_NAME] or "fleet"
     return _Ground(folder, name, is_new=True)
@@ -162,8 +162,8 @@ def _existing(folder: Path) -> _Ground:
         raise CredfleetError(
             code="no-project",
             place=str(folder.resolve()),
-            cause="there is no Pulumi.yaml to add to",
-            mend="change to the folder of a Pulumi project, or make a new one: credfleet init DIR",
+            problem="there is no Pulumi.yaml to add to",
+            fix="change to the folder of a Pulumi project, or make a new one: credfleet init DIR",
         )
     project: dict[str, Any] = load_yaml(path)
     runtime = project.get("runtime")
@@ -172,8 +172,8 @@ def _existing(folder: Path) -> _Ground:
         raise CredfleetError(
             code="not-python",
             place=str(path),
-            cause=f"its programs are written for {language}, and credfleet's components are for Python",
-            mend="make a project beside it: credfleet init DIR",
+            problem=f"its programs are written for {language}, and credfleet's components are for Python",
+            fix="make a project beside it: credfleet init DIR",
         )
     name = _IN_A_NAME.sub("-", str(project.get("name") or "fleet"))
     return _Ground(folder, name, str(project.get("main") or "."), str(project.get("stackConfigDir") or "."))
@@ -223,8 +223,8 @@ def _write(path: Path, text: str) -> None:
         raise CredfleetError(
             code="not-written",
             place=str(path),
-            cause=f"it cannot be written ({error.strerror}); what comes before it in a project is there",
-            mend="mend that, then add what is lacking, in the folder: credfleet init --here",
+            problem=f"it cannot be written ({error.strerror}); what comes before it in a project is there",
+            fix="fix that, then add what is lacking, in the folder: credfleet init --here",
         ) from None
 
 

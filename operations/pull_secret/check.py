@@ -82,4 +82,4 @@ def _facts(finding: Finding) -> Iterator[tuple[str, str]]:
 def _rows(finding: Finding) -> Iterator[tuple[str, str, str]]:
     for mark, faults in (("✗", finding.errors), ("·", finding.warnings)):
         for fault in faults:
-            yield mark, fault.place, f"{fault.cause}\n→ {fault.mend}"
+            yield mark, fault.place, f"{fault.problem}\n→ {fault.fix}"

@@ -56,8 +56,8 @@ def _question(folders: Folders, stack: str, url: str | None) -> Question:
         raise CredfleetError(
             code="no-stack",
             place=str(path),
-            cause="there is no such file, so nobody knows which clusters are meant",
-            mend="name another stack with --stack",
+            problem="there is no such file, so nobody knows which clusters are meant",
+            fix="name another stack with --stack",
         )
     section: dict[str, Any] = (load_yaml(path).get("config") or {}).get(f"credfleet:{_KEY}") or {}
     file = section.get("adaptersFrom")
@@ -83,9 +83,9 @@ def _question(folders: Folders, stack: str, url: str | None) -> Question:
     return Question(tuple(section.get("clusters") or {}), hyperfleet, folders.project / str(file))
 
 
-def _unfit(key: str, cause: str, mend: str) -> CredfleetError:
+def _unfit(key: str, problem: str, fix: str) -> CredfleetError:
     return CredfleetError(
-        code="not-configured", place=config_path(_KEY, *key.split(".")), cause=cause, mend=mend
+        code="not-configured", place=config_path(_KEY, *key.split(".")), problem=problem, fix=fix
     )
 
 

@@ -32,7 +32,7 @@ def as_document(found: Found) -> dict[str, Any]:
         "failed": found.failed,
         "otherCode": found.other_code,
         "problems": [
-            {"place": each.place, "cause": each.cause, "mend": each.mend} for each in found.problems
+            {"place": each.place, "problem": each.problem, "fix": each.fix} for each in found.problems
         ],
         "sealed": {each.name: str(each.standing) for each in found.sealed},
         "unchecked": unmade_checks(found),
@@ -64,11 +64,9 @@ def _preface(found: Found) -> Iterator[str]:
     yield ""
 
 
-def _problem(problem: Problem) -> str:
-    place, cause, mend = (
-        code(shown(each, _LONGEST)) for each in (problem.place, problem.cause, problem.mend)
-    )
-    return f"- **✗ {place}**: {cause} → {mend}"
+def _problem(found: Problem) -> str:
+    place, problem, fix = (code(shown(each, _LONGEST)) for each in (found.place, found.problem, found.fix))
+    return f"- **✗ {place}**: {problem} → {fix}"
 
 
 def _untold(found: Found) -> Iterator[str]:

@@ -278,8 +278,8 @@ def _refuse_unless_apart(layout: _Layout, code: int, said: str) -> None:
         raise CredfleetError(
             code="review-failed",
             place="the Pulumi CLI",
-            cause=f"it did not run the program as a review does: {said.strip()[-600:]}",
-            mend="put a Pulumi CLI that is supported on PATH, or name it with PULUMI=/path/to/pulumi",
+            problem=f"it did not run the program as a review does: {said.strip()[-600:]}",
+            fix="put a Pulumi CLI that is supported on PATH, or name it with PULUMI=/path/to/pulumi",
         )
 
 
@@ -288,8 +288,9 @@ def not_shut_in(why: str) -> CredfleetError:
     return CredfleetError(
         code="not-shut-in",
         place="this machine",
-        cause=f"its kernel does not let a program be shut in ({why}), and a branch's is run in no other way",
-        mend="allow user namespaces: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+        problem=f"its kernel does not let a program be shut in ({why}), and a branch's is run in no other"
+        " way",
+        fix="allow user namespaces: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
         " (Ubuntu), or run it in a virtual machine of its own",
     )
 

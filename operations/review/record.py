@@ -169,8 +169,9 @@ def made(at_rest: StackAtRest, state: Snapshot, settings: Settings, *, asks: boo
         raise CredfleetError(
             code="not-deployed",
             place=place,
-            cause="it is not what the stack was last updated with, so changes in it would count as deployed",
-            mend="run the update first, then export: the deploy workflow does both",
+            problem="it is not what the stack was last updated with, so changes in it would count as"
+            " deployed",
+            fix="run the update first, then export: the deploy workflow does both",
         )
     shown = frozenset(text for each in state.resources for text in _plain_texts(each.inputs))
     held = reveal(_configured(state).get(NAMESPACE + KEY))
@@ -234,8 +235,8 @@ def _sealed(record: Record, at_rest: StackAtRest) -> Snapshot:
         raise CredfleetError(
             code="record-failed",
             place=f"stack {record.stack}",
-            cause=f"its program does not run without keys: {'; '.join(errors)}",
-            mend="correct what it says, deploy, and export again",
+            problem=f"its program does not run without keys: {'; '.join(errors)}",
+            fix="correct what it says, deploy, and export again",
         )
     return Snapshot(
         tuple(_without_secrets(each, found.declared.get(each.urn, {})) for each in record.snapshot.resources)
@@ -287,10 +288,10 @@ def _ends(shown: frozenset[str]) -> frozenset[str]:
     return shown | {each.rpartition("/")[2] for each in shown}
 
 
-def _unreadable(file: Path, cause: str) -> CredfleetError:
+def _unreadable(file: Path, problem: str) -> CredfleetError:
     return CredfleetError(
         code="record-unreadable",
         place=str(file),
-        cause=cause,
-        mend="give it what `credfleet review export` wrote for this stack",
+        problem=problem,
+        fix="give it what `credfleet review export` wrote for this stack",
     )

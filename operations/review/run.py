@@ -134,9 +134,9 @@ def _problems(checking: subprocess.Popen[bytes], stack: str) -> tuple[Problem, .
         error: dict[str, Any] = read_json(written).get("error") or {}
     except (ValueError, AttributeError):
         error = {"message": f"the configuration could not be checked (exit code {checking.returncode})"}
-    told = error.get("problems") or ([{"place": stack, "cause": error["message"]}] if error else [])
+    told = error.get("problems") or ([{"place": stack, "problem": error["message"]}] if error else [])
     return tuple(
-        Problem(str(each["place"]), str(each["cause"]), str(each.get("mend") or "read the log"))
+        Problem(str(each["place"]), str(each["problem"]), str(each.get("fix") or "read the log"))
         for each in told
     )
 

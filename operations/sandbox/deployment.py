@@ -169,8 +169,8 @@ def select_stack(project: Path, stack: str, workspace: LocalWorkspace | None = N
         raise CredfleetError(
             code="stack-unavailable",
             place=f"stack {stack}",
-            cause=f"the Pulumi CLI cannot open it: {last_words(error)}",
-            mend="correct that, then run the same command again",
+            problem=f"the Pulumi CLI cannot open it: {last_words(error)}",
+            fix="correct that, then run the same command again",
         ) from None
 
 
@@ -194,8 +194,8 @@ def deploy(
             raise CredfleetError(
                 code="stack-locked",
                 place="the stack",
-                cause=f"another update holds it: {last_words(error)}",
-                mend="wait for it; if its process is gone: `pulumi cancel --yes`",
+                problem=f"another update holds it: {last_words(error)}",
+                fix="wait for it; if its process is gone: `pulumi cancel --yes`",
             ) from None
         except CommandError as error:
             outcome = "cancelled" if interrupted.is_set() else "failed"

@@ -64,8 +64,8 @@ def _create(objects: Path, api: ApiClient) -> None:
             raise CredfleetError(
                 code="existing-refused",
                 place=str(objects),
-                cause=f"the API server took an object of it not: {', '.join(map(str, reasons))}",
-                mend="correct the file; it holds what the sandbox's cluster has before the first update",
+                problem=f"the API server took an object of it not: {', '.join(map(str, reasons))}",
+                fix="correct the file; it holds what the sandbox's cluster has before the first update",
             ) from None
 
 
@@ -106,8 +106,8 @@ def _await_served(kinds: list[str], api: ApiClient) -> None:
             raise CredfleetError(
                 code="kinds-missing",
                 place=", ".join(kinds),
-                cause=f"the API server does not serve what it was told within {_SECONDS} seconds",
-                mend="run the same command again; if it stays so, start anew with `credfleet sandbox down`",
+                problem=f"the API server does not serve what it was told within {_SECONDS} seconds",
+                fix="run the same command again; if it stays so, start anew with `credfleet sandbox down`",
             )
         time.sleep(_PAUSE)
 

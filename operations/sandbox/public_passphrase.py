@@ -28,8 +28,9 @@ def refuse_new(folders: Folders, at_rest: StackAtRest) -> None:
         raise CredfleetError(
             code="public-passphrase",
             place=str(at_rest.stack_file.path),
-            cause="the environment gives the public passphrase, so anybody could decrypt what this stack has",
-            mend="give it one of its own, by PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE;"
+            problem="the environment gives the public passphrase, so anybody could decrypt what this stack"
+            " has",
+            fix="give it one of its own, by PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE;"
             f" a stack for the sandbox alone says {_CLUSTER}: {{context: {CONTEXT}}}",
         )
 

@@ -263,7 +263,7 @@ def _skipped(
         return ()
     file = folder / pool.members_from
     found = missing_or_different(file, pool.namespace, pool.partition_keys, members)
-    return tuple(Skipped(f"account {name}", f"{each.cause}: {each.mend}") for name, each in found)
+    return tuple(Skipped(f"account {name}", f"{each.problem}: {each.fix}") for name, each in found)
 
 
 def _services(folders: Folders, cluster: StackCluster) -> tuple[tuple[str, str], ...]:

@@ -183,8 +183,8 @@ def _catch_up(ready: _Prepared, wanted: UpRun) -> None:
         raise CredfleetError(
             code="cancelled" if stopped else "refresh-failed",
             place=f"stack {wanted.stack}",
-            cause="what is left of it on the new API server was not looked up to the end",
-            mend="run the same command again" if stopped else "correct what is said above, then run it again",
+            problem="what is left of it on the new API server was not looked up to the end",
+            fix="run the same command again" if stopped else "correct what is said above, then run it again",
         )
 
 

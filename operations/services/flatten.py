@@ -49,7 +49,7 @@ def flatten(text: bytes, place: str, *, default_type: str, strict: bool, numbers
     try:
         credentials = read_credentials_object(text, numbers=numbers)
     except CredfleetError as error:
-        raise _invalid(place, [Problem(error.place, error.cause, error.mend)]) from None
+        raise _invalid(place, [Problem(error.place, error.problem, error.fix)]) from None
     verdict = judge(credentials, default_type=default_type, strict=strict)
     if verdict.errors:
         raise _invalid(place, verdict.errors)
@@ -80,7 +80,7 @@ def _tables(secrets: Flattened, *, with_values: bool) -> Iterator[Table]:
         rows = [(*row, _printable(value.decode())) for row, value in zip(rows, values, strict=True)]
     yield Table("Secrets", columns, rows)
     if secrets.warnings:
-        remarks = [(each.place, f"{each.cause}\n→ {each.mend}") for each in secrets.warnings]
+        remarks = [(each.place, f"{each.problem}\n→ {each.fix}") for each in secrets.warnings]
         yield Table("Warnings", ("Where", Column("What", folds=True)), remarks)
 
 
@@ -99,6 +99,6 @@ def _invalid(place: str, remarks: Sequence[Problem]) -> CredfleetError:
     return CredfleetError(
         code="credentials-invalid",
         place=place,
-        cause="; ".join(f"{remark.place}: {remark.cause}" for remark in remarks),
-        mend="; ".join(dict.fromkeys(remark.mend for remark in remarks)),
+        problem="; ".join(f"{remark.place}: {remark.problem}" for remark in remarks),
+        fix="; ".join(dict.fromkeys(remark.fix for remark in remarks)),
     )

@@ -40,8 +40,8 @@ class StackAtRest:
             raise CredfleetError(
                 code="stack-name-invalid",
                 place=f"stack {stack!r}",
-                cause="a stack's name is 1 to 100 letters, digits, hyphens, underscores and periods",
-                mend="give its name alone, as in Pulumi.NAME.yaml",
+                problem="a stack's name is 1 to 100 letters, digits, hyphens, underscores and periods",
+                fix="give its name alone, as in Pulumi.NAME.yaml",
             )
         within = project_dir if shut_in else None
         project = Project.load(_own(project_dir / "Pulumi.yaml", within).parent)
@@ -51,8 +51,8 @@ class StackAtRest:
             raise CredfleetError(
                 code="stack-unknown",
                 place=str(stack_file.path),
-                cause=f"there is no stack {stack}: neither this file nor a state of that name",
-                mend="correct the name, or create the file (it may be empty)",
+                problem=f"there is no stack {stack}: neither this file nor a state of that name",
+                fix="correct the name, or create the file (it may be empty)",
             )
         return cls(project, stack, stack_file, state_file)
 
@@ -72,8 +72,8 @@ class StackAtRest:
             raise CredfleetError(
                 code="salt-unreadable",
                 place="encryptionsalt",
-                cause=f"it is missing, and {len(sealed)} values are encrypted under one",
-                mend="restore the line from version control; nothing encrypted can be read without it",
+                problem=f"it is missing, and {len(sealed)} values are encrypted under one",
+                fix="restore the line from version control; nothing encrypted can be read without it",
             )
         return PassphraseCrypter.open(salt, passphrase) if salt else PassphraseCrypter.new(passphrase)
 
@@ -91,8 +91,8 @@ class StackAtRest:
         Raises CredfleetError as `deployment_in`.
         """
         found = next(filter(Path.exists, _kept_as(self.state_file)), None)
-        mend = f"restore it from {self.state_file.name}.bak beside it"
-        return deployment_in(found.read_bytes(), str(found), mend) if found else {}
+        fix = f"restore it from {self.state_file.name}.bak beside it"
+        return deployment_in(found.read_bytes(), str(found), fix) if found else {}
 
 
 def _kept_as(state_file: Path) -> tuple[Path, ...]:
@@ -105,8 +105,8 @@ def _own(file: Path, within: Path | None) -> Path:
         raise CredfleetError(
             code="file-elsewhere",
             place=str(file),
-            cause="it leads out of the project, and whoever wrote that is not to choose what is read",
-            mend="put the file itself there",
+            problem="it leads out of the project, and whoever wrote that is not to choose what is read",
+            fix="put the file itself there",
         )
     return file
 
@@ -124,7 +124,7 @@ def find_backend(default: Path, environment: Mapping[str, str] = os.environ) -> 
         raise CredfleetError(
             code="backend-unsupported",
             place="PULUMI_BACKEND_URL",
-            cause=f"the sandbox keeps states in a folder, not in {parts.scheme or 'this'}",
-            mend="set it to file:///PATH, or use the Pulumi CLI",
+            problem=f"the sandbox keeps states in a folder, not in {parts.scheme or 'this'}",
+            fix="set it to file:///PATH, or use the Pulumi CLI",
         )
     return Path(f"{parts.netloc}{parts.path}").expanduser().absolute()

@@ -56,16 +56,16 @@ class PassphraseCrypter:
             raise CredfleetError(
                 code="salt-unreadable",
                 place="encryptionsalt",
-                cause="it is not of the form v1:SALT:v1:NONCE:SEALED",
-                mend="restore the line from version control; nothing encrypted can be read without it",
+                problem="it is not of the form v1:SALT:v1:NONCE:SEALED",
+                fix="restore the line from version control; nothing encrypted can be read without it",
             )
         crypter = cls(key=_derive(passphrase, raw), salt=salt)
         if crypter._unseal(probe) != _PROBE:
             raise CredfleetError(
                 code="wrong-passphrase",
                 place="PULUMI_CONFIG_PASSPHRASE",
-                cause="the passphrase does not fit this stack's encryptionsalt",
-                mend="unset it if the stack is dev, otherwise set the passphrase it was made with",
+                problem="the passphrase does not fit this stack's encryptionsalt",
+                fix="unset it if the stack is dev, otherwise set the passphrase it was made with",
             )
         return crypter
 
@@ -85,8 +85,8 @@ class PassphraseCrypter:
             raise CredfleetError(
                 code="ciphertext-unreadable",
                 place="an encrypted value",
-                cause="it was damaged, or encrypted under another passphrase or salt",
-                mend="restore the value, or set it again with `pulumi config set --secret`",
+                problem="it was damaged, or encrypted under another passphrase or salt",
+                fix="restore the value, or set it again with `pulumi config set --secret`",
             )
         return plaintext
 
@@ -130,6 +130,8 @@ def find_passphrase(
     raise CredfleetError(
         code="passphrase-missing",
         place=str(path) if named else f"stack {stack}",
-        cause="this file is not there" if named else "its secrets are encrypted, and no passphrase is given",
-        mend="set PULUMI_CONFIG_PASSPHRASE, or PULUMI_CONFIG_PASSPHRASE_FILE to a file that holds it",
+        problem="this file is not there"
+        if named
+        else "its secrets are encrypted, and no passphrase is given",
+        fix="set PULUMI_CONFIG_PASSPHRASE, or PULUMI_CONFIG_PASSPHRASE_FILE to a file that holds it",
     )

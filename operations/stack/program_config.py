@@ -34,8 +34,8 @@ class Fault:
 
     code: str
     path: Path
-    cause: str
-    mend: str = "give it a value of the type that Pulumi.yaml declares"
+    problem: str
+    fix: str = "give it a value of the type that Pulumi.yaml declares"
 
 
 def program_config(project: Project, stack: StackFile, decrypt: Callable[[str], str]) -> ProgramConfig:
@@ -51,8 +51,8 @@ def program_config(project: Project, stack: StackFile, decrypt: Callable[[str], 
         raise CredfleetError(
             code=first.code,
             place=str(stack.at(*first.path)) if len(alike) == 1 else str(stack.path),
-            cause="; ".join(f"{_key_of(fault.path)} {fault.cause}" for fault in alike),
-            mend=first.mend,
+            problem="; ".join(f"{_key_of(fault.path)} {fault.problem}" for fault in alike),
+            fix=first.fix,
         )
     return config
 
@@ -71,11 +71,11 @@ def read_config(
         key = declaration.key
         if key in texts:
             causes = _problems(declaration, plain[key], texts[key], secret=key in reading.secret_keys)
-            reading.faults += (Fault("config-invalid", (key,), cause) for cause in causes)
+            reading.faults += (Fault("config-invalid", (key,), problem) for problem in causes)
         elif declaration.has_default:
             texts[key] = _text(_whole(declaration.default))
             causes = _problems(declaration, declaration.default, texts[key], secret=False)
-            reading.faults += (Fault("config-invalid", (key,), cause) for cause in causes)
+            reading.faults += (Fault("config-invalid", (key,), problem) for problem in causes)
         elif key not in plain:
             reading.faults.append(Fault("config-invalid", (key,), "is missing"))
     config = ProgramConfig(
@@ -121,7 +121,7 @@ class _Reading:
             if self.decrypt is not None:
                 return self.decrypt(ciphertext)
         except CredfleetError as error:
-            self.faults.append(Fault(error.code, path, error.cause, error.mend))
+            self.faults.append(Fault(error.code, path, error.problem, error.fix))
         self.sealed.append(path)
         return None
 

@@ -95,8 +95,8 @@ def _folder(written: Document, directory: Path, key: str) -> Path:
     except (FileNotFoundError, NotADirectoryError):
         pass
     except (OSError, ValueError):
-        cause, mend = f"{key} names no folder that could be looked for", "name a folder there"
-        raise Unreadable(written.at((key,)), cause, mend) from None
+        problem, fix = f"{key} names no folder that could be looked for", "name a folder there"
+        raise Unreadable(written.at((key,)), problem, fix) from None
     return named
 
 
@@ -197,5 +197,5 @@ def type_name(type_: str, items: Mapping[str, Any] | None) -> str:
     return f"array<{type_name(items['type'], items.get('items'))}>" if type_ == "array" and items else type_
 
 
-def _invalid(place: str, cause: str, mend: str) -> CredfleetError:
-    return CredfleetError(code="project-invalid", place=place, cause=cause, mend=mend)
+def _invalid(place: str, problem: str, fix: str) -> CredfleetError:
+    return CredfleetError(code="project-invalid", place=place, problem=problem, fix=fix)

@@ -84,8 +84,8 @@ class StackFile:
             raise CredfleetError(
                 code="stack-unsupported",
                 place=str(self.path),
-                cause=f"what it holds is encrypted by {others[0]}, which only the Pulumi CLI asks",
-                mend="run this stack with the Pulumi CLI: pulumi preview, pulumi up",
+                problem=f"what it holds is encrypted by {others[0]}, which only the Pulumi CLI asks",
+                fix="run this stack with the Pulumi CLI: pulumi preview, pulumi up",
             )
 
     def at(self, key: Step, *inside: Step) -> Mark:

@@ -283,12 +283,12 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _unreadable(place: str, cause: str) -> CredfleetError:
+def _unreadable(place: str, problem: str) -> CredfleetError:
     return CredfleetError(
         code="state-unreadable",
         place=place,
-        cause=cause,
-        mend="restore the state from its backup (beside it, with .bak behind its name)",
+        problem=problem,
+        fix="restore the state from its backup (beside it, with .bak behind its name)",
     )
 
 

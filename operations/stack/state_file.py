@@ -26,7 +26,7 @@ _PACKED: Final = b"\x1f\x8b"
 _GIVE: Final = "give it what `pulumi stack export --show-secrets` writes, or the file of a backend"
 
 
-def deployment_in(content: bytes, place: str, mend: str = _GIVE) -> dict[str, Any]:
+def deployment_in(content: bytes, place: str, fix: str = _GIVE) -> dict[str, Any]:
     """Read a state as `pulumi stack export` writes it, or as backends keep it: a checkpoint, maybe packed.
 
     Raises CredfleetError, code `state-unreadable`.
@@ -39,7 +39,7 @@ def deployment_in(content: bytes, place: str, mend: str = _GIVE) -> dict[str, An
         return (checkpoint.get("latest") if "stack" in checkpoint else checkpoint["latest"]) or {}
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError):
         raise CredfleetError(
-            code="state-unreadable", place=place, cause="it is no state", mend=mend
+            code="state-unreadable", place=place, problem="it is no state", fix=fix
         ) from None
 
 
@@ -62,15 +62,15 @@ def take_up_steps(state: Path) -> None:
             raise CredfleetError(
                 code="state-unreadable",
                 place=str(beside),
-                cause="a run that was killed left it, and it or its state is none",
-                mend=f"restore both; or delete this file and run refresh, with {state.name}.bak as the state",
+                problem="a run that was killed left it, and it or its state is none",
+                fix=f"restore both; or delete this file and run refresh, with {state.name}.bak as the state",
             ) from None
         if found is None:
             raise CredfleetError(
                 code="state-invalid",
                 place=str(beside),
-                cause="a run that was killed left it, and another tool has changed the state since",
-                mend=f"restore {state.name} as that run left it; or delete this file and run refresh:"
+                problem="a run that was killed left it, and another tool has changed the state since",
+                fix=f"restore {state.name} as that run left it; or delete this file and run refresh:"
                 " what it alone records is no longer known then",
             )
         if found is not file["checkpoint"]["latest"]:

@@ -99,9 +99,9 @@ class _Reading:
         around = KnownObjects(KINDS, self.providers, self.namespaces, as_they_stand=True)
         return Documents((*self.stores.values(),), around, (*self.raw,))
 
-    def refuse(self, place: str, cause: str, mend: str) -> None:
+    def refuse(self, place: str, problem: str, fix: str) -> None:
         """Note a problem."""
-        self.problems.append(Problem(place, cause, mend))
+        self.problems.append(Problem(place, problem, fix))
 
     def _keep(
         self, place: str, reader: _Reader, name: str, namespace: Any, document: Mapping[str, Any]
@@ -181,7 +181,7 @@ def read(files: Sequence[str]) -> Documents:
                 if document is not None:
                     reading.add(f"{place_of(name)}, document {index}", document)
         except Unreadable as error:
-            reading.problems.append(Problem(place_of(name), error.cause, error.mend, at=error.at))
+            reading.problems.append(Problem(place_of(name), error.problem, error.fix, at=error.at))
     return reading.whole()
 
 
@@ -207,12 +207,12 @@ def _got(connection: Connection, path: str) -> Mapping[str, Any]:
     try:
         reply = connection.call("GET", path)
     except NoReply as silence:
-        cause, mend = f"the API server does not answer ({silence})", "run again once it does"
-        raise CredfleetError(code="cluster-unreachable", place=path, cause=cause, mend=mend) from None
+        problem, fix = f"the API server does not answer ({silence})", "run again once it does"
+        raise CredfleetError(code="cluster-unreachable", place=path, problem=problem, fix=fix) from None
     if reply.answer is not Answer.DONE:
-        cause = f"the API server does not show it: {reply.reason}"
-        mend = "name a namespace that is there, a cluster that has such objects, and a user who may read them"
-        raise CredfleetError(code="not-allowed", place=path, cause=cause, mend=mend)
+        problem = f"the API server does not show it: {reply.reason}"
+        fix = "name a namespace that is there, a cluster that has such objects, and a user who may read them"
+        raise CredfleetError(code="not-allowed", place=path, problem=problem, fix=fix)
     return (
         {"apiVersion": "v1", "kind": "Namespace", **reply.body} if "items" not in reply.body else reply.body
     )

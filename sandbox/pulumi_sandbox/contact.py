@@ -39,8 +39,8 @@ def contact(kubeconfig: Path, context: str | None, context_from: str = "--contex
         raise SandboxError(
             code="kubeconfig-missing",
             place=str(path),
-            cause="there is no such kubeconfig file",
-            mend="name the file of your cluster, or leave --kubeconfig out to use the sandbox's own",
+            problem="there is no such kubeconfig file",
+            fix="name the file of your cluster, or leave --kubeconfig out to use the sandbox's own",
         )
     try:
         contexts, active = cast("tuple[Any, Any]", config.list_kube_config_contexts(config_file=str(path)))
@@ -53,8 +53,8 @@ def contact(kubeconfig: Path, context: str | None, context_from: str = "--contex
         raise SandboxError(
             code="kubeconfig-broken",
             place=str(path),
-            cause=f"this kubeconfig cannot be used ({type(error).__name__})",
-            mend="see `kubectl config view`; a current context is needed: `kubectl config use-context`",
+            problem=f"this kubeconfig cannot be used ({type(error).__name__})",
+            fix="see `kubectl config view`; a current context is needed: `kubectl config use-context`",
         ) from None
     server = str(api.configuration.host)
     try:
@@ -66,8 +66,8 @@ def contact(kubeconfig: Path, context: str | None, context_from: str = "--contex
         raise SandboxError(
             code="cluster-unreachable",
             place=server,
-            cause=f"the API server of context {name} does not answer ({_innermost(error)})",
-            mend="start it or choose another context, then run the same command again; nothing was written",
+            problem=f"the API server of context {name} does not answer ({_innermost(error)})",
+            fix="start it or choose another context, then run the same command again; nothing was written",
         ) from None
     if status == 401:
         raise _refused(server, name, status)
@@ -85,8 +85,8 @@ def _wrong_context(path: Path, context: str, known: list[str], context_from: str
     return SandboxError(
         code="wrong-context",
         place=context_from,
-        cause=f"the stack means context {context}, {path} has {', '.join(known)}; nothing was written",
-        mend=f"give --kubeconfig with the file that has it, or change {context_from}",
+        problem=f"the stack means context {context}, {path} has {', '.join(known)}; nothing was written",
+        fix=f"give --kubeconfig with the file that has it, or change {context_from}",
     )
 
 
@@ -94,8 +94,8 @@ def _refused(server: str, context: str, status: int) -> SandboxError:
     return SandboxError(
         code="not-allowed",
         place=server,
-        cause=f"the API server does not let the user of context {context} in (HTTP {status})",
-        mend="log in again or choose a context of a user with rights; nothing was written",
+        problem=f"the API server does not let the user of context {context} in (HTTP {status})",
+        fix="log in again or choose a context of a user with rights; nothing was written",
     )
 
 

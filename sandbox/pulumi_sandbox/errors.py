@@ -8,21 +8,21 @@ class SandboxError(Exception):
     None of the fields may hold a secret.
     """
 
-    def __init__(self, *, code: str, place: str, cause: str, mend: str) -> None:
+    def __init__(self, *, code: str, place: str, problem: str, fix: str) -> None:
         """Keep the four words.
 
         Args:
             code: A stable name of the kind of failure, in kebab-case.
             place: Where it went wrong: a file, an address, a resource, a part of the sandbox.
-            cause: What is wrong there, as a sentence without a full stop.
-            mend: What to do about it, as an imperative sentence without a full stop.
+            problem: What is wrong there, as a sentence without a full stop.
+            fix: What to do about it, as an imperative sentence without a full stop.
         """
-        super().__init__(code, place, cause, mend)
+        super().__init__(code, place, problem, fix)
         self.code = code
         self.place = place
-        self.cause = cause
-        self.mend = mend
+        self.problem = problem
+        self.fix = fix
 
     def __str__(self) -> str:
-        """Two lines: what is wrong and where; then how to mend it."""
-        return f"{self.place}: {self.cause}\n→ {self.mend}"
+        """Two lines: what is wrong and where; then how to fix it."""
+        return f"{self.place}: {self.problem}\n→ {self.fix}"

@@ -51,8 +51,8 @@ def _tell_full(path: Path, error: BaseException) -> None:
         raise SandboxError(
             code="disk-full",
             place=str(path),
-            cause="there is no space left to write it; what was there before is unharmed",
-            mend="free some space and run the command again",
+            problem="there is no space left to write it; what was there before is unharmed",
+            fix="free some space and run the command again",
         ) from None
 
 

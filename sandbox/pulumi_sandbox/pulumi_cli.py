@@ -62,8 +62,8 @@ def find(owner: str, progress: Progress) -> PulumiCli:
         raise SandboxError(
             code="cli-unsupported",
             place=f"{_NAMED}={named}",
-            cause=f"it is Pulumi {found.version}" if found else "it cannot be run",
-            mend=f"name a Pulumi CLI from {'.'.join(map(str, OLDEST))} on, before 4; or unset {_NAMED}",
+            problem=f"it is Pulumi {found.version}" if found else "it cannot be run",
+            fix=f"name a Pulumi CLI from {'.'.join(map(str, OLDEST))} on, before 4; or unset {_NAMED}",
         )
     folder = binaries(progress, cache_folder(owner).with_name(PULUMI_CLI.folder.name), PULUMI_CLI)
     built = _asked(str(folder / "pulumi"))
@@ -71,8 +71,8 @@ def find(owner: str, progress: Progress) -> PulumiCli:
         raise SandboxError(
             code="build-failed",
             place=str(folder),
-            cause="the Pulumi CLI that was built cannot be run",
-            mend=f"remove {folder}, and run the command again",
+            problem="the Pulumi CLI that was built cannot be run",
+            fix=f"remove {folder}, and run the command again",
         )
     return built
 

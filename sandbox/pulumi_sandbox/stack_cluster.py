@@ -40,8 +40,8 @@ class StackCluster:
             raise SandboxError(
                 code="state-unreadable",
                 place=str(path),
-                cause=f"this does not say which cluster is the stack's ({type(error).__name__})",
-                mend="remove it; the next `up` asks for the cluster again, or starts one",
+                problem=f"this does not say which cluster is the stack's ({type(error).__name__})",
+                fix="remove it; the next `up` asks for the cluster again, or starts one",
             ) from None
 
     def remember(self, path: Path) -> None:
@@ -97,7 +97,7 @@ def choose(
         raise SandboxError(
             code="other-cluster",
             place=f"{reached.server} (context {reached.context})",
-            cause=f"the resources of stack {stack} are on another cluster, {former.server}",
-            mend="destroy them there first, or use another stack",
+            problem=f"the resources of stack {stack} are on another cluster, {former.server}",
+            fix="destroy them there first, or use another stack",
         )
     return cluster if former is None else replace(cluster, own=former.own), False

@@ -106,7 +106,7 @@ def test_a_context_the_file_has_not_is_named_with_those_it_has(kubeconfig: Path)
     with pytest.raises(SandboxError) as told:
         contact(kubeconfig, "absent", "shop:context")
     assert (told.value.code, told.value.place) == ("wrong-context", "shop:context")
-    assert "mine, other" in told.value.cause
+    assert "mine, other" in told.value.problem
 
 
 def test_a_cluster_out_of_reach_is_named_and_no_token_with_it(tmp_path: Path, server: HTTPServer):

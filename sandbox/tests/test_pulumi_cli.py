@@ -94,7 +94,7 @@ def test_find_rejects_a_named_cli_that_is_unsupported(
     with pytest.raises(SandboxError, match=said) as caught:
         found()
     assert (caught.value.code, caught.value.place) == ("cli-unsupported", f"PULUMI={named}")
-    assert "unset PULUMI" in caught.value.mend
+    assert "unset PULUMI" in caught.value.fix
 
 
 def plugin(home: Path, version: str | None = None) -> Path:

@@ -44,7 +44,7 @@ def chosen(
 ) -> tuple[StackCluster, bool]:
     def confirm(question: str) -> None:
         if not yes:
-            raise SandboxError(code="not-confirmed", place="--yes", cause=question, mend="add --yes")
+            raise SandboxError(code="not-confirmed", place="--yes", problem=question, fix="add --yes")
 
     def start() -> ControlPlane:
         return cast("ControlPlane", OwnPlane())
@@ -65,7 +65,7 @@ def test_a_cluster_of_the_users_is_written_to_only_when_it_is_confirmed(
     with pytest.raises(SandboxError) as told:
         chosen(remembered, MINE)
     assert told.value.code == "not-confirmed"
-    assert "context ctx" in told.value.cause
+    assert "context ctx" in told.value.problem
     found, _ = chosen(remembered, MINE, yes=True)
     assert (found.own, found.kubeconfig) == (False, MINE)
 

@@ -87,7 +87,7 @@ def kubeconfig_of(server: str, folder: Path) -> Path:
     return kubeconfig
 
 
-def test_an_api_server_that_is_not_there_ends_the_command_with_cause_mend_and_page(tmp_path: Path) -> None:
+def test_an_api_server_that_is_not_there_ends_the_command_with_problem_fix_and_page(tmp_path: Path) -> None:
     kubeconfig = kubeconfig_of("https://127.0.0.1:9", tmp_path)
     refused = explain(kubeconfig, manifest("team", "shop"), form="table")
     assert refused.exit_code != 0

@@ -24,7 +24,7 @@ def made(version: str, kind: str) -> pulumi.ResourceHookArgs:
     [("nobody.azure.com/v1api20200601", "ResourceGroup"), ("rbac.authorization.k8s.io/v1", "Roll")],
     ids=["no-group", "no-kind"],
 )
-def test_a_kind_that_is_not_served_is_refused_with_a_mend(
+def test_a_kind_that_is_not_served_is_refused_with_a_fix(
     version: str, kind: str, control_plane: ControlPlane
 ):
     refuse = refusal_of_unserved(ClusterTarget(kubeconfig=str(control_plane.kubeconfig("admin"))))

@@ -436,7 +436,7 @@ def test_a_pool_from_a_backup_is_refused_by_all_until_it_is_recovered(own_place:
     assert (refused.code, refused.json["error"]["code"]) == (1, "pool-restored")
     examined = place.run("admin", "doctor", "--output", "json")
     assert examined.code == 1
-    assert any("credfleet pool recover" in (each["mend"] or "") for each in examined.json["findings"])
+    assert any("credfleet pool recover" in (each["fix"] or "") for each in examined.json["findings"])
     told = place.ask("admin", "pool", "recover", "--yes")
     assert (len(told["intact"]), told["rebound"], told["lost"]) == (1, [], [])
     assert claim(place, "acme") == "aws-1"

@@ -108,7 +108,7 @@ def migrate(wanted: Migration, kubeconfig: Path) -> Written | ProjectionError:
 
 
 @pytest.mark.parametrize("broken", [*product((0, 2), FAULTS)])
-def test_a_call_that_fails_leaves_nothing_that_a_second_run_does_not_mend(
+def test_a_call_that_fails_leaves_nothing_that_a_second_run_does_not_fix(
     secrets: Secrets, kubeconfig: Path, legacy: Migration, tmp_path: Path, broken: tuple[int, Fault]
 ) -> None:
     with running(kubeconfig, tmp_path, Once(*broken)) as proxy:

@@ -159,7 +159,7 @@ def test_the_sandbox_refuses_an_environment_and_names_the_cli(stack: str, tmp_pa
         StackAtRest.find(ROOT, stack, backend_dir=tmp_path).unlock("any")
 
     assert refused.value.code == "stack-unsupported"
-    assert "Pulumi CLI" in refused.value.mend
+    assert "Pulumi CLI" in refused.value.fix
 
 
 def test_the_public_passphrase_opens_no_environment(stack: str) -> None:

@@ -90,7 +90,7 @@ def test_a_project_that_is_not_claimed_yet_counts_as_set_in_a_preview() -> None:
     assert entry.inputs["project"] == Unknown()
 
 
-def test_an_account_that_does_not_say_its_id_is_told_with_the_mend() -> None:
+def test_an_account_that_does_not_say_its_id_is_told_with_the_fix() -> None:
     nameless = {**OUTPUTS, CLAIM: {**CLAIMED, "accountId": None}}
     with pytest.raises(pulumi.RunError, match="give accountId to the member that was claimed"):
         declared({"cls-1": cluster(project={"account": "acme/gcp"})}, outputs=nameless)

@@ -45,8 +45,8 @@ def test_plugin_on_path_without_an_option_is_refused(missing: str, tmp_path: Pat
     on_path(tmp_path, [each for each in RELIED_ON if each != missing])
     with pytest.raises(pulumi.RunError) as refused:
         refuse_older_plugin()
-    cause, fix = str(refused.value).splitlines()
-    assert cause.startswith(
+    problem, fix = str(refused.value).splitlines()
+    assert problem.startswith(
         f"Kubernetes provider {tmp_path}/pulumi-resource-kubernetes: it does not know {missing}"
     )
     assert "`pulumi plugin install resource kubernetes v4." in fix

@@ -151,9 +151,9 @@ def test_the_providers_of_the_clouds_get_the_keys_of_the_stack() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "mend"),
+    ("key", "fix"),
     [("gcp:projcet", "did you mean project"), ("gcp:zzz", "remove it")],
 )
-def test_a_key_that_the_provider_of_a_cloud_has_not_is_refused(key: str, mend: str) -> None:
-    with pytest.raises(pulumi.RunError, match=f"{key}: the provider has no such option.*\n→ {mend}"):
+def test_a_key_that_the_provider_of_a_cloud_has_not_is_refused(key: str, fix: str) -> None:
+    with pytest.raises(pulumi.RunError, match=f"{key}: the provider has no such option.*\n→ {fix}"):
         clouds(gcp_provider, **{key: "x"})

@@ -256,7 +256,7 @@ def test_a_secret_of_google_that_somebody_made_is_no_place_for_the_operators(
         manager.create(name := secret_name("acme-prod", "there"), {})
         manager.add(name, b'{"q": "theirs"}')
         (problem,) = obstacles(push, live, said.get)
-    assert problem.cause.startswith("there is in store already")
+    assert problem.problem.startswith("there is in store already")
 
 
 @cases(

@@ -112,7 +112,7 @@ def test_what_somebody_else_wrote_into_the_secret_is_written_anew(
     assert secrets.data("made")["password"] == SENTINEL
 
 
-def test_a_version_that_is_not_there_is_told_with_its_place_and_the_mend(
+def test_a_version_that_is_not_there_is_told_with_its_place_and_the_fix(
     provider: Provider, secrets: Secrets, secret: str
 ) -> None:
     (reason,) = provider.refusals(wanted(secrets, f"{secret}-gone"))
@@ -120,7 +120,7 @@ def test_a_version_that_is_not_there_is_told_with_its_place_and_the_mend(
     assert "see whether it was deleted" in reason
 
 
-def test_a_right_that_is_missing_is_told_with_its_place_and_the_mend(
+def test_a_right_that_is_missing_is_told_with_its_place_and_the_fix(
     provider: Provider, secrets: Secrets, secret: str, google: Served
 ) -> None:
     google.service.faults.add(Fault(path="access", status=403, times=9))
@@ -197,7 +197,7 @@ def test_a_version_that_no_account_is_opened_with_is_refused_with_its_place(
     host: Host, secrets: Secrets, secret: str, manager: SecretManager
 ) -> None:
     provider = host.provider(MemberSecretProvider())
-    for content, cause in (
+    for content, problem in (
         (f"{SENTINEL}", "it names is no JSON object with fields"),
         (f"base64:{SENTINEL}", "it names is no JSON object with fields"),
         (f'{{"a": "{SENTINEL}", "a": ""}}', "a is given twice"),
@@ -206,5 +206,5 @@ def test_a_version_that_no_account_is_opened_with_is_refused_with_its_place(
         manager.add(secret, content.encode())
         (reason,) = provider.refusals(member(secrets, secret))
         assert PLACE in reason
-        assert cause in reason
+        assert problem in reason
         assert SENTINEL not in reason

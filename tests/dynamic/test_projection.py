@@ -73,7 +73,7 @@ def test_what_is_written_is_booked_under_its_own_manager(provider: Provider, sec
     assert {entry["manager"] for entry in managed} == {"credfleet-projection"}
 
 
-def test_a_refresh_sees_a_copy_changed_by_hand_and_an_update_mends_it(
+def test_a_refresh_sees_a_copy_changed_by_hand_and_an_update_fixes_it(
     provider: Provider, secrets: Secrets
 ) -> None:
     secrets.put("account", {"key": "x"})

@@ -243,6 +243,6 @@ def test_a_cluster_that_is_not_there_lets_a_preview_pass_and_an_update_not(tmp_p
             provider.update_unchecked(declared, roster("pool", {}))
         assert heard(host.said(), ()).unseen
         assert "RunError: what is in use is unknown: " in str(refused.value.details())
-        said, mend, *_ = host.said()
+        said, fix, *_ = host.said()
     assert said.startswith("pool: the pool was not looked at, so what it holds is unknown (kubeconfig ")
-    assert mend.startswith("→ name another by --kubeconfig")
+    assert fix.startswith("→ name another by --kubeconfig")

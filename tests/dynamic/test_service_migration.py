@@ -101,7 +101,7 @@ def test_a_legacy_secret_changed_by_hand_is_followed(provider: Provider, secrets
     assert followed.outputs["digest"] != made.outputs["digest"]
 
 
-def test_a_refresh_sees_what_was_changed_by_hand_and_an_update_mends_it(
+def test_a_refresh_sees_what_was_changed_by_hand_and_an_update_fixes_it(
     provider: Provider, secrets: Secrets
 ) -> None:
     secrets.put("queue", LEGACY, TYPE)

@@ -33,11 +33,11 @@ def pin(**more: object) -> Properties:
     }
 
 
-def test_another_subscription_is_refused_in_a_preview_with_place_and_mend(provider: Provider) -> None:
+def test_another_subscription_is_refused_in_a_preview_with_place_and_fix(provider: Provider) -> None:
     (reason,) = provider.refusals(pin(subscriptionId=OTHER), pin())
-    cause, mend = reason.splitlines()
-    assert cause.startswith(f"{PLACE}: Secret team-a/aso-credential opens subscription {SUB}; with {OTHER}")
-    assert "allowSubscriptionChange: true" in mend
+    problem, fix = reason.splitlines()
+    assert problem.startswith(f"{PLACE}: Secret team-a/aso-credential opens subscription {SUB}; with {OTHER}")
+    assert "allowSubscriptionChange: true" in fix
 
 
 def test_another_subscription_passes_when_it_is_allowed_and_is_remembered_from_then_on(

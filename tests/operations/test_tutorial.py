@@ -53,7 +53,7 @@ def test_what_the_tasks_write_into_the_stacks_file_is_sound() -> None:
                 if language == "yaml":
                     whole = merged(yaml.safe_load(file.read_text()), yaml.safe_load(block))
                     file.write_text(yaml.safe_dump(whole))
-            assert [str(each) for each in told() if each.cause not in given] == [], page.name
+            assert [str(each) for each in told() if each.problem not in given] == [], page.name
 
 
 def test_the_tutorial_goes_to_a_second_environment_and_takes_everything_down() -> None:

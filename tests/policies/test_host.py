@@ -88,9 +88,9 @@ def test_what_complies_is_let_through(host: Any) -> None:
 
 
 def test_string_data_becomes_data_on_its_way_and_stays_secret(host: Any) -> None:
-    mended = remediate(host, "kubernetes:core/v1:Secret", stringData=secret({"token": CANARY}))
+    fixed = remediate(host, "kubernetes:core/v1:Secret", stringData=secret({"token": CANARY}))
 
-    assert mended["kubernetes-secret-data-only"] == {"data": secret({"token": "Y2FuYXJ5LTdmM2E="})}
+    assert fixed["kubernetes-secret-data-only"] == {"data": secret({"token": "Y2FuYXJ5LTdmM2E="})}
 
 
 def test_a_secret_of_the_configuration_is_found_in_plain_at_once_and_what_another_marks_is_not(

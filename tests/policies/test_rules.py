@@ -257,7 +257,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
-def test_every_rule_states_its_level_its_reason_and_its_mend(policy: Policy) -> None:
+def test_every_rule_states_its_level_its_reason_and_its_fix(policy: Policy) -> None:
     assert policy.enforcement_level is EXPECTED.get(policy.name, EnforcementLevel.MANDATORY)
     assert policy.description.endswith(".")
     assert policy.remediation_steps

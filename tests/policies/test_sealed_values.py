@@ -25,27 +25,27 @@ def inputs(mark: str) -> dict[str, Any]:
     return {"metadata": {"name": "x"}, "data": secret({"key": encoded(mark)}), "tags": [{"of": mark}]}
 
 
-@resource_rule(types=[TYPE], description="d", mend="m")
+@resource_rule(types=[TYPE], description="d", fix="m")
 def looks(one: Resource) -> Iterator[str]:
     """Look for a key of the data."""
     if "password" in one.mapping("data"):
         yield "data.password is there"
 
 
-@resource_rule(types=[TYPE], description="d", mend="m")
+@resource_rule(types=[TYPE], description="d", fix="m")
 def passes_by(one: Resource) -> Iterator[str]:
     """Look at the name alone."""
     if one.mapping("metadata").get("name") == "y":
         yield "metadata.name is y"
 
 
-@resource_rule(types=[TYPE], description="d", mend="m")
+@resource_rule(types=[TYPE], description="d", fix="m")
 def objects_all_the_same(one: Resource) -> Iterator[str]:
     """Object to each key there is."""
     yield from (f"data.{key} is there" for key in one.mapping("data"))
 
 
-@stack_rule(types=[TYPE], description="d", mend="m")
+@stack_rule(types=[TYPE], description="d", fix="m")
 def looks_at_all(resources: Any) -> Iterator[tuple[str, str]]:
     """Look at the values of all."""
     for one in resources:

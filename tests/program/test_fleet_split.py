@@ -132,19 +132,19 @@ def test_a_split_fleet_is_split_otherwise_by_number_and_by_hand_and_no_tenant_is
     assert "1 tenant of 3 moved" in fleet.run(*split, "--by", "1", "--write", "--yes").quiet().out
 
     file = fleet.folder / "stacks.yaml"
-    cause = f"it is to be in stack {STACK}, and what it has is in the state of {STACK}-2"
+    problem = f"it is to be in stack {STACK}, and what it has is in the state of {STACK}-2"
     file.write_text(file.read_text().replace(f"since: {names[1]}", f"since: {names[1]}x"))
 
     def update(stack: str) -> Sequence[str]:
         return "sandbox", "up", "--stack", stack, "--kubeconfig", str(fleet.kubeconfig), "--yes"
 
-    mends = set[str]()
+    fixes = set[str]()
     for stack in stacks[:2]:
         refused = fleet.run(*update(stack))
         assert refused.code != 0
-        assert f"stacks.yaml: tenant {names[1]}: {cause}" in refused.err
-        mends |= {*re.findall("`credfleet (.*?)`", refused.err)}
-    assert mends == {f"fleet split --stack {stack} --write" for stack in stacks[:2]}
+        assert f"stacks.yaml: tenant {names[1]}: {problem}" in refused.err
+        fixes |= {*re.findall("`credfleet (.*?)`", refused.err)}
+    assert fixes == {f"fleet split --stack {stack} --write" for stack in stacks[:2]}
     assert versions(admin, project.pool) == before
 
     text = file.read_text()
@@ -153,21 +153,21 @@ def test_a_split_fleet_is_split_otherwise_by_number_and_by_hand_and_no_tenant_is
         file.write_text(short)
         refused = fleet.sandbox_up()
         assert refused.code != 0
-        assert f"stacks.yaml: tenant {names[1]}: {cause}" in refused.err
+        assert f"stacks.yaml: tenant {names[1]}: {problem}" in refused.err
         assert f"name {STACK}-2 in stacks.yaml again" in refused.err
     (fleet.folder / f"Pulumi.{STACK}-2.yaml").rename(tmp_path / "forgotten")
-    assert cause in fleet.sandbox_up().err
+    assert problem in fleet.sandbox_up().err
     (tmp_path / "forgotten").rename(fleet.folder / f"Pulumi.{STACK}-2.yaml")
     file.write_text(text)
 
-    mend = (*shlex.split(max(mends)), "--yes")
+    fix = (*shlex.split(max(fixes)), "--yes")
     was, home = (pulumi_shell.state_of(fleet.folder, stack) for stack in (stacks[1], STACK))
-    command = [sys.executable, str(CREDFLEET), *mend]
+    command = [sys.executable, str(CREDFLEET), *fix]
     with subprocess.Popen(command, cwd=fleet.folder, env=fleet.environment) as killed:
         pulumi_shell.kill_at(killed, home, 1, HANGS_AFTER_SECONDS)
     assert all(f"-{names[1]}".encode() in state.read_bytes() for state in (was, home))
-    assert cause in fleet.run(*update(stacks[1])).err
-    assert "1 tenant of 3 moved" in fleet.run(*mend).quiet().out
+    assert problem in fleet.run(*update(stacks[1])).err
+    assert "1 tenant of 3 moved" in fleet.run(*fix).quiet().out
     assert f"-{names[1]}".encode() not in was.read_bytes()
     assert ended(fleet) == dict.fromkeys(stacks, "nothing changed")
     file.write_text(shortened)

@@ -278,8 +278,8 @@ def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one_as_is_what
     assert stack.versions(MIDDLE) == {2: "ENABLED", 1: "DESTROYED"}
     assert [stack.versions(id_) for id_ in (EAST, WEST, SOUTH, NORTH)] == [{1: "ENABLED"}] * 4
     assert stack.readers(EAST) == readers
-    mended = stack.project.up("--refresh").quiet().out
-    assert not [word for word in ("is gone", "versions/", "anew") if word in mended]
+    fixed = stack.project.up("--refresh").quiet().out
+    assert not [word for word in ("is gone", "versions/", "anew") if word in fixed]
     states = (stack.project.folder / ".sandbox" / "backend").rglob("*.json*")
     assert not any(b"sentinel-" in path.read_bytes() for path in states)
 

@@ -238,5 +238,5 @@ def disagreements(census: Census, request: ClaimRequest, ended: Claimed | PoolEr
 
 
 def _says_none_left(refused: PoolError) -> bool:
-    is_of_pool = isinstance(refused, Misconfigured) and "no other is free" in refused.cause
+    is_of_pool = isinstance(refused, Misconfigured) and "no other is free" in refused.problem
     return isinstance(refused, Exhausted) or is_of_pool

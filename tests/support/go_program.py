@@ -47,8 +47,8 @@ def _compiler(go: Go, progress: Progress, *, offline: bool) -> Path:
         raise SandboxError(
             code="go-missing",
             place=go.name,
-            cause="no Go on PATH is new enough",
-            mend="install Go from https://go.dev/dl",
+            problem="no Go on PATH is new enough",
+            fix="install Go from https://go.dev/dl",
         )
     return installed(go, cache_folder("credfleet"), progress)
 
@@ -75,6 +75,6 @@ def _build(go: Path, source: Path, what: Sequence[str], *, offline: bool) -> Non
         raise SandboxError(
             code="program-broken",
             place=str(source),
-            cause=f"it could not be built: {answer.stderr.strip()}",
-            mend="mend the Go source it names, or name a module proxy with GOPROXY",
+            problem=f"it could not be built: {answer.stderr.strip()}",
+            fix="fix the Go source it names, or name a module proxy with GOPROXY",
         )

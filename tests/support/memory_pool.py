@@ -750,7 +750,7 @@ class World:
         return self.late is None and all(process.op is None for process in self.processes)
 
     def orphans(self) -> list[str]:
-        """What a sweep has to mend: half-done records, and tokens whose claim is not bound."""
+        """What a sweep has to fix: half-done records, and tokens whose claim is not bound."""
         records = {record.name: record for record in self.server.records}
         half = [r.name for r in records.values() if r.phase is not Phase.BOUND]
         dead = [

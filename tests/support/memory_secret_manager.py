@@ -30,7 +30,7 @@ class MemorySecretManager:
     def access(self, name: str) -> Payload:
         found = self.version(name)
         if found is None or found.state is not ENABLED:
-            raise SecretManagerError(code="refused", place=name, cause="it is not enabled", mend="")
+            raise SecretManagerError(code="refused", place=name, problem="it is not enabled", fix="")
         return Payload(found.number, self.laid_out[found.number - 1][0])
 
     def enable(self, version: Version) -> Version:

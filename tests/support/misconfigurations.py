@@ -64,7 +64,7 @@ def told() -> tuple[Problem, ...]:
     except ConfigurationError as error:
         return error.problems
     except Unreadable as error:
-        return (Problem(STACK_FILE, error.cause, error.mend, error.at),)
+        return (Problem(STACK_FILE, error.problem, error.fix, error.at),)
     return ()
 
 

@@ -38,7 +38,7 @@ class NoteProvider(Shell):
 
     def make(self, props: Properties) -> Properties:
         if props["text"] == "refused":
-            raise CredfleetError(code="refused", place="note", cause="it is refused", mend="write another")
+            raise CredfleetError(code="refused", place="note", problem="it is refused", fix="write another")
         _path(props).write_text(props["text"])
         return {"length": len(props["text"]), "writer": self.configured("writer")}
 

@@ -69,7 +69,7 @@ def judge(
     *,
     urn: str = "urn:x",
 ) -> list[str]:
-    """Return the violations of a policy, each cut at its mend. Raises NotApplicableError."""
+    """Return the violations of a policy, each cut at its fix. Raises NotApplicableError."""
     found: list[str] = []
     args = _Args(type_, _as_sent(inputs), urn, "x", OPTIONS, None, config)
     policy.validate(args, lambda message, _urn: found.append(message))
@@ -81,8 +81,8 @@ def remedied(
 ) -> Mapping[str, Any] | None:
     """Return the inputs a policy makes of these, as they come over the wire, or None when it leaves them."""
     props = unknown_checking_proxy(deserialize_properties(dict(inputs), proxy_secrets=True))
-    mended = policy.remediate(_Args(type_, props, urn, "x", OPTIONS, None))
-    return None if mended is None else serialize_properties(cast("Mapping[str, Any]", mended))
+    fixed = policy.remediate(_Args(type_, props, urn, "x", OPTIONS, None))
+    return None if fixed is None else serialize_properties(cast("Mapping[str, Any]", fixed))
 
 
 def judge_stack(
@@ -130,7 +130,7 @@ def _as_sent(inputs: Mapping[str, Any]) -> Late:
 
 
 def _cut(messages: Sequence[str]) -> list[str]:
-    assert all("\n→ " in message for message in messages), "every violation says how to mend it"
+    assert all("\n→ " in message for message in messages), "every violation says how to fix it"
     return [message.partition("\n→ ")[0] for message in messages]
 
 

@@ -92,7 +92,7 @@ def test_a_package_of_another_version_is_as_one_that_is_not_there(
     assert lacking(section) == []
     monkeypatch.setattr(cloud_sdks, "version", {package.partition(">=")[0]: "9.0.0"}.__getitem__)
     (told,) = lacking(section)
-    assert told.cause == f"it needs the package {package}, and 9.0.0 is installed here"
+    assert told.problem == f"it needs the package {package}, and 9.0.0 is installed here"
 
 
 @pytest.mark.usefixtures("without")

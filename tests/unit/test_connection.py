@@ -129,7 +129,7 @@ users: [{{name: me, user: {user}}}]
 
 @pytest.mark.filterwarnings("ignore:SOCKS support")
 @pytest.mark.parametrize(
-    ("content", "cause"),
+    ("content", "problem"),
     [
         pytest.param(b"contexts:\n\t- hunter2\n", "a tab indents this line", id="tab"),
         pytest.param(b"\xff\xfe", "no text in UTF-8", id="not UTF-8"),
@@ -192,7 +192,7 @@ def test_a_kubeconfig_that_cannot_be_used_is_an_error_of_ours_without_its_text(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
     content: bytes,
-    cause: str,
+    problem: str,
 ) -> None:
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "gone"))
     for name in ("NO_PROXY", "no_proxy"):
@@ -201,18 +201,18 @@ def test_a_kubeconfig_that_cannot_be_used_is_an_error_of_ours_without_its_text(
     file.write_bytes(content)
     with pytest.raises(ClusterError) as refused:
         connect(ClusterTarget(kubeconfig=str(file)))
-    assert cause in refused.value.cause
+    assert problem in refused.value.problem
     assert "hunter2" not in str(refused.value)
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize(("name", "cause"), [("nowhere", "there is no such file"), (".", "cannot be read")])
+@pytest.mark.parametrize(("name", "problem"), [("nowhere", "there is no such file"), (".", "cannot be read")])
 def test_a_kubeconfig_that_is_not_there_is_told_in_our_words_with_what_was_looked_for(
-    tmp_path: Path, name: str, cause: str
+    tmp_path: Path, name: str, problem: str
 ) -> None:
     with pytest.raises(ClusterError) as refused:
         connect(ClusterTarget(kubeconfig=str(tmp_path / name)))
-    assert cause in refused.value.cause
+    assert problem in refused.value.problem
     assert str(tmp_path / name) in refused.value.place
 
 

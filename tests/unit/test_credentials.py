@@ -92,7 +92,7 @@ def test_credentials_in_plain_are_refused_without_showing_them() -> None:
     _, (problem,) = read_credentials(json.dumps({"token": CANARY}), secret=False)
 
     assert problem.place == "credfleet:credentials"
-    assert "--secret" in problem.mend
+    assert "--secret" in problem.fix
     assert CANARY not in repr(problem)
 
 
@@ -103,7 +103,7 @@ def test_no_credentials_at_all_need_no_encryption() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "mend"),
+    ("entry", "fix"),
     [
         ({"clientSecret": CANARY}, "JSON text"),
         (5, "JSON text"),
@@ -113,11 +113,11 @@ def test_no_credentials_at_all_need_no_encryption() -> None:
         ("base64:ä", "base64 -w0"),
     ],
 )
-def test_an_entry_that_is_no_credential_is_named_and_not_shown(entry: object, mend: str) -> None:
+def test_an_entry_that_is_no_credential_is_named_and_not_shown(entry: object, fix: str) -> None:
     read, problems = read_credentials(json.dumps({"good": "x", "bad": entry}), secret=True)
 
     assert [problem.place for problem in problems] == ["credfleet:credentials.bad"]
-    assert mend in problems[0].mend
+    assert fix in problems[0].fix
     assert CANARY not in repr(problems)
     assert read.names == {"good", "bad"}
     assert read.shape("bad") is None

@@ -41,7 +41,7 @@ def test_the_refusal_of_the_page_is_what_a_preview_says(tmp_path: Path) -> None:
     write(tmp_path, "shop.yaml", **manifest("team-c", "shop"))
 
     (problem,) = problems(as_passed(sections), root=tmp_path)
-    assert f"✗ {problem.place}: {problem.cause}\n→ {problem.mend}" in PAGE
+    assert f"✗ {problem.place}: {problem.problem}\n→ {problem.fix}" in PAGE
 
 
 def test_every_reason_of_a_refusal_is_in_the_table_of_troubles() -> None:

@@ -1,4 +1,4 @@
-"""What a document means and where each part of it stands, and what is refused with place, cause and mend.
+"""What a document means and where each part of it stands, and what is refused with place, problem and fix.
 
 That plain scalars mean what the genuine CLI takes them for is held by its tests in operations/stack.
 """
@@ -65,7 +65,7 @@ def test_a_document_is_read_as_the_genuine_cli_reads_it(text: str | bytes, value
 
 
 @pytest.mark.parametrize(
-    ("text", "at", "cause"),
+    ("text", "at", "problem"),
     [
         ("a:\n\tb: 1", "2:1", "a tab indents this line"),
         ("a:\n  b: 1\n\tc: 2", "3:1", "a tab indents this line"),
@@ -113,13 +113,13 @@ def test_a_document_is_read_as_the_genuine_cli_reads_it(text: str | bytes, value
     ],
 )
 def test_what_cannot_be_read_is_refused_where_it_stands_in_words_of_ours(
-    text: str | bytes, at: str, cause: str
+    text: str | bytes, at: str, problem: str
 ):
     with pytest.raises(Unreadable) as caught:
         read(text)
     assert caught.value.place == f"file:{at}"
-    assert caught.value.cause.startswith(cause)
-    assert caught.value.mend
+    assert caught.value.problem.startswith(problem)
+    assert caught.value.fix
     assert HIDDEN not in str(caught.value)
 
 

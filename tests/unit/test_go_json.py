@@ -192,7 +192,7 @@ def test_what_go_refuses_is_refused_by_its_path(text: str, place: str) -> None:
 
 
 def test_bytes_that_are_no_utf_8_are_refused_and_not_replaced() -> None:
-    assert "no UTF-8" in refusal(b'{"a": "caf\xe9"}').cause
+    assert "no UTF-8" in refusal(b'{"a": "caf\xe9"}').problem
 
 
 @given(st.text(characters, min_size=1), st.integers(0, 40))
@@ -210,8 +210,8 @@ def test_nesting_is_read_up_to_its_limit_and_refused_beyond_brackets_in_strings_
 
     assert through(deepest) == deepest
     assert through(f'"{"[" * 5000}\\"{{"') == f'"{"[" * 5000}\\"{{"'
-    assert "nested deeper" in refusal(f"[{deepest}]".encode()).cause
-    assert "nested deeper" in refusal(b"[" * 100_000).cause
+    assert "nested deeper" in refusal(f"[{deepest}]".encode()).problem
+    assert "nested deeper" in refusal(b"[" * 100_000).problem
 
 
 def test_a_path_is_told_in_one_line_whatever_the_key() -> None:

@@ -47,8 +47,8 @@ def test_settled_without_an_address_names_the_commands(
     with pytest.raises(CredfleetError) as caught:
         settled(key, "http://127.0.0.1:0")
     assert (caught.value.code, caught.value.place) == ("sandbox-unknown", key)
-    assert VARIABLES[key] in caught.value.cause
-    assert '`eval "$(credfleet sandbox env)"`' in caught.value.mend
+    assert VARIABLES[key] in caught.value.problem
+    assert '`eval "$(credfleet sandbox env)"`' in caught.value.fix
 
 
 def test_is_in_environment_knows_a_key_and_what_it_lies_in(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,7 @@ def test_a_rule_that_cannot_mean_what_it_says_is_refused(text: str) -> None:
 def test_a_star_is_told_to_be_left_out_since_it_would_match_no_region() -> None:
     _, (fault,) = read_rules(["sap-converged-cloud(HR=*)"])
 
-    assert "leave HR out" in fault.cause
+    assert "leave HR out" in fault.problem
 
 
 RULE = "gcp(PR=cf-sa30,HR=ksa)->PR,HR,EU"
@@ -100,7 +100,7 @@ def test_one_bad_rule_invalidates_the_set_and_every_bad_one_is_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_", "mend"),
+    ("request_", "fix"),
     [
         pytest.param(Request("alicloud"), "accountPool.rules", id="uncovered-plan"),
         pytest.param(Request("free"), "hyperscaler", id="cloud-not-chosen"),
@@ -108,13 +108,13 @@ def test_one_bad_rule_invalidates_the_set_and_every_bad_one_is_listed() -> None:
         pytest.param(Request("gcp", "cf-sa30"), "hyperscalerRegion", id="region-of-the-pool-not-given"),
     ],
 )
-def test_a_request_no_pool_serves_is_told_what_it_lacks(request_: Request, mend: str) -> None:
+def test_a_request_no_pool_serves_is_told_what_it_lacks(request_: Request, fix: str) -> None:
     rules, _ = read_rules(KYMA)
 
     fault = rules.choose(request_)
 
     assert isinstance(fault, Fault)
-    assert mend in fault.mend
+    assert fix in fault.fix
 
 
 REGIONS = st.sampled_from([None, "x", "y"])
@@ -162,7 +162,7 @@ def test_each_rule_of_the_broker_chooses_the_pool_its_own_comment_names_or_is_re
     _, faults = read_rules([each["rule"] for each in stated])
     refused = {each: one for each, one in enumerate(stated) if "refused" in one}
     assert [fault.rule for fault in faults] == list(refused)
-    assert all(stated[fault.rule or 0]["refused"] in fault.cause for fault in faults)
+    assert all(stated[fault.rule or 0]["refused"] in fault.problem for fault in faults)
     readable = [each for each in stated if "refused" not in each]
     rules, _ = read_rules([each["rule"] for each in readable])
     for position, each in enumerate(readable):

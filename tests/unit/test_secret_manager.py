@@ -127,7 +127,7 @@ def test_repeating_ends_when_the_time_is_over(served: Served, secret: str) -> No
         hurried.secret(secret)
     served.service.faults.clear()
     assert failed.value.code == "unreachable"
-    assert "UNAVAILABLE" in failed.value.cause
+    assert "UNAVAILABLE" in failed.value.problem
 
 
 def test_an_answer_that_takes_too_long_is_asked_for_again(served: Served, secret: str) -> None:
@@ -197,4 +197,4 @@ def test_nobody_signed_in_is_told_with_both_ways_to_do_it(
     with pytest.raises(SecretManagerError) as failed:
         open_secret_manager(SecretManagerTarget("http://127.0.0.1:1/v1/", None))
     assert failed.value.code == "no-identity"
-    assert "gcp:accessToken" in failed.value.mend
+    assert "gcp:accessToken" in failed.value.fix

@@ -50,8 +50,8 @@ def test_a_section_that_is_empty_without_being_a_map_is_a_slip_and_not_absent(ke
     (problem,) = problems(values)
 
     assert problem.place == f"credfleet:{key}"
-    assert "would delete all that it declared" in problem.cause
-    assert "{}" in problem.mend
+    assert "would delete all that it declared" in problem.problem
+    assert "{}" in problem.fix
 
 
 def test_settings_never_change() -> None:
@@ -63,13 +63,13 @@ def test_settings_never_change() -> None:
 def test_an_unknown_key_suggests_the_nearest_known_one(change: dict[str, Any], key: str, meant: str) -> None:
     (problem,) = problems(stack(**change))
 
-    assert (problem.place, problem.mend) == (f"credfleet:{key}", f"did you mean {meant}?")
+    assert (problem.place, problem.fix) == (f"credfleet:{key}", f"did you mean {meant}?")
 
 
 def test_an_unknown_key_like_no_other_names_those_that_are_known() -> None:
     (problem,) = problems(stack(cluster__xyzzy="x"))
 
-    assert problem.mend == "known here: context, existingNamespaces, kubeconfig, uid"
+    assert problem.fix == "known here: context, existingNamespaces, kubeconfig, uid"
 
 
 def test_a_context_is_not_asked_for_in_a_pod_which_means_its_own_cluster(
@@ -87,7 +87,7 @@ def test_a_kubernetes_key_that_no_provider_would_read_is_refused() -> None:
     (problem,) = problems({**stack(), "kubernetes:context": "elsewhere"})
 
     assert problem.place == "kubernetes:context"
-    assert "credfleet:cluster" in problem.mend
+    assert "credfleet:cluster" in problem.fix
 
 
 def test_credentials_that_are_not_secret_are_refused() -> None:
@@ -102,8 +102,8 @@ def test_a_configuration_too_big_for_the_environment_is_refused_with_the_reason(
     (problem,) = problems(big)
 
     assert problem.place == "configuration"
-    assert "environment" in problem.cause
-    assert "membersFrom" in problem.mend
+    assert "environment" in problem.problem
+    assert "membersFrom" in problem.fix
 
 
 def test_the_size_counts_bytes_and_every_namespace() -> None:
@@ -146,7 +146,7 @@ def test_everything_wrong_is_told_at_once_each_with_its_place() -> None:
     )
 
 
-def test_the_error_reads_as_place_cause_and_mend_in_two_lines_each() -> None:
+def test_the_error_reads_as_place_problem_and_fix_in_two_lines_each() -> None:
     with pytest.raises(ConfigurationError) as raised:
         settings(stack(cluster__contxt="x", accountPool__releasePolicy="keep"))
 
@@ -223,24 +223,24 @@ def test_a_reference_to_an_entry_with_a_fault_is_no_fault_of_its_own() -> None:
 
 MEMBER: Final = "accountPool__members__aws-1"
 UNFIT: Final[Mapping[str, tuple[dict[str, Any], str, str]]] = table(__file__, "UNFIT")
-"""Change → place, words of the mend. A place that is empty or a suffix is that of the change."""
+"""Change → place, words of the fix. A place that is empty or a suffix is that of the change."""
 
 
 @cases("change, place, words", UNFIT)
-def test_a_value_that_cannot_stand_is_told_with_its_mend(
+def test_a_value_that_cannot_stand_is_told_with_its_fix(
     change: dict[str, Any], place: str, words: str
 ) -> None:
     (problem,) = problems(stack(**change))
 
     changed = next(iter(change)).replace("__", ".") if place.startswith((".", "[")) or not place else ""
     assert problem.place == f"credfleet:{changed}{place}"
-    assert words in problem.mend
+    assert words in problem.fix
 
 
 def test_an_account_in_another_cluster_is_read_as_its_copy_alone() -> None:
     sources = [("a", CredentialSource(account="acme/aws")), ("b", CredentialSource(secret="x/y"))]
     (problem,) = review_far_accounts(sources)
-    assert (problem.place, problem.mend) == ("a", "give the account deliverTo, and name that copy here")
+    assert (problem.place, problem.fix) == ("a", "give the account deliverTo, and name that copy here")
 
 
 def test_load_ends_the_program_with_the_problems_and_no_traceback() -> None:

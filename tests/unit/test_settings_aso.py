@@ -188,11 +188,11 @@ MISTAKES: Final[Mapping[str, tuple[dict[str, Any], str, str]]] = {
     ),
     "unknown named": ({"resources__billing__credential": "biling"}, "=", "did you mean billing?"),
 }
-"""Changes → place below asoCredentials, or team-a, or `=` for what is changed; words of the mend."""
+"""Changes → place below asoCredentials, or team-a, or `=` for what is changed; words of the fix."""
 
 
 @cases("changes, place, words", MISTAKES)
-def test_a_mistake_is_told_where_it_is_with_its_mend(
+def test_a_mistake_is_told_where_it_is_with_its_fix(
     root: Path, changes: dict[str, Any], place: str, words: str
 ) -> None:
     below = place if place[:1] not in ("", ".", "=") else f"{OWN}{place}"
@@ -200,7 +200,7 @@ def test_a_mistake_is_told_where_it_is_with_its_mend(
         below = next(iter(changes)).replace("__", ".")
     problem = found(root, **changes)[f"credfleet:asoCredentials.{below}"]
 
-    assert words in problem.mend
+    assert words in problem.fix
 
 
 def test_a_subscription_is_the_same_one_in_either_case(root: Path) -> None:
@@ -258,14 +258,14 @@ def test_one_namespace_has_no_two_credentials_of_one_name(root: Path) -> None:
     again = {"namespace": "team-a", "secretName": "billing", "podIdentity": PRINCIPAL}
     problem = told(root, named__again=again)
     assert problem.place == "credfleet:asoCredentials.named.again"
-    assert "billing" in problem.cause
+    assert "billing" in problem.problem
     assert found(root, named__again={**again, "namespace": "team-b"}) == {}
 
 
 def test_a_secret_named_for_a_credential_is_none_that_aso_reads_by_itself(root: Path) -> None:
     given = {"namespace": "team-a", "secretName": "aso-credential", "podIdentity": PRINCIPAL}
     places = found(root, named__again=given)
-    assert "reads by itself" in places["credfleet:asoCredentials.named.again.secretName"].cause
+    assert "reads by itself" in places["credfleet:asoCredentials.named.again.secretName"].problem
 
 
 @pytest.mark.parametrize("name", ["aso-credential", "aso-controller-settings"])
@@ -274,7 +274,7 @@ def test_a_name_that_aso_reads_by_itself_is_kept_for_that(root: Path, name: str)
 
     place = f"credfleet:asoCredentials.named.{name}"
     told = problems(aso_stack(**{f"named__{name}": named}), root=root)
-    assert "reads by itself" in next(one.cause for one in told if one.place == place)
+    assert "reads by itself" in next(one.problem for one in told if one.place == place)
 
 
 @cases(
@@ -301,7 +301,7 @@ def test_what_aso_could_not_use_is_told_without_its_text(
     problem = told(root, **changes, **team_a(servicePrincipal={**PRINCIPAL, **credential}))
 
     key = next(key for key in ("certificateFrom", "secretFrom") if key in credential)
-    assert (problem.place, words in problem.cause) == (f"{TEAM_A}.servicePrincipal.{key}", True)
+    assert (problem.place, words in problem.problem) == (f"{TEAM_A}.servicePrincipal.{key}", True)
 
 
 @pytest.mark.parametrize("principal", [{"secretFrom": "text"}, {"certificateFrom": "pem"}])
@@ -327,8 +327,8 @@ def test_names_that_are_one_to_azure_are_told(root: Path) -> None:
     again = {"resourceGroup": "RG-identities", "location": "westeurope"}
     groups = {"resourceGroups__RG-Identities": {"location": "westeurope"}}
     problem = found(root, identities__Billing=again)["credfleet:asoCredentials.identities.Billing"]
-    assert "the same as billing" in problem.cause
-    assert "the same as rg-identities" in told(root, **groups).cause
+    assert "the same as billing" in problem.problem
+    assert "the same as rg-identities" in told(root, **groups).problem
 
 
 def test_a_federated_credential_of_ones_own_never_takes_the_place_of_the_stacks(root: Path) -> None:
@@ -337,7 +337,7 @@ def test_a_federated_credential_of_ones_own_never_takes_the_place_of_the_stacks(
     taken = {name: {"issuer": "https://oidc.example/blue/", "subject": subject}}
     problem = told(root, **{"identities__team-b__federations": taken})
     assert problem.place == f"credfleet:asoCredentials.identities.team-b.federations.{name}"
-    assert "the stack itself makes" in problem.cause
+    assert "the stack itself makes" in problem.problem
 
 
 def test_a_namespace_may_have_any_name_also_one_that_aso_reads_as_a_secrets(root: Path) -> None:
@@ -348,7 +348,7 @@ def test_a_namespace_may_have_any_name_also_one_that_aso_reads_as_a_secrets(root
 def test_an_identity_takes_twenty_federated_credentials_and_no_more(root: Path) -> None:
     assert found(root, **many(20)) == {}
     problem = told(root, **many(21))
-    assert (problem.place, "21 federated credentials" in problem.cause) == (
+    assert (problem.place, "21 federated credentials" in problem.problem) == (
         "credfleet:asoCredentials.identities.team-b",
         True,
     )
@@ -358,7 +358,7 @@ def test_an_identity_trusts_each_issuer_and_subject_once(root: Path) -> None:
     subject = "system:serviceaccount:azureserviceoperator-system:azureserviceoperator-default"
     again = {"blue-cluster": {"issuer": ISSUER, "subject": subject}}
     problem = told(root, **{"identities__team-b__federations": again})
-    assert "blue-cluster" in problem.cause
+    assert "blue-cluster" in problem.problem
 
     other = {"blue-cluster": {"issuer": "https://oidc.example/blue/", "subject": subject}}
     assert found(root, **{"identities__team-b__federations": other}) == {}
@@ -387,21 +387,21 @@ def test_a_resource_that_no_credential_would_serve_is_told_in_asos_words(
 ) -> None:
     problem = resource(root, manifest("team-a", "shop", annotations=annotations))
 
-    assert (problem.place, words in problem.cause) == (f"{RESOURCE} team-a/ResourceGroup/shop", True)
+    assert (problem.place, words in problem.problem) == (f"{RESOURCE} team-a/ResourceGroup/shop", True)
 
 
 def test_a_resource_without_any_credential_is_told_what_to_add(root: Path) -> None:
     problem = told(root, **{"namespaces__team-a": None})
 
     assert problem.place == f"{RESOURCE} team-a/ResourceGroup/shop"
-    assert "global credential not configured" in problem.cause
-    assert "add team-a to asoCredentials.namespaces" in problem.mend
+    assert "global credential not configured" in problem.problem
+    assert "add team-a to asoCredentials.namespaces" in problem.fix
 
 
 def test_a_credential_of_another_namespace_is_not_found(root: Path) -> None:
     put(root, billing=[manifest("team-b", "billing")])
 
-    assert "there is team-a/billing, but only the same namespace counts" in told(root).cause
+    assert "there is team-a/billing, but only the same namespace counts" in told(root).problem
 
 
 def test_a_copy_of_a_claimed_account_serves_with_the_keys_of_its_method(root: Path) -> None:
@@ -409,9 +409,9 @@ def test_a_copy_of_a_claimed_account_serves_with_the_keys_of_its_method(root: Pa
     assert found(root) == {}
     problem = told(root, **{slot: None})
     assert problem.place.endswith("tenant-acme/ResourceGroup/acme")
-    assert "global credential not configured" in problem.cause
+    assert "global credential not configured" in problem.problem
     plain = told(root, **{slot: {"name": "aso-credential", "keys": {"AZURE_CLIENT_ID": "clientID"}}})
-    assert "does not contain key AZURE_SUBSCRIPTION_ID" in plain.cause
+    assert "does not contain key AZURE_SUBSCRIPTION_ID" in plain.problem
 
 
 @pytest.mark.parametrize("method", ["servicePrincipalCertificate", "workloadIdentity", "podIdentity"])
@@ -426,7 +426,7 @@ def test_a_child_of_an_owner_in_another_subscription_is_refused(root: Path) -> N
     put(root, team_a=[owner, child])
     problem = told(root, named__billing__workloadIdentity__subscriptionId=OTHER_SUB)
 
-    assert "does not match parent subscription" in problem.cause
+    assert "does not match parent subscription" in problem.problem
 
 
 def test_a_mere_reference_to_another_subscription_is_not_guarded(root: Path) -> None:
@@ -440,7 +440,7 @@ def test_a_mere_reference_to_another_subscription_is_not_guarded(root: Path) -> 
 def test_the_annotation_of_a_manifest_and_that_of_its_entry_may_not_differ(root: Path) -> None:
     put(root, billing=[manifest("team-a", "billing", annotations={CREDENTIAL_FROM: "aso-credential"})])
 
-    assert "two Secrets" in told(root).cause
+    assert "two Secrets" in told(root).problem
 
 
 @cases(
@@ -459,21 +459,21 @@ def test_what_cannot_be_declared_from_a_file_is_told_by_its_document(
     put(root, team_a=[document])
     told = problems(aso_stack(), root=root)
 
-    assert any(each.place.startswith(RESOURCE) and words in each.cause for each in told)
+    assert any(each.place.startswith(RESOURCE) and words in each.problem for each in told)
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n---\n"])
 def test_a_file_without_a_resource_is_told(root: Path, text: str) -> None:
     put(root, team_a=text)
 
-    assert "holds no resource" in told(root).cause
+    assert "holds no resource" in told(root).problem
 
 
 def test_one_resource_is_declared_once(root: Path) -> None:
     problem = resource(root, manifest("team-a", "shop"), manifest("team-a", "shop"))
 
     assert problem.place.endswith("document 2)")
-    assert "also declared at" in problem.cause
+    assert "also declared at" in problem.problem
 
 
 @cases(
@@ -495,7 +495,7 @@ def test_a_date_which_kubernetes_does_not_know_is_told(root: Path) -> None:
     text = "metadata: {name: x, namespace: team-a}\nspec: {until: 2026-11-21}\n"
     put(root, team_a=f"apiVersion: resources.azure.com/v1\nkind: ResourceGroup\n{text}")
 
-    assert told(root).mend == "write it in quotes"
+    assert told(root).fix == "write it in quotes"
 
 
 def test_a_file_that_is_not_there_is_told(root: Path) -> None:

@@ -126,13 +126,13 @@ def test_an_id_is_told_every_limit_it_breaks(bad: str, words: list[str]) -> None
     found = problems(section({bad: cluster()}))
     assert {one.place for one in found} == {f"{SECTION}.clusters.{bad}"}
     assert len(found) == len(words)
-    assert all(word in one.cause for word, one in zip(words, found, strict=True))
+    assert all(word in one.problem for word, one in zip(words, found, strict=True))
 
 
 def test_another_template_leaves_the_id_another_length() -> None:
     assert problems(section({"a" * 58: cluster()}, namespaceTemplate="c-{id}")) == ()
     (problem,) = problems(section({"a" * 62: cluster()}, namespaceTemplate="c-{id}"))
-    assert "(c-{id}) has room for 61" in problem.cause
+    assert "(c-{id}) has room for 61" in problem.problem
 
 
 @pytest.mark.parametrize("key", ["namespaceTemplate", "secretNameTemplate"])
@@ -144,13 +144,13 @@ def test_a_template_nothing_comes_of_is_told(key: str, template: str) -> None:
 
 def test_a_template_of_regions_wants_the_region_of_every_cluster() -> None:
     problem = told(section(namespaceTemplate="{region}-{id}"))
-    assert (problem.place, problem.mend) == (f"{PLACE}.region", "give the region of the cluster")
+    assert (problem.place, problem.fix) == (f"{PLACE}.region", "give the region of the cluster")
 
 
 def test_a_namespace_of_many_clusters_is_somebody_elses() -> None:
     problem = told(section(namespaceTemplate="clusters"))
     assert problem.place == f"{SECTION}.namespaceTemplate"
-    assert "list it in cluster.existingNamespaces" in problem.mend
+    assert "list it in cluster.existingNamespaces" in problem.fix
     values = stack(
         credentials__quay=SOUND,
         cluster__existingNamespaces=["clusters"],
@@ -172,7 +172,7 @@ def test_two_clusters_never_share_a_secret() -> None:
     )
     problem = told(values)
     assert problem.place == f"{SECTION}.clusters.cls-2"
-    assert "eu-clusters/pull-secret is also that of credfleet:pullSecrets.clusters.cls-1" in problem.cause
+    assert "eu-clusters/pull-secret is also that of credfleet:pullSecrets.clusters.cls-1" in problem.problem
 
 
 def test_two_clusters_never_share_an_entry() -> None:
@@ -187,7 +187,7 @@ def test_a_credential_that_is_not_there_is_told_with_the_nearest_one() -> None:
         refused = told(section({ID: cluster(pullSecretFrom=elsewhere)}))
         assert refused.place == f"{PLACE}.pullSecretFrom"
     problem = told(section({ID: cluster(pullSecretFrom="quai")}))
-    assert (problem.place, problem.mend) == (f"{PLACE}.pullSecretFrom", "did you mean quay?")
+    assert (problem.place, problem.fix) == (f"{PLACE}.pullSecretFrom", "did you mean quay?")
 
 
 @cases(
@@ -219,18 +219,18 @@ def test_what_hyperfleets_job_takes_is_taken_and_refused_when_strict(payload: st
 
 
 @pytest.mark.parametrize(
-    ("account", "mend"),
+    ("account", "fix"),
     [("acme/awz", "did you mean acme/aws?"), ("globex", "known: acme/aws.")],
 )
-def test_an_account_nobody_claims_names_no_project(account: str, mend: str) -> None:
+def test_an_account_nobody_claims_names_no_project(account: str, fix: str) -> None:
     problem = told(section({ID: cluster(project={"account": account})}))
-    assert (problem.place, problem.mend) == (f"{PLACE}.project.account", mend)
+    assert (problem.place, problem.fix) == (f"{PLACE}.project.account", fix)
 
 
 def test_an_account_of_another_cloud_names_no_project() -> None:
     problem = told(section({ID: cluster(project={"account": "acme/aws"})}))
     assert problem.place == f"{PLACE}.project.account"
-    assert "of type aws" in problem.cause
+    assert "of type aws" in problem.problem
 
 
 def test_a_tenant_that_is_left_out_for_a_fault_is_no_second_fault() -> None:
@@ -285,7 +285,7 @@ def test_what_was_observed_counts_behind_what_the_stack_says(tmp_path: Path) -> 
 def test_a_file_of_observations_that_is_none_is_told_with_the_command_that_writes_it(tmp_path: Path) -> None:
     (tmp_path / "observed.json").write_text(f'{{"clusters": "{CANARY}"}}')
     problem = told(section(adaptersFrom="observed.json"), tmp_path)
-    assert problem.mend == "write it with: credfleet pull-secret observe"
+    assert problem.fix == "write it with: credfleet pull-secret observe"
 
 
 def test_all_faults_are_told_at_once() -> None:

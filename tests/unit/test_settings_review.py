@@ -15,7 +15,7 @@ def test_a_reference_that_leads_nowhere_is_refused(change: dict[str, Any], place
     (problem,) = problems(stack(**change))
 
     assert problem.place == place
-    assert words in problem.mend
+    assert words in problem.fix
 
 
 def test_an_account_another_tenant_brought_serves_nobody_else() -> None:
@@ -67,7 +67,7 @@ def members(path: Path, *lines: str) -> Path:
 
 def from_file(path: Path, **changes: Any) -> list[tuple[str, str]]:
     values = stack(accountPool__membersFrom="members.csv", **changes)
-    return [(problem.place, problem.mend) for problem in problems(values, root=path)]
+    return [(problem.place, problem.fix) for problem in problems(values, root=path)]
 
 
 def test_members_that_exist_already_serve_tenants_too(tmp_path: Path) -> None:
@@ -81,10 +81,10 @@ def test_members_that_exist_already_serve_tenants_too(tmp_path: Path) -> None:
 def test_a_row_that_cannot_stand_is_told_with_its_line(
     tmp_path: Path, lines: list[str], place: str, words: str
 ) -> None:
-    ((found, mend),) = from_file(members(tmp_path, *lines))
+    ((found, fix),) = from_file(members(tmp_path, *lines))
 
     assert found == place
-    assert words in mend
+    assert words in fix
 
 
 def test_a_row_with_credentials_is_declared_as_an_entry_of_members_and_the_others_are_not(
@@ -145,7 +145,7 @@ def test_a_name_that_two_files_have_is_told_with_the_row_that_has_it_first(tmp_p
 
     (problem,) = problems(stack(accountPool__membersFrom="members"), root=tmp_path)
 
-    assert (problem.place, problem.cause[:28]) == ("c.csv:2 name", "zz is named by b.csv:2 alrea")
+    assert (problem.place, problem.problem[:28]) == ("c.csv:2 name", "zz is named by b.csv:2 alrea")
 
 
 @pytest.mark.parametrize("name", ["c.CSV", "europe/c.csv", "europe/west/c.Csv"])
@@ -157,7 +157,7 @@ def test_a_file_of_members_that_nobody_would_read_is_refused(tmp_path: Path, nam
     (problem,) = problems(stack(accountPool__membersFrom="members"), root=tmp_path)
 
     assert problem.at == (str(tmp_path / "members" / name), 1, 1)
-    assert str(tmp_path / "members" / "c.csv") in problem.mend
+    assert str(tmp_path / "members" / "c.csv") in problem.fix
 
 
 @pytest.mark.parametrize("column", ["secretAccessKey", "credentials", "credential"])
@@ -168,10 +168,10 @@ def test_no_column_holds_a_credential(tmp_path: Path, column: str) -> None:
 
 
 def test_a_file_that_is_not_there_is_told_at_the_key_that_names_it(tmp_path: Path) -> None:
-    ((place, mend),) = from_file(tmp_path)
+    ((place, fix),) = from_file(tmp_path)
 
     assert place == "credfleet:accountPool.membersFrom"
-    assert "relative to Pulumi.yaml" in mend
+    assert "relative to Pulumi.yaml" in fix
 
 
 def test_a_file_that_is_no_text_is_told_at_the_line_where_it_is_none(tmp_path: Path) -> None:

@@ -113,11 +113,11 @@ def test_a_store_means_the_provider_of_each_caller() -> None:
     assert section.served_by_eso == {"ci"}
 
 
-@cases("changes, place, said", table(__file__, "test_a_mistake_is_told_at_its_place_with_the_mend"))
-def test_a_mistake_is_told_at_its_place_with_the_mend(changes: dict[str, Any], place: str, said: str) -> None:
+@cases("changes, place, said", table(__file__, "test_a_mistake_is_told_at_its_place_with_the_fix"))
+def test_a_mistake_is_told_at_its_place_with_the_fix(changes: dict[str, Any], place: str, said: str) -> None:
     problem = told(**changes)
     assert problem.place == f"{PLACE}.{place}"
-    assert said in f"{problem.cause} {problem.mend}"
+    assert said in f"{problem.problem} {problem.fix}"
 
 
 def gitlab(token: dict[str, str], **more: Any) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def own(**said: Any) -> dict[str, Any]:
 def test_what_the_tables_reject_is_no_configuration(changes: dict[str, Any], place: str, said: str) -> None:
     problem = told(**changes)
     assert problem.place == f"{PLACE}.{place}"
-    assert said in f"{problem.cause} {problem.mend}"
+    assert said in f"{problem.problem} {problem.fix}"
 
 
 def test_a_credential_that_is_no_fit_is_told_without_its_value() -> None:
@@ -144,19 +144,19 @@ def test_a_credential_that_is_no_fit_is_told_without_its_value() -> None:
     }
     problem = told(providers__vault=vault)
     assert problem.place == f"{PLACE}.providers.vault.credentialsFrom (gitlab)"
-    assert "exactly clientId, clientSecret" in problem.cause
+    assert "exactly clientId, clientSecret" in problem.problem
 
 
 def test_a_login_of_which_a_part_is_half_a_character_is_refused() -> None:
     problem = login_problem(("clientId", "clientSecret"), rb'{"clientId": "i", "clientSecret": "\ud800"}')
     assert problem is not None
-    assert problem.cause == "clientSecret is empty or no text"
+    assert problem.problem == "clientSecret is empty or no text"
 
 
 def test_a_caller_that_the_conditions_exclude_is_told_before_anything_is_written() -> None:
     problem = told(stores__shared__conditions=[{"namespaces": ["tenant-globex"]}])
     assert problem.place == f"{PLACE}.reads.account.store"
-    assert "namespace tenant-acme may not use it" in problem.cause
+    assert "namespace tenant-acme may not use it" in problem.problem
 
 
 def test_conditions_know_the_labels_that_the_stack_gives_and_leave_others_to_the_update() -> None:
@@ -172,7 +172,7 @@ def test_a_selector_out_of_reach_is_told_with_its_path() -> None:
         stores__far={"namespace": "tenant-globex", "providerRef": "gitlab"},
     )
     assert problem.place == f"{PLACE}.stores.far"
-    assert "uses providers of its own namespace tenant-globex only" in problem.cause
+    assert "uses providers of its own namespace tenant-globex only" in problem.problem
 
 
 def test_what_eso_cannot_express_is_told_at_the_store() -> None:
@@ -182,19 +182,19 @@ def test_what_eso_cannot_express_is_told_at_the_store() -> None:
         stores__wide={"cluster": True, "providerRef": "wide"},
     )
     assert problem.place == f"{PLACE}.stores.wide"
-    assert "accessToken" in problem.cause
+    assert "accessToken" in problem.problem
 
 
 def test_one_secret_is_never_made_by_both_back_ends() -> None:
     problem = told(reads__ci_9token__target="account")
     assert problem.place == f"{PLACE}.reads.ci-token"
-    assert f"tenant-acme/account is also that of {PLACE}.reads.account" in problem.cause
+    assert f"tenant-acme/account is also that of {PLACE}.reads.account" in problem.problem
 
 
 def test_two_pushes_never_go_to_one_key_of_a_provider() -> None:
     again = deepcopy(SECTION["pushes"]["out"])
     problem = told(pushes__again=again)
-    assert (problem.place, "writes pushed of provider Fake/fake" in problem.cause) == (
+    assert (problem.place, "writes pushed of provider Fake/fake" in problem.problem) == (
         f"{PLACE}.pushes.again",
         True,
     )
@@ -215,7 +215,7 @@ def test_a_push_of_an_account_is_of_its_copy() -> None:
     tenants = json.loads(values["credfleet:tenants"])
     del tenants["acme"]["accounts"]["aws"]["deliverTo"]
     (problem,) = problems({**values, "credfleet:tenants": json.dumps(tenants)})
-    assert (problem.place, problem.mend) == (
+    assert (problem.place, problem.fix) == (
         f"{PLACE}.pushes.out.data.pushed.account",
         "add deliverTo to the account",
     )
@@ -241,7 +241,7 @@ def test_a_read_of_nothing_is_told_in_our_words() -> None:
     section["reads"]["account"]["data"] = {}
     told = problems(as_passed({**SMALL, "secretStores": section}))
 
-    assert [(one.place, one.mend) for one in told if "empty" in one.cause] == [
+    assert [(one.place, one.fix) for one in told if "empty" in one.problem] == [
         (f"{PLACE}.reads.account.data", "add an entry, or leave out what holds it")
     ]
 
@@ -261,7 +261,7 @@ def test_certificates_that_make_a_configuration_too_large_have_another_place() -
     other = stores(providers=pad, stores={}, reads={}, pushes={})
     for said, changed in ((True, with_certificates(BUNDLE, 58)), (False, other)):
         (size,) = [each for each in problems(changed) if each.place == "configuration"]
-        assert ("caBundle: {file: …}" in size.mend) == said
+        assert ("caBundle: {file: …}" in size.fix) == said
 
 
 def test_two_hundred_stores_share_the_certificates_of_one_file(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ def test_two_hundred_stores_share_the_certificates_of_one_file(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("given", "cause"),
+    ("given", "problem"),
     [
         ({"file": "absent.pem"}, "No such file"),
         ({"file": "."}, "Is a directory"),
@@ -288,14 +288,14 @@ def test_two_hundred_stores_share_the_certificates_of_one_file(tmp_path: Path) -
     ids=str,
 )
 def test_certificates_that_cannot_be_read_are_told_once_where_they_are_named(
-    given: Any, cause: str, tmp_path: Path
+    given: Any, problem: str, tmp_path: Path
 ) -> None:
-    (problem,) = problems(with_certificates(given, 1), root=tmp_path)
-    assert problem.place == f"{PLACE}.stores.s0.provider.kubernetes.server.caBundle"
-    assert cause in problem.cause
+    (found,) = problems(with_certificates(given, 1), root=tmp_path)
+    assert found.place == f"{PLACE}.stores.s0.provider.kubernetes.server.caBundle"
+    assert problem in found.problem
 
 
 def test_a_file_without_certificates_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("none")
     (problem,) = problems(with_certificates({"file": "ca.pem"}, 1), root=tmp_path)
-    assert "holds no certificates in PEM" in problem.cause
+    assert "holds no certificates in PEM" in problem.problem

@@ -47,11 +47,11 @@ def test_a_legacy_instance_needs_no_credentials_of_its_own() -> None:
     assert problems(services({"legacy": True})) == ()
 
 
-@cases("instance, place, mend", table(__file__, "test_a_mistake_is_told_where_it_is_with_its_mend"))
-def test_a_mistake_is_told_where_it_is_with_its_mend(instance: dict[str, Any], place: str, mend: str) -> None:
+@cases("instance, place, fix", table(__file__, "test_a_mistake_is_told_where_it_is_with_its_fix"))
+def test_a_mistake_is_told_where_it_is_with_its_fix(instance: dict[str, Any], place: str, fix: str) -> None:
     problem = told(services(instance))
 
-    assert (problem.place, mend in problem.mend) == (f"{PLACE}{place}", True)
+    assert (problem.place, fix in problem.fix) == (f"{PLACE}{place}", True)
 
 
 def test_a_name_leaves_room_for_what_its_other_secrets_add() -> None:
@@ -61,7 +61,7 @@ def test_a_name_leaves_room_for_what_its_other_secrets_add() -> None:
     problem = told(services({**DB, "bindings": {binding: {}}}))
 
     assert problem.place == f"{PLACE}.bindings.{binding}"
-    assert f"{binding}-env has more than" in problem.cause
+    assert f"{binding}-env has more than" in problem.problem
 
 
 @pytest.mark.parametrize(
@@ -137,15 +137,15 @@ def test_two_namespaces_have_a_service_a_binding_and_an_application_of_one_name_
 
 def test_one_namespace_has_no_two_services_of_one_name() -> None:
     same = {"namespace": "tenant-acme", "secretName": "db", **DB}
-    assert "is also that of" in told(with_apps({}, again=same)).cause
+    assert "is also that of" in told(with_apps({}, again=same)).problem
 
 
-@cases("app, place, mend", table(__file__, "test_a_mistake_in_an_application_is_told_where_it_is"))
-def test_a_mistake_in_an_application_is_told_where_it_is(app: dict[str, Any], place: str, mend: str) -> None:
+@cases("app, place, fix", table(__file__, "test_a_mistake_in_an_application_is_told_where_it_is"))
+def test_a_mistake_in_an_application_is_told_where_it_is(app: dict[str, Any], place: str, fix: str) -> None:
     again = {"namespace": "tenant-acme", **DB, "bindings": {"own": {"displayName": "api"}}}
     found = problems(with_apps({"shop": {"namespace": "tenant-acme", **app}}, again=again))
     assert {problem.place for problem in found} == {f"{APPS}.shop{place}"}
-    assert mend in found[0].mend
+    assert fix in found[0].fix
 
 
 @pytest.mark.parametrize(("size", "file"), [(1_000, False), (70_000, True)])
@@ -167,37 +167,35 @@ def test_bindings_that_no_secret_holds_together_are_refused() -> None:
     text = '{"v": "%s"}' % ("x" * 600_000)
     more = {"namespace": "tenant-acme", **DB, "bindings": {"more": {}}}
     app = {"namespace": "tenant-acme", "bindings": ["acme-db/api", "further/more"]}
-    told = {each.place: each.cause for each in problems(with_apps({"shop": app}, text, further=more))}
+    told = {each.place: each.problem for each in problems(with_apps({"shop": app}, text, further=more))}
     assert "a Secret takes no more than 1048576" in told[f"{APPS}.shop.bindings"]
 
 
 @pytest.mark.parametrize("instance", [DB, {"legacy": True}, {**DB, "legacy": False}])
 def test_only_what_was_migrated_has_a_legacy_secret_to_remove(instance: dict[str, Any]) -> None:
-    assert "legacy: true and credentialsFrom" in told(services({**instance, "removeLegacy": True})).mend
+    assert "legacy: true and credentialsFrom" in told(services({**instance, "removeLegacy": True})).fix
     assert problems(services({**DB, "legacy": True, "removeLegacy": True})) == ()
 
 
 @pytest.mark.parametrize("given", [{"legacy": True}, {"credentialsFrom": {"secret": "tenant-acme/db"}}])
 def test_only_secrets_of_an_entry_are_handed_over(given: dict[str, Any]) -> None:
-    assert "of an entry of credentials" in told(services({**given, "handOver": True})).cause
+    assert "of an entry of credentials" in told(services({**given, "handOver": True})).problem
     assert problems(services({**DB, "handOver": True})) == ()
 
 
-@cases("source, mend", table(__file__, "test_credentials_that_are_nowhere_are_told_where_they_are_named"))
-def test_credentials_that_are_nowhere_are_told_where_they_are_named(
-    source: dict[str, Any], mend: str
-) -> None:
+@cases("source, fix", table(__file__, "test_credentials_that_are_nowhere_are_told_where_they_are_named"))
+def test_credentials_that_are_nowhere_are_told_where_they_are_named(source: dict[str, Any], fix: str) -> None:
     problem = told(services({"credentialsFrom": source, "bindings": {"app": {}}}))
 
     place = problem.place.removesuffix(".secret").removesuffix(".gcpSecret")
-    assert (place, mend in problem.mend) == (f"{PLACE}.credentialsFrom", True)
+    assert (place, fix in problem.fix) == (f"{PLACE}.credentialsFrom", True)
 
 
 def test_the_account_of_another_tenant_is_refused() -> None:
     given = {"credentialsFrom": {"account": "acme/aws"}, "namespace": "elsewhere"}
     values = services(given, cluster__existingNamespaces=["elsewhere"])
 
-    assert "is of namespace tenant-acme, not of elsewhere" in told(values).cause
+    assert "is of namespace tenant-acme, not of elsewhere" in told(values).problem
 
 
 @pytest.mark.parametrize(

@@ -101,16 +101,16 @@ def test_what_is_another_stacks_tenants_is_not_for_this_ones(
 
 
 @cases(
-    "fleets, place, cause, line",
+    "fleets, place, problem, line",
     table(__file__, "test_a_file_that_leaves_a_tenant_without_one_stack_is_refused"),
 )
 def test_a_file_that_leaves_a_tenant_without_one_stack_is_refused(
-    tmp_path: Path, fleets: Any, place: str, cause: str, line: int
+    tmp_path: Path, fleets: Any, place: str, problem: str, line: int
 ) -> None:
     with pytest.raises(ConfigurationError) as refused:
         written(tmp_path, fleets)
     assert [each.place for each in refused.value.problems] == [f"{STACKS} {place}"]
-    assert cause in refused.value.problems[0].cause
+    assert problem in refused.value.problems[0].problem
     assert [each.at and each.at[:2] for each in refused.value.problems] == [(str(tmp_path / STACKS), line)]
 
 

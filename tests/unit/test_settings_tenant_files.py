@@ -158,7 +158,7 @@ def test_what_is_not_the_tenants_own_is_refused_where_it_stands(
     (tmp_path / "members.csv").write_text("name,type,accountId,credentialsFrom\nm-2,aws,2,acme-2\n")
     google = {"kind": "GCPSM", "spec": {"projectID": "p"}}
     values["credfleet:secretStores"] = json.dumps({"providers": {"google": google}})
-    found = [each for each in told(tmp_path, values) if words in each.cause]
+    found = [each for each in told(tmp_path, values) if words in each.problem]
     problem = found[0]
     assert problem.at is not None
     assert problem.at[:2] == (str(tmp_path / "tenants/acme.yaml"), line)
@@ -171,7 +171,7 @@ def test_a_login_is_named_by_each_way_to_log_in(
     acme = {"namespace": "tenant-acme", "secretStores": {"stores": {"x": {"provider": provider}}}}
     other = {"namespace": "tenant-globex", "accounts": []}
     found = told(tmp_path, written(tmp_path, acme=acme, globex=other))
-    assert any("no login of its own" in each.cause for each in found) != is_its_own
+    assert any("no login of its own" in each.problem for each in found) != is_its_own
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_tenants_of_other_stacks_of_the_folder_keep_what_is_theirs(
     values = written(tmp_path, acme=acme, globex=globex)
     with pytest.raises(ConfigurationError) as refused:
         Settings.parse(values, SECRET_KEYS, tmp_path, stack=stack_)
-    found = {each.place.removeprefix("credfleet:"): each.cause for each in refused.value.problems}
+    found = {each.place.removeprefix("credfleet:"): each.problem for each in refused.value.problems}
     theirs = place.replace(".acme.", ".globex.") if stack_ == "prod-2" else place
     assert words.replace("globex", "acme" if stack_ == "prod-2" else "globex") in found[theirs]
 
@@ -233,7 +233,7 @@ def test_a_credential_of_a_tenant_with_a_longer_name_is_that_ones_in_another_sta
     with pytest.raises(ConfigurationError) as refused:
         Settings.parse(values, SECRET_KEYS, tmp_path, stack="prod")
     (problem,) = refused.value.problems
-    assert problem.cause.startswith("credentialsFrom acme-corp-db is not tenant acme's")
+    assert problem.problem.startswith("credentialsFrom acme-corp-db is not tenant acme's")
 
 
 @pytest.mark.parametrize("said", [["a"], {"a": "b"}, 5, None])
@@ -296,7 +296,7 @@ def test_a_file_that_is_a_link_to_anothers_is_no_tenants_own(tmp_path: Path, lin
         "namespace": "tenant-acme",
         "secretStores": {"providers": {"x": {"kind": "GitLab", "spec": spec}}},
     }
-    causes = [each.cause for each in told(tmp_path, written(tmp_path, acme=acme))]
+    causes = [each.problem for each in told(tmp_path, written(tmp_path, acme=acme))]
     assert "file tenants/acme/ca.pem is not tenant acme's, and its file names only what is" in causes
 
 
@@ -309,7 +309,7 @@ def test_a_mistake_in_a_tenants_file_is_told_at_its_line_there(tmp_path: Path) -
 
 def test_what_two_files_say_is_told_and_neither_wins(tmp_path: Path) -> None:
     values = written(tmp_path, acme=ACME, globex={**ACME, "namespace": "tenant-globex", "accounts": {}})
-    said = [each.cause for each in told(tmp_path, values)]
+    said = [each.problem for each in told(tmp_path, values)]
     assert "credfleet:services.instances.acme-db is said by another file as well" in said
 
 
@@ -320,7 +320,7 @@ def test_what_two_files_say_is_told_and_neither_wins(tmp_path: Path) -> None:
 )
 def test_a_file_that_says_nothing_is_refused(tmp_path: Path, text: str, words: str) -> None:
     (problem,) = told(tmp_path, written(tmp_path, acme=text))
-    assert words in problem.cause
+    assert words in problem.problem
     assert problem.at is not None
     assert problem.at[0] == str(tmp_path / "tenants/acme.yaml")
 
@@ -340,7 +340,7 @@ def test_a_folder_that_may_not_be_listed_is_told_as_such(
     values = written(tmp_path, acme=ACME)
     monkeypatch.setattr(Path, "iterdir", denied)
     problem = told(tmp_path, values)[0]
-    assert (problem.place, problem.cause) == (
+    assert (problem.place, problem.problem) == (
         "credfleet:tenantsFrom",
         "tenants is no folder that can be read here",
     )
@@ -373,7 +373,7 @@ def test_what_would_count_as_absent_without_a_word_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("name", "mend"),
+    ("name", "fix"),
     [
         ("umbrella.yml", "rename it to umbrella.yaml"),
         ("umbrella.YAML", "rename it to umbrella.yaml"),
@@ -381,13 +381,13 @@ def test_what_would_count_as_absent_without_a_word_is_refused(
         ("europe/umbrella.yaml", "move them up, into {folder} itself"),
     ],
 )
-def test_a_file_that_nobody_would_read_for_its_name_is_refused(tmp_path: Path, name: str, mend: str) -> None:
+def test_a_file_that_nobody_would_read_for_its_name_is_refused(tmp_path: Path, name: str, fix: str) -> None:
     values = written(tmp_path, acme=ACME)
     folder = tmp_path / "tenants"
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).write_text("namespace: tenant-umbrella\n")
     (problem,) = told(tmp_path, values)
-    assert problem.mend == mend.format(folder=folder)
+    assert problem.fix == fix.format(folder=folder)
 
 
 def test_what_else_lies_beside_tenants_files_is_nobodys_business(tmp_path: Path) -> None:
@@ -405,12 +405,12 @@ def test_a_folder_without_any_tenant_never_counts_as_a_fleet_without_tenants(
 ) -> None:
     (problem,) = told(tmp_path, written(tmp_path, **files))
     assert problem.place == "credfleet:tenantsFrom"
-    assert "would be deleted" in problem.cause
+    assert "would be deleted" in problem.problem
 
 
 @pytest.mark.parametrize("namespace", ["kube-system", "default"])
 def test_a_namespace_of_the_cluster_itself_is_no_tenants(tmp_path: Path, namespace: str) -> None:
-    causes = [each.cause for each in told(tmp_path, written(tmp_path, acme={"namespace": namespace}))]
+    causes = [each.problem for each in told(tmp_path, written(tmp_path, acme={"namespace": namespace}))]
     assert f"namespace {namespace} is not tenant acme's, and its file names only what is" in causes
 
 
@@ -434,7 +434,7 @@ def test_a_namespace_that_somebody_else_has_is_no_tenants(
 ) -> None:
     values = written(tmp_path, acme={"namespace": namespace}) | {f"credfleet:{section}": json.dumps(given)}
     found = [each for each in told(tmp_path, values) if each.place == "credfleet:tenants.acme.namespace"]
-    assert [whose in each.cause for each in found] == [True]
+    assert [whose in each.problem for each in found] == [True]
     assert found[0].at == (str(tmp_path / "tenants/acme.yaml"), 1, 1)
 
 
@@ -452,7 +452,7 @@ def test_a_manifest_of_a_tenant_is_of_its_namespace(tmp_path: Path) -> None:
         tmp_path, acme={"namespace": "tenant-acme", **resources}, globex={"namespace": "tenant-globex"}
     )
     problem = told(tmp_path, values)[0]
-    assert problem.cause == "it is in namespace tenant-globex, and its tenant's is tenant-acme"
+    assert problem.problem == "it is in namespace tenant-globex, and its tenant's is tenant-acme"
     assert problem.at == (str(tmp_path / "tenants/acme/data.yaml"), 4, 28)
 
 
@@ -523,7 +523,7 @@ def test_the_pull_secret_of_a_cluster_is_in_no_namespace_of_another_tenants_file
     of_the_stack = {"clusters": clusters} if is_of_the_stack else {}
     values["credfleet:pullSecrets"] = json.dumps({"namespaceTemplate": template, **of_the_stack})
     values["credfleet:accountPool"] = json.dumps({"namespace": "account-pool"})
-    said = [each.cause for each in told(tmp_path, values) if "Secret would be in" in each.cause]
+    said = [each.problem for each in told(tmp_path, values) if "Secret would be in" in each.problem]
     assert [words in each for each in said if words] == [True] * bool(words)
 
 
@@ -546,7 +546,7 @@ def test_a_tenants_manifest_is_not_served_by_the_credential_of_the_whole_operato
     values["credfleet:asoCredentials"] = json.dumps(
         {"globalSettings": {"credential": {"servicePrincipal": principal}}}
     )
-    found = [each for each in told(tmp_path, values) if "the operator's own credential" in each.cause]
+    found = [each for each in told(tmp_path, values) if "the operator's own credential" in each.problem]
     assert [each.at and each.at[0] for each in found] == [str(tmp_path / "tenants/acme/rg.yaml")]
 
 
@@ -555,7 +555,7 @@ def test_what_is_named_with_ends_of_lines_is_told_on_one_line(tmp_path: Path) ->
     values = written(tmp_path, acme={"namespace": "tenant-acme", **bad})
     found = told(tmp_path, values)
     assert len(found) > 2
-    assert [text for each in found for text in (each.place, each.cause, each.mend) if "\n" in text] == []
+    assert [text for each in found for text in (each.place, each.problem, each.fix) if "\n" in text] == []
 
 
 def test_a_class_is_taken_only_by_who_names_it(tmp_path: Path) -> None:
@@ -569,7 +569,7 @@ def test_a_tenants_file_is_no_link_out_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "outside.yaml").write_text("hunter2: 1\n")
     (tmp_path / "tenants/evil.yaml").symlink_to(tmp_path / "outside.yaml")
     (only,) = told(tmp_path, values)
-    assert only.cause.startswith("it is a link to a file outside of the folder")
+    assert only.problem.startswith("it is a link to a file outside of the folder")
 
 
 @pytest.mark.parametrize("given", ["a" * 300, "a\0b"])

@@ -30,7 +30,7 @@ def test_a_secret_that_two_rooms_would_write_is_refused(first: str, second: str)
     (problem,) = problems(stack(**WRITERS[first], **WRITERS[second]))
 
     assert problem.place == f"credfleet:{second}"
-    assert problem.cause == f"its Secret tenant-acme/wanted is also that of credfleet:{first}"
+    assert problem.problem == f"its Secret tenant-acme/wanted is also that of credfleet:{first}"
 
 
 def test_a_member_of_the_pool_is_written_by_the_pool_alone() -> None:
@@ -38,5 +38,5 @@ def test_a_member_of_the_pool_is_written_by_the_pool_alone() -> None:
     told = problems(stack(asoCredentials=named, cluster__existingNamespaces=["account-pool"]))
 
     assert "its Secret account-pool/aws-1 is also that of credfleet:accountPool.members.aws-1" in {
-        one.cause for one in told
+        one.problem for one in told
     }

@@ -36,7 +36,7 @@ import credfleet.policies.pack, credfleet.operations.main
 from credfleet.operations.cli.failures import PAGES, as_document
 from credfleet.components.errors import CredfleetError
 for code in PAGES:
-    error = CredfleetError(code=code, place="here", cause="it is so", mend="mend it")
+    error = CredfleetError(code=code, place="here", problem="it is so", fix="fix it")
     with open(as_document(error)["error"]["page"].partition("#")[0]): pass
 from credfleet import AccountPool
 print(AccountPool.__module__, len(credfleet.policies.pack.POLICIES))

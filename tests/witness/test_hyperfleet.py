@@ -113,7 +113,7 @@ def test_an_api_of_the_other_contract_is_told_with_the_key_to_set(tmp_path: Path
             bring(running, "cls-1")
         with pytest.raises(PullSecretError, match="HTTP 405") as failed:
             HyperFleet(running.url, contract).report("cls-1", document)
-    assert "hyperfleet.contract" in failed.value.mend
+    assert "hyperfleet.contract" in failed.value.fix
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def adoptions(census: Census, keys: Sequence[str], names: SlotNames) -> Iterator
             wished = {claim.placed("", keys).record: claim for claim in names.claims_on(member, keys)}
             is_named = tenant_label(found.tenant) == member.tenant
         except Misconfigured as error:
-            yield replace(found, problem=f"{error.place}: {error.cause}")
+            yield replace(found, problem=f"{error.place}: {error.problem}")
             continue
         record = next((name for name in wished if name not in taken), None)
         if record is not None:

@@ -49,7 +49,7 @@ def survey(
             if not _is_for(member, cleaner, take_over):
                 continue
         except Misconfigured as error:
-            left.append((member, Wiped.UNREADABLE, Problem(error.place, error.cause, error.mend)))
+            left.append((member, Wiped.UNREADABLE, Problem(error.place, error.problem, error.fix)))
             continue
         if (record := in_use(member, census.records)) is None:
             found.append(member)
@@ -144,16 +144,16 @@ def evacuate(namespace: str, name: str, reason: str) -> Steps[Member]:
         if member.shared or not member.tokens:
             raise NotAllowed(
                 place=f"Secret {name}",
-                cause="nobody holds it for itself alone, so nobody could leave it",
-                mend="keep it from new holders with"
+                problem="nobody holds it for itself alone, so nobody could leave it",
+                fix="keep it from new holders with"
                 f" `credfleet pool quarantine {name} --reason leaving -n {namespace}`",
             )
         is_marked = STATE_BEFORE in member.annotations and not member.is_to_be_left
         if member.state not in (None, State.QUARANTINED) or is_marked:
             raise NotAllowed(
                 place=f"Secret {name}",
-                cause="it is not clean, and held nevertheless",
-                mend="release its claims; the cleaner gets it then",
+                problem="it is not clean, and held nevertheless",
+                fix="release its claims; the cleaner gets it then",
             )
         return changes.evacuate(member, reason)
 
@@ -171,8 +171,9 @@ def unquarantine(namespace: str, name: str, *, decommissioned: bool = False) -> 
         if member.state != State.QUARANTINED:
             raise NotAllowed(
                 place=f"Secret {name}",
-                cause=f"it is not quarantined ({member.state or 'usable'}), so there is nothing to take back",
-                mend=f"look at it with `credfleet pool status -n {namespace}`",
+                problem=f"it is not quarantined ({member.state or 'usable'}), so there is nothing to take"
+                " back",
+                fix=f"look at it with `credfleet pool status -n {namespace}`",
             )
         if changes.is_given_up(member) and not decommissioned:
             raise _given_up(namespace, member)
@@ -220,14 +221,14 @@ def take_back(namespace: str, name: str) -> Steps[Member]:
         if member.tenant is None:
             raise NotAllowed(
                 place=f"Secret {name}",
-                cause="no tenant owns it, so there is nothing to return",
-                mend=f"look at it with `credfleet pool status -n {namespace}`",
+                problem="no tenant owns it, so there is nothing to return",
+                fix=f"look at it with `credfleet pool status -n {namespace}`",
             )
         if BRING_YOUR_OWN in member.annotations:
             raise NotAllowed(
                 place=f"Secret {name}",
-                cause=f"tenant {member.tenant} brought it along, so it is not the pool's to hand out",
-                mend="remove the member from the stack that declares it",
+                problem=f"tenant {member.tenant} brought it along, so it is not the pool's to hand out",
+                fix="remove the member from the stack that declares it",
             )
         return changes.take_back(member)
 
@@ -238,16 +239,16 @@ def _refuse_in_use(member: Member) -> None:
     if member.tokens or member.state == State.CLEANING:
         raise NotAllowed(
             place=f"Secret {member.name}",
-            cause="it is claimed or being cleaned, so somebody may still use the account",
-            mend="release the claim, or wait for the cleaner, and run again",
+            problem="it is claimed or being cleaned, so somebody may still use the account",
+            fix="release the claim, or wait for the cleaner, and run again",
         )
 
 
 def _given_up(namespace: str, member: Member) -> NotAllowed:
     return NotAllowed(
         place=f"Secret {member.name}",
-        cause="it was decommissioned, never to be used again, and may be closed at its cloud",
-        mend="if it is to come back all the same, to be cleaned before it is used, run"
+        problem="it was decommissioned, never to be used again, and may be closed at its cloud",
+        fix="if it is to come back all the same, to be cleaned before it is used, run"
         f" `credfleet pool unquarantine {member.name} --decommissioned -n {namespace}`",
     )
 
@@ -266,8 +267,8 @@ def _decide(namespace: str, name: str, patch_of: Callable[[Member], Patch]) -> S
         if member is None:
             raise Misconfigured(
                 place=f"Secret {name}",
-                cause="the pool has no such account",
-                mend=f"look for its name with `credfleet pool status -n {namespace}`",
+                problem="the pool has no such account",
+                fix=f"look for its name with `credfleet pool status -n {namespace}`",
             )
         asked = patch_of(member)
         changed = yield from change_member(asked)

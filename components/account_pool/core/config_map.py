@@ -81,8 +81,8 @@ class PoolConfigMap:
         if data.get("formatVersion") != FORMAT_VERSION:
             raise Misconfigured(
                 place=place,
-                cause=f"its format is {data.get('formatVersion')!r}, this program knows {FORMAT_VERSION!r}",
-                mend="run the version of credfleet that wrote it, or run `up` with this one",
+                problem=f"its format is {data.get('formatVersion')!r}, this program knows {FORMAT_VERSION!r}",
+                fix="run the version of credfleet that wrote it, or run `up` with this one",
             )
         if data.get(POOL_UID, metadata["uid"]) != metadata["uid"]:
             raise Restored(namespace=metadata["namespace"])
@@ -101,8 +101,8 @@ class PoolConfigMap:
         except (ValueError, TypeError, AttributeError):
             raise Misconfigured(
                 place=place,
-                cause="its keys cannot be read, so no request can be placed in a partition",
-                mend="run `up`, which writes it again",
+                problem="its keys cannot be read, so no request can be placed in a partition",
+                fix="run `up`, which writes it again",
             ) from None
 
 
@@ -120,8 +120,8 @@ def dialect_of(body: JsonObject | None) -> Dialect:
     except (KeyError, ValueError, AttributeError):
         raise Misconfigured(
             place=f"ConfigMap {CONFIG_MAP}",
-            cause="what its accounts call their labels cannot be read, so nothing is known of any account",
-            mend="run `up`, which writes it again",
+            problem="what its accounts call their labels cannot be read, so nothing is known of any account",
+            fix="run `up`, which writes it again",
         ) from None
 
 
@@ -134,8 +134,8 @@ def consumers_of(body: JsonObject | None) -> tuple[Consumer, ...]:
     except (KeyError, ValueError, TypeError, AttributeError):
         raise Misconfigured(
             place=f"ConfigMap {CONFIG_MAP}",
-            cause="which consumers it names cannot be read, so nobody is served",
-            mend="run `up` in the stack that declares the pool, which writes it again",
+            problem="which consumers it names cannot be read, so nobody is served",
+            fix="run `up` in the stack that declares the pool, which writes it again",
         ) from None
 
 

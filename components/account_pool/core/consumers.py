@@ -86,9 +86,9 @@ def refusal(consumers: Sequence[Consumer], wanted: Wanted) -> NotAllowed | None:
     if consumer is None:
         return NotAllowed(
             place=f"holder {wanted.holder}",
-            cause="the pool names its consumers, and this is no holder of any of them:"
+            problem="the pool names its consumers, and this is no holder of any of them:"
             f" {', '.join(sorted(one.name for one in consumers))}",
-            mend=f"name it under {config_path('accountPool', 'consumers')} {_ITS_STACK}",
+            fix=f"name it under {config_path('accountPool', 'consumers')} {_ITS_STACK}",
         )
     place = f"consumer {consumer.name}"
     said = config_path("accountPool", "consumers", consumer.name)
@@ -96,15 +96,16 @@ def refusal(consumers: Sequence[Consumer], wanted: Wanted) -> NotAllowed | None:
     if consumer.types and partition.type not in consumer.types:
         return NotAllowed(
             place=place,
-            cause=f"the pool gives it accounts of {', '.join(consumer.types)}, and none of {partition.type}",
-            mend=f"ask for one of these, or add the type under {said}.types {_ITS_STACK}",
+            problem=f"the pool gives it accounts of {', '.join(consumer.types)}, and none of"
+            f" {partition.type}",
+            fix=f"ask for one of these, or add the type under {said}.types {_ITS_STACK}",
         )
     if consumer.partitions and partition.given not in [dict(one) for one in consumer.partitions]:
         return NotAllowed(
             place=place,
-            cause=f"the pool gives it accounts {' or '.join(map(_in_words, consumer.partitions))},"
+            problem=f"the pool gives it accounts {' or '.join(map(_in_words, consumer.partitions))},"
             f" and none {_in_words(partition.given)}",
-            mend=f"ask for one of these, or add the partition under {said}.partitions {_ITS_STACK}",
+            fix=f"ask for one of these, or add the partition under {said}.partitions {_ITS_STACK}",
         )
     return None
 
@@ -122,9 +123,9 @@ def keeping(records: Iterable[Record], consumers: Sequence[Consumer]) -> Iterato
         for holder in sorted(record.holders):
             wanted = Wanted("", record.partition, record.tenant, record.slot, holder)
             if (refused := refusal(consumers, wanted)) is not None:
-                unserved[holder_in_words(holder), refused.cause].append(f"{record.tenant}/{record.slot}")
-    for (who, cause), claims in unserved.items():
-        yield f"{who} keeps {', '.join(claims)}, and gets no more like it: {cause}"
+                unserved[holder_in_words(holder), refused.problem].append(f"{record.tenant}/{record.slot}")
+    for (who, problem), claims in unserved.items():
+        yield f"{who} keeps {', '.join(claims)}, and gets no more like it: {problem}"
     for consumer in consumers:
         for account_type, most in sorted(consumer.quotas.items()):
             has = [one for one in records if one.partition.type == account_type and consumer.has(one)]

@@ -147,7 +147,7 @@ def _crowded(member: Member, capacity: int, place: str, what: str, census: Censu
     try:
         tokens = member.tokens
     except Misconfigured as unreadable:
-        yield Problem(place, unreadable.cause, unreadable.mend)
+        yield Problem(place, unreadable.problem, unreadable.fix)
         return
     if len(tokens) > capacity:
         yield Problem(
@@ -223,7 +223,7 @@ def _blocked(
             (reason, *(f"held by {held[token]}" for token in member.tokens if token in held))
         )
     except Misconfigured as unreadable:
-        return f"{unreadable.cause}; {unreadable.mend}"
+        return f"{unreadable.problem}; {unreadable.fix}"
 
 
 def _losses(old: Declaration, new: Declaration) -> Iterator[tuple[str, str]]:

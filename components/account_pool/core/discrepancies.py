@@ -1,4 +1,4 @@
-"""What claims and accounts say of each other that cannot both be so, and what mends it.
+"""What claims and accounts say of each other that cannot both be so, and what fixes it.
 
 The API server judges one object at a time (`transitions.py`), so a claimer who may take, bind and release
 may also do so by halves and out of order. Whatever that leaves is told here: in the status, by a sweep and

@@ -211,5 +211,5 @@ def _unreadable(member: Member) -> str | None:
         if member.shared:
             _ = member.shared_capacity
     except Misconfigured as error:
-        return error.cause
+        return error.problem
     return None

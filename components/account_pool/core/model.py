@@ -95,8 +95,8 @@ def tenant_label(tenant: str) -> str:
     except ValueError as error:
         raise Misconfigured(
             place=f"tenant {tenant!r}",
-            cause=f"{error}, else two spellings would be two owners",
-            mend="give the tenant a name without blanks around it",
+            problem=f"{error}, else two spellings would be two owners",
+            fix="give the tenant a name without blanks around it",
         ) from None
 
 
@@ -123,8 +123,8 @@ class Token:
         if not record or not uid or not is_count(attempt):
             raise Misconfigured(
                 place=f"Secret {member}",
-                cause=f"{CLAIM_TOKEN} {text!r} is not a token of this protocol",
-                mend="restore it, or remove it if nobody uses the account",
+                problem=f"{CLAIM_TOKEN} {text!r} is not a token of this protocol",
+                fix="restore it, or remove it if nobody uses the account",
             )
         return cls(record, uid, int(attempt))
 
@@ -157,22 +157,24 @@ class Partition:
         if not _TYPE.fullmatch(account_type):
             raise Misconfigured(
                 place=f"type {account_type!r}",
-                cause="types are compared exactly and are lower-case label values, so no account could match",
-                mend="write it in lower case, like aws, azure, gcp or gcp_cf-sa30",
+                problem="types are compared exactly and are lower-case label values, so no account could"
+                " match",
+                fix="write it in lower case, like aws, azure, gcp or gcp_cf-sa30",
             )
         keys = tuple(keys)
         if unknown := sorted(set(values) - set(keys)):
             raise Misconfigured(
                 place=f"partition {unknown[0]}",
-                cause=f"the pool is not partitioned by it; its keys are {', '.join(keys) or 'none'}",
-                mend="name one of its keys, or add this one to accountPool.partitionKeys",
+                problem=f"the pool is not partitioned by it; its keys are {', '.join(keys) or 'none'}",
+                fix="name one of its keys, or add this one to accountPool.partitionKeys",
             )
         for key, value in values.items():
             if not naming.is_label_value(value) or value == "false":
                 raise Misconfigured(
                     place=f"partition {key}",
-                    cause=f"{value!r} is no value a member can have (`false` is said by leaving the key out)",
-                    mend=f"give {key} a label value, or leave it out",
+                    problem=f"{value!r} is no value a member can have (`false` is said by leaving the key"
+                    " out)",
+                    fix=f"give {key} a label value, or leave it out",
                 )
         return cls(account_type, tuple((key, values.get(key)) for key in sorted(keys)), shared)
 
@@ -278,8 +280,8 @@ class Member:
         if not is_count(text):
             raise Misconfigured(
                 place=f"Secret {self.name}",
-                cause=f"a shared account says in {SHARED_CAPACITY} how many claims it takes, here {text!r}",
-                mend="set the annotation to a number",
+                problem=f"a shared account says in {SHARED_CAPACITY} how many claims it takes, here {text!r}",
+                fix="set the annotation to a number",
             )
         return int(text)
 
@@ -331,8 +333,8 @@ def _json_texts(text: str, place: str, key: str) -> dict[str, str]:
     if not isinstance(value, dict):
         raise Misconfigured(
             place=place,
-            cause=f"{key} is not a JSON object, so its claims cannot be counted",
-            mend="restore it, or remove it if nobody uses the account",
+            problem=f"{key} is not a JSON object, so its claims cannot be counted",
+            fix="restore it, or remove it if nobody uses the account",
         )
     return _texts(value)
 
@@ -465,8 +467,8 @@ class Record:
         except (KeyError, ValueError, TypeError, AttributeError, Misconfigured):
             raise Misconfigured(
                 place=f"ConfigMap {meta['name']}",
-                cause="it bears the name of a claim but does not hold one",
-                mend="restore it from a backup, or delete it once nobody uses the account it named",
+                problem="it bears the name of a claim but does not hold one",
+                fix="restore it from a backup, or delete it once nobody uses the account it named",
             ) from None
 
 
@@ -514,8 +516,9 @@ class ClaimRequest:
             if not text or text != text.strip():
                 raise Misconfigured(
                     place=f"{what} {text!r}",
-                    cause=f"a {what} is empty or has blanks around it, so it could not be told from another",
-                    mend=f"give the {what} a name without blanks around it",
+                    problem=f"a {what} is empty or has blanks around it, so it could not be told from"
+                    " another",
+                    fix=f"give the {what} a name without blanks around it",
                 )
         tenant_label(self.tenant)
         return Wanted(

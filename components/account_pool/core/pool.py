@@ -322,7 +322,7 @@ class Pool:
         return (
             *done,
             *(
-                Cleaned(member.name, why, f"{problem.cause} → {problem.mend}")
+                Cleaned(member.name, why, f"{problem.problem} → {problem.fix}")
                 for member, why, problem in left
                 if account_type in (None, member.type)
             ),
@@ -435,8 +435,8 @@ class Pool:
         elif wanted.only not in (None, record.member) and record.phase is not Phase.RELEASING:
             raise Withheld(
                 place=f"Secret {wanted.only}",
-                cause=f"slot {record.slot} of tenant {record.tenant} has account {record.member} already",
-                mend="name another slot for it, or release that claim first",
+                problem=f"slot {record.slot} of tenant {record.tenant} has account {record.member} already",
+                fix="name another slot for it, or release that claim first",
             )
         if record is None or wanted.holder not in record.holders:
             return record, self._served(wanted)
@@ -458,15 +458,15 @@ class Pool:
         if self._hold:
             raise Withheld(
                 place=f"pool {self.namespace}",
-                cause=held(self._hold),
-                mend="use an account that the tenant has, or wait for whoever holds it:"
+                problem=held(self._hold),
+                fix="use an account that the tenant has, or wait for whoever holds it:"
                 f" `credfleet pool resume -n {self.namespace}` ends it",
             )
         if self._takes_claims:
             return
         record = yield from any_record(RECORDS)
         for problem in displaced(() if record is None else (record,), self.settings.partition_keys):
-            raise Misconfigured(place=problem.place, cause=problem.cause, mend=problem.mend)
+            raise Misconfigured(place=problem.place, problem=problem.problem, fix=problem.fix)
         self._takes_claims = True
 
     def _enter(self, record: Record, holder: str) -> Steps[None]:
@@ -498,7 +498,7 @@ class Pool:
 
     def _note_refusal(self, wanted: Wanted, refusal: PoolError) -> None:
         asked = f"tenant {wanted.tenant}, slot {wanted.slot}, by {wanted.holder}"
-        message = f"claim refused for {asked}: {refusal.code}: {refusal.cause}"
+        message = f"claim refused for {asked}: {refusal.code}: {refusal.problem}"
         if isinstance(refusal, LimitReached | LostMember) or (
             isinstance(refusal, NotAllowed) and refusal.place.startswith("Secret ")
         ):
@@ -518,7 +518,7 @@ def _wiped(wipe: Callable[[Member], str | None], member: Member) -> str | None:
     try:
         return wipe(member)
     except CredfleetError as error:
-        return f"the cleaner failed: {error.cause}"
+        return f"the cleaner failed: {error.problem}"
     except Exception as error:  # whatever it is, an account that nobody wiped is not left as being cleaned
         return f"the cleaner failed with an unforeseen {type(error).__name__}"
 
@@ -551,8 +551,8 @@ def _noted(namespace: str, reason: str) -> Steps[None]:
         if body is None:
             raise Misconfigured(
                 place=f"pool {namespace}",
-                cause=f"it has no ConfigMap {CONFIG_MAP}, so nothing can say that it is held",
-                mend="declare accountPool in a stack and run `up`",
+                problem=f"it has no ConfigMap {CONFIG_MAP}, so nothing can say that it is held",
+                fix="declare accountPool in a stack and run `up`",
             )
         if hold_of(body) == reason or (
             (yield from write(Replace(Kind.RECORD, with_hold(body, reason)))) is not None

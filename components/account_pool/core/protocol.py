@@ -257,8 +257,8 @@ def refusal(wanted: Wanted) -> Steps[PoolError]:
         if wrong := misconfiguration(member, keys):
             return Misconfigured(
                 place=f"Secret {member.name}",
-                cause=f"{wrong}; nobody can use this account, and no other is free",
-                mend="correct its labels and run again",
+                problem=f"{wrong}; nobody can use this account, and no other is free",
+                fix="correct its labels and run again",
             )
     in_use = "full" if partition.shared else "owned"
     census = Counter(m.state or in_use for m in members if m.place(keys) == partition)
@@ -334,7 +334,7 @@ class Standing(StrEnum):
 
 
 def _set_right(record: Record, member: Member | None, namespace: str) -> Steps[Standing]:
-    """C4: the member is neither the record's nor usable. Mend what a hand edit or a dead claim left on it."""
+    """C4: the member is neither the record's nor usable. Fix what a hand edit or a dead claim left on it."""
     if member is None or member.shared or unusable(member, record) or member.token is None:
         return Standing.LEAVE
     if member.is_stripped_of(record):
@@ -433,8 +433,8 @@ def _join(record: Record, wanted: Wanted) -> Steps[Claimed | None]:
     if why is not None and wanted.holder not in record.holders:
         raise Withheld(
             place=f"Secret {member.name}",
-            cause=f"{why}; only its present users may keep it",
-            mend="use another slot, or ask the pool's operator about this account",
+            problem=f"{why}; only its present users may keep it",
+            fix="use another slot, or ask the pool's operator about this account",
         )
     if not record.has_room_for(wanted.holder):
         raise _limit_reached(record)

@@ -124,9 +124,9 @@ def _read(body: JsonObject | None, wanted: Wanted, consumer: Consumer) -> tuple[
     except (KeyError, ValueError, TypeError):
         raise Misconfigured(
             place=f"ConfigMap {name}",
-            cause=f"it says how many {wanted.partition.type} accounts consumer {consumer.name} may have, and"
-            f" {'is not there' if body is None else 'cannot be read'}, so no more are given",
-            mend="run `up` in the stack that declares the pool, which writes it again",
+            problem=f"it says how many {wanted.partition.type} accounts consumer {consumer.name} may have,"
+            f" and {'is not there' if body is None else 'cannot be read'}, so no more are given",
+            fix="run `up` in the stack that declares the pool, which writes it again",
         ) from None
     is_counted = body is not None and data.get(COUNTED_IN) == body["metadata"]["uid"]
     return most, frozenset(map(str, listed)) if is_counted else None

@@ -45,11 +45,11 @@ def _refused(kind: Kind, text: str, why: Refusal) -> PoolError:
     if why is Refusal.FORBIDDEN:
         return NotAllowed(
             place=str(kind),
-            cause=f"the API server does not allow it: {text}",
-            mend="ask the owner of the pool for the right, or use an identity that has it",
+            problem=f"the API server does not allow it: {text}",
+            fix="ask the owner of the pool for the right, or use an identity that has it",
         )
     return Misconfigured(
-        place=str(kind), cause=f"the API server refused it: {text}", mend="mend what it names and run again"
+        place=str(kind), problem=f"the API server refused it: {text}", fix="fix what it names and run again"
     )
 
 
@@ -152,8 +152,8 @@ def write(call: Create | Replace | Patch | Delete) -> Steps[JsonObject | None]:
         case Refused(Refusal.ABSENT) if isinstance(call, Create):
             raise Misconfigured(
                 place=f"namespace {call.body['metadata']['namespace']}",
-                cause="it is gone, or is being deleted, so nothing can be created in it",
-                mend="bring it back with what was in it, then run again",
+                problem="it is gone, or is being deleted, so nothing can be created in it",
+                fix="bring it back with what was in it, then run again",
             )
         case Refused() | Unknown():
             return None

@@ -1,4 +1,4 @@
-"""What mends a pool: the sweep after crashes, the recovery after a restored backup.
+"""What fixes a pool: the sweep after crashes, the recovery after a restored backup.
 
 The sweep takes dead tokens off members and finishes what nobody finishes; it is never needed for safety, and
 any number may run at any time. Members are listed before records, so that a token seen on a member and not
@@ -177,7 +177,7 @@ def recover(namespace: str, *, dry_run: bool) -> Steps[RecoveryReport]:
         try:
             standing = yield from _recover(record.name, namespace, dry_run=dry_run)
         except Misconfigured as error:
-            problems.append(Problem(error.place, error.cause, error.mend))
+            problems.append(Problem(error.place, error.problem, error.fix))
             continue
         {"rebound": rebound, "intact": intact, "lost": lost}[standing].append(record.name)
     if not dry_run:

@@ -60,7 +60,7 @@ class Prospect(StrEnum):
     """What a claim can expect.
 
     HELD: its holder has it already. REUSE: its tenant has the account, the holder joins. OWN: an account its
-    tenant brought along. FREE: any free one. EXHAUSTED: none. REFUSED: an error that only a change mends.
+    tenant brought along. FREE: any free one. EXHAUSTED: none. REFUSED: an error that only a change fixes.
     """
 
     HELD = "held"
@@ -236,13 +236,13 @@ class _Allotment:
             try:
                 waiting[position] = _in_series(request.placed("", self._keys), self._census)
             except Misconfigured as error:
-                expected[position] = _refusal(request, type(error), f"{error.place}: {error.cause}")
+                expected[position] = _refusal(request, type(error), f"{error.place}: {error.problem}")
         for allot in (self._unserved, self._present, self._refused, self._own):
             for position, wanted in list(waiting.items()):
                 try:
                     expectation = allot(wanted)
                 except PoolError as error:
-                    expectation = _refusal(wanted, type(error), f"{error.place}: {error.cause}")
+                    expectation = _refusal(wanted, type(error), f"{error.place}: {error.problem}")
                 if expectation is not None:
                     expected[position] = expectation
                     del waiting[position]
@@ -295,7 +295,7 @@ class _Allotment:
         """Return what a claim that is there already, or begun, comes to."""
         if wanted.record in self._census.unreadable:
             raise Misconfigured(
-                place=f"ConfigMap {wanted.record}", cause="the record of this claim cannot be read", mend=""
+                place=f"ConfigMap {wanted.record}", problem="the record of this claim cannot be read", fix=""
             )
         self._settle(wanted)
         record = self._records.get(wanted.record)
@@ -316,7 +316,7 @@ class _Allotment:
     def _unserved(self, wanted: Wanted) -> Expectation | None:
         """Return why the pool does not serve this consumer; who holds an account keeps it."""
         refused = None if self._is_held(wanted) else refusal(self._census.consumers, wanted)
-        return refused and _refusal(wanted, NotAllowed, f"{refused.place}: {refused.cause}")
+        return refused and _refusal(wanted, NotAllowed, f"{refused.place}: {refused.problem}")
 
     def _is_held(self, wanted: Wanted) -> bool:
         record = self._records.get(wanted.record)
@@ -349,7 +349,7 @@ class _Allotment:
         if self._census.hold and wanted.record not in self._records:
             return _refusal(wanted, Withheld, held(self._census.hold))
         for problem in displaced(self._census.records, self._keys):
-            return _refusal(wanted, Misconfigured, f"{problem.place}: {problem.cause}")
+            return _refusal(wanted, Misconfigured, f"{problem.place}: {problem.problem}")
         return None
 
     def _own(self, wanted: Wanted) -> Expectation | None:

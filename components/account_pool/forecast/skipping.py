@@ -50,8 +50,8 @@ def skips(refusal: type[PoolError] | None, *, required: bool) -> bool:
 
 
 def reason_of(refusal: PoolError) -> dict[str, str]:
-    """Return why a claim is skipped, as its resource says it."""
-    return {"code": refusal.code, "place": refusal.place, "cause": refusal.cause, "mend": refusal.mend}
+    """Return why a claim is skipped, by the keys that states have it under."""
+    return {"code": refusal.code, "place": refusal.place, "cause": refusal.problem, "mend": refusal.fix}
 
 
 def foretold_reason(namespace: str, expected: Expectation) -> dict[str, str]:

@@ -189,8 +189,8 @@ def no_field(place: str, name: str) -> StoreError:
     return StoreError(
         code="absent",
         place=place,
-        cause=f"it is no JSON object with a field {name}",
-        mend="correct property, or leave it out for the whole value",
+        problem=f"it is no JSON object with a field {name}",
+        fix="correct property, or leave it out for the whole value",
     )
 
 
@@ -201,8 +201,8 @@ def fields_of(value: Value, place: str) -> Gathered:
         raise StoreError(
             code="absent",
             place=place,
-            cause="it is no JSON object, so it has no fields",
-            mend="read it as one value in data",
+            problem="it is no JSON object, so it has no fields",
+            fix="read it as one value in data",
         )
     return Gathered(fields, value.version)
 

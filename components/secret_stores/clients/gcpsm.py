@@ -111,10 +111,10 @@ class GcpSecretManagerClient:
         """Read the newest version of every secret of such a name, or of such labels."""
         parent = self._name("").removesuffix("/secrets/")
         if wanted.tags and self._location:
-            cause = (
+            problem = (
                 "External Secrets Operator finds no secret of a location by labels, so neither back end does"
             )
-            raise StoreError(code="refused", place=parent, cause=cause, mend="find them by name")
+            raise StoreError(code="refused", place=parent, problem=problem, fix="find them by name")
         try:
             names = self._manager.secrets(parent, wanted.tags or {})
         except SecretManagerError as error:
@@ -124,11 +124,11 @@ class GcpSecretManagerClient:
             if matches(wanted, name):
                 value = self.read(RemoteRef(key=name))
                 if value is None:
-                    cause, mend = (
+                    problem, fix = (
                         "it has no version, and is among those that are meant",
                         "add one, or exclude it",
                     )
-                    raise StoreError(code="absent", place=self._name(name), cause=cause, mend=mend)
+                    raise StoreError(code="absent", place=self._name(name), problem=problem, fix=fix)
                 found[name] = value
         return gathered(found)
 
@@ -257,18 +257,18 @@ def _token(key: bytes, title: str) -> str:
         raise StoreError(
             code="unreachable",
             place=title,
-            cause=f"{_TOKENS} does not answer, where the key of auth.secretRef is traded for a token",
-            mend="run again once it does",
+            problem=f"{_TOKENS} does not answer, where the key of auth.secretRef is traded for a token",
+            fix="run again once it does",
         ) from None
     except (TypeError, ValueError, RecursionError, GoogleAuthError):
         raise StoreError(
             code="misconfigured",
             place=title,
-            cause="what auth.secretRef names is no key of a service account that Google takes",
-            mend="make a new key and put it there as it was downloaded",
+            problem="what auth.secretRef names is no key of a service account that Google takes",
+            fix="make a new key and put it there as it was downloaded",
         ) from None
     return str(credentials.token)
 
 
 def _failed(error: SecretManagerError) -> StoreError:
-    return StoreError(code=error.code, place=error.place, cause=error.cause, mend=error.mend)
+    return StoreError(code=error.code, place=error.place, problem=error.problem, fix=error.fix)

@@ -161,26 +161,28 @@ class KubernetesClient:
         try:
             reply = self._connection.call(method, path, body=body)
         except Untrusted:
-            cause = "nobody that the provider trusts vouches for the API server's certificate"
-            mend = "give server.caBundle or server.caProvider with the certificates of its authority"
-            raise self._failed("misconfigured", name, cause, mend) from None
+            problem = "nobody that the provider trusts vouches for the API server's certificate"
+            fix = "give server.caBundle or server.caProvider with the certificates of its authority"
+            raise self._failed("misconfigured", name, problem, fix) from None
         except NoReply as silence:
             said = "" if self._foreign else f" ({silence})"
-            cause = f"the API server does not answer{said}"
-            raise self._failed("unreachable", name, cause, "run again once it does") from None
+            problem = f"the API server does not answer{said}"
+            raise self._failed("unreachable", name, problem, "run again once it does") from None
         if method == "POST" and reply.lacks_namespace:
-            cause = f"there is no namespace {namespace or self._namespace}, or it is being deleted"
-            raise self._failed("absent", name, cause, "create it, or correct remoteNamespace")
+            problem = f"there is no namespace {namespace or self._namespace}, or it is being deleted"
+            raise self._failed("absent", name, problem, "create it, or correct remoteNamespace")
         said = f"HTTP {reply.status}" if self._foreign else reply.text
         refused = f"the API server refused to {method} it: {said if self._foreign else reply.reason}"
         match reply.answer:
             case Answer.NOT_ALLOWED if reply.status == HTTPStatus.UNAUTHORIZED:
-                cause = f"the API server rejects the token or certificate of the provider's identity: {said}"
-                raise self._failed("not-allowed", name, cause, "put a valid one where its auth names it")
+                problem = (
+                    f"the API server rejects the token or certificate of the provider's identity: {said}"
+                )
+                raise self._failed("not-allowed", name, problem, "put a valid one where its auth names it")
             case Answer.NOT_ALLOWED:
-                cause = f"the API server does not let the provider's identity {method} it: {said}"
+                problem = f"the API server does not let the provider's identity {method} it: {said}"
                 raise self._failed(
-                    "not-allowed", name, cause, "grant it by a Role there, or read what it may"
+                    "not-allowed", name, problem, "grant it by a Role there, or read what it may"
                 )
             case Answer.UNREACHABLE:
                 raise self._failed("unreachable", name, refused, "run again")
@@ -189,8 +191,8 @@ class KubernetesClient:
             case _:
                 return reply
 
-    def _failed(self, code: str, name: str, cause: str, mend: str) -> StoreError:
-        return StoreError(code=code, place=f"{self._title}: Secret {name}", cause=cause, mend=mend)
+    def _failed(self, code: str, name: str, problem: str, fix: str) -> StoreError:
+        return StoreError(code=code, place=f"{self._title}: Secret {name}", problem=problem, fix=fix)
 
     def _path(self, name: str | None = None, namespace: str | None = None) -> str:
         path = f"/api/v1/namespaces/{quote(namespace or self._namespace, safe='')}/secrets"
@@ -268,8 +270,8 @@ def _address(server: KubernetesServer | None, cluster: Cluster, title: str) -> C
             raise StoreError(
                 code="misconfigured",
                 place=f"{title}: {strange.place}",
-                cause=strange.cause,
-                mend=strange.mend,
+                problem=strange.problem,
+                fix=strange.fix,
             )
         own = configuration_of(cluster.target)
         for name in ("host", "ssl_ca_cert", "ca_cert_data", "verify_ssl", "tls_server_name", "proxy"):
@@ -284,8 +286,8 @@ def _address(server: KubernetesServer | None, cluster: Cluster, title: str) -> C
             raise StoreError(
                 code="misconfigured",
                 place=title,
-                cause="what server.caProvider names is no certificates in PEM",
-                mend="put the certificates of the server's authority there",
+                problem="what server.caProvider names is no certificates in PEM",
+                fix="put the certificates of the server's authority there",
             )
     return configuration
 
@@ -306,7 +308,7 @@ def _context(certificate: bytes, key: bytes, title: str) -> ssl.SSLContext:
             raise StoreError(
                 code="misconfigured",
                 place=title,
-                cause="what auth.cert names is no certificate in PEM with its key",
-                mend="correct the Secrets it names",
+                problem="what auth.cert names is no certificate in PEM with its key",
+                fix="correct the Secrets it names",
             ) from None
     return context

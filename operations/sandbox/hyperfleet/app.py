@@ -44,8 +44,8 @@ class Store:
             raise SandboxError(
                 code="state-unreadable",
                 place=str(file),
-                cause=f"it holds no clusters of the HyperFleet stand-in ({type(error).__name__})",
-                mend="remove the file; the next update brings the stack's clusters again",
+                problem=f"it holds no clusters of the HyperFleet stand-in ({type(error).__name__})",
+                fix="remove the file; the next update brings the stack's clusters again",
             ) from None
 
     def cluster(self, id_: str) -> dict[str, Any] | None:

@@ -29,8 +29,8 @@ def parse(text: str) -> Path:
             raise SandboxError(
                 code="path-invalid",
                 place=f"property path {text!r}",
-                cause=f"it cannot be read from character {at + 1} on",
-                mend='write names with dots, indices and odd names in brackets: a.b[0]["c.d"]',
+                problem=f"it cannot be read from character {at + 1} on",
+                fix='write names with dots, indices and odd names in brackets: a.b[0]["c.d"]',
             )
         if found["quoted"] is not None:
             elements.append(found["quoted"].replace('\\"', '"'))

@@ -98,8 +98,8 @@ def _untag_object(json: Mapping[str, Json], read_secret: SecretReader, place: st
             raise SandboxError(
                 code="value-unreadable",
                 place=place or "a property",
-                cause=f"its signature {unknown} is none that is known here",
-                mend="use an SDK of the release that this was built for",
+                problem=f"its signature {unknown} is none that is known here",
+                fix="use an SDK of the release that this was built for",
             )
 
 

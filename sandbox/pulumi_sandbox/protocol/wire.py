@@ -97,8 +97,8 @@ def _read(value: struct_pb2.Value, place: str) -> Value:
             raise SandboxError(
                 code="number-not-finite",
                 place=f"property {place}" if place else "a property",
-                cause=f"it is {number}, which no state can hold",
-                mend="give a number, or a text",
+                problem=f"it is {number}, which no state can hold",
+                fix="give a number, or a text",
             )
         return int(number) if number.is_integer() else number
     return value.bool_value if kind == "bool_value" else None

@@ -89,8 +89,8 @@ def already_exists(urn: str, id_: str, place: str = "") -> SandboxError:
     return SandboxError(
         code="already-exists",
         place=place or id_,
-        cause="it already exists, and this resource did not create it",
-        mend="if this resource was renamed, give it an alias of the old name; if it belongs to others, take "
+        problem="it already exists, and this resource did not create it",
+        fix="if this resource was renamed, give it an alias of the old name; if it belongs to others, take "
         "another name; to adopt it, run `pulumi import` with --parent and --provider for"
         f" {parsed.type} {parsed.name} and the id {id_}",
     )
@@ -99,7 +99,7 @@ def already_exists(urn: str, id_: str, place: str = "") -> SandboxError:
 class Provider(Protocol):
     """A configured provider; its methods are called from many threads at once.
 
-    Each raises SandboxError for whatever the user can mend.
+    Each raises SandboxError for whatever the user can fix.
     """
 
     def check(

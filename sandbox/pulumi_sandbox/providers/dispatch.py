@@ -20,7 +20,7 @@ Function: TypeAlias = Callable[[Properties], Properties]
 class ResourceKind(ABC):
     """What a provider does for one type of resources; values come and go without secrets.
 
-    Each method raises SandboxError for whatever the user can mend.
+    Each method raises SandboxError for whatever the user can fix.
     """
 
     secrets: ClassVar[frozenset[str]] = frozenset()
@@ -154,8 +154,8 @@ class Dispatcher:
         return SandboxError(
             code="not-served",
             place=token,
-            cause=f"the sandbox's {self._title} provider does not serve it",
-            mend="use the Pulumi CLI and the genuine provider for it",
+            problem=f"the sandbox's {self._title} provider does not serve it",
+            fix="use the Pulumi CLI and the genuine provider for it",
         )
 
 
@@ -189,8 +189,8 @@ class Patience:
             raise SandboxError(
                 code="cancelled",
                 place=self._place(),
-                cause=f"the run is being stopped while {self._what} is waited for",
-                mend="run again: what was written so far is recorded",
+                problem=f"the run is being stopped while {self._what} is waited for",
+                fix="run again: what was written so far is recorded",
             )
 
     def cancel(self) -> None:

@@ -193,8 +193,8 @@ def _unasked(place: str) -> SandboxError:
     return SandboxError(
         code="not-recorded",
         place=place,
-        cause="nobody is asked here, and what is recorded does not tell",
-        mend="preview with the cluster, or deploy and record the state anew",
+        problem="nobody is asked here, and what is recorded does not tell",
+        fix="preview with the cluster, or deploy and record the state anew",
     )
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _LATER: Final = ("service-busy", "run again later: the request was repeated as often as is sensible")
 _ADVICE: Final = {
     400: ("invalid", "correct the value that the message names"),
-    401: ("not-authenticated", "mend the provider's token"),
+    401: ("not-authenticated", "fix the provider's token"),
     403: ("not-allowed", "let an administrator grant it, or choose another project or subscription"),
     404: ("not-found", "create what the message names first (depends_on), or run refresh if it is gone"),
     409: ("conflict", "see what the message names: leave it to its owner, or run again if it was busy"),
@@ -143,8 +143,8 @@ class Rest:
         return SandboxError(
             code="service-unreachable",
             place=f"{self._service.title} at {self._url}",
-            cause=f"{answered} ({lost.reason})",
-            mend="start it (the sandbox's `status` tells what runs), or correct its address in the "
+            problem=f"{answered} ({lost.reason})",
+            fix="start it (the sandbox's `status` tells what runs), or correct its address in the "
             "stack's configuration, or let SSL_CERT_FILE name the CA of its certificate; then run again",
         )
 
@@ -203,15 +203,15 @@ def _root(error: BaseException) -> BaseException:
 
 def refused(operation: str, place: str, refusal: ServiceRefusedError) -> SandboxError:
     """Return the error that a service refused to create, read, update or delete something."""
-    code, mend = _ADVICE.get(
+    code, fix = _ADVICE.get(
         refusal.status, _LATER if refusal.status >= 429 else ("refused", "see the message")
     )
     named = f"{refusal.status} {refusal.code}".strip()
     return SandboxError(
         code=code,
         place=place,
-        cause=f"the service refused to {operation} it ({named}): {str(refusal).rstrip('.')}",
-        mend=mend,
+        problem=f"the service refused to {operation} it ({named}): {str(refusal).rstrip('.')}",
+        fix=fix,
     )
 
 

@@ -159,8 +159,8 @@ class ProviderService:
             raise SandboxError(
                 code="not-configured",
                 place=f"{self._package.title} provider",
-                cause="it was asked for a resource before it was configured",
-                mend="run again; if it stays, report it with the engine's log",
+                problem="it was asked for a resource before it was configured",
+                fix="run again; if it stays, report it with the engine's log",
             )
         return self._provider
 

@@ -96,8 +96,8 @@ class Recipe:
             raise SandboxError(
                 code="go-module-broken",
                 place=str(self.module.folder / "go.mod"),
-                cause=f"it does not require {self.module.pinned}",
-                mend="restore the file: install its package again",
+                problem=f"it does not require {self.module.pinned}",
+                fix="restore the file: install its package again",
             )
         return pinned.group(1)
 
@@ -232,21 +232,21 @@ def explain(last_words: str, place: str, module: GoModule = CONTROL_PLANE) -> Sa
         return SandboxError(
             code="disk-full",
             place=place,
-            cause=f"the disk is full; building {module.what} needs about 4 GB free",
-            mend="free some room, then run the command again",
+            problem=f"the disk is full; building {module.what} needs about 4 GB free",
+            fix="free some room, then run the command again",
         )
     if re.search(r"dial tcp|proxyconnect|i/o timeout|TLS handshake|no such host", last_words):
         return SandboxError(
             code="modules-unreachable",
             place=place,
-            cause=f"Go could not download the modules of {module.what}: {last_words}",
-            mend="check the network, or name a module proxy with GOPROXY, then run the command again",
+            problem=f"Go could not download the modules of {module.what}: {last_words}",
+            fix="check the network, or name a module proxy with GOPROXY, then run the command again",
         )
     return SandboxError(
         code="build-failed",
         place=place,
-        cause=f"{module.what} could not be built: {last_words}",
-        mend="read that log; `go clean -cache` and the same command again mend a broken build cache",
+        problem=f"{module.what} could not be built: {last_words}",
+        fix="read that log; `go clean -cache` and the same command again fix a broken build cache",
     )
 
 

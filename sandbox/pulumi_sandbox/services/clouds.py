@@ -124,8 +124,8 @@ class Clouds:
             raise SandboxError(
                 code="state-unreadable",
                 place=str(self._record(service)),
-                cause=f"this is not the record of a stand-in ({type(error).__name__})",
-                mend="remove the file; the sandbox makes it anew",
+                problem=f"this is not the record of a stand-in ({type(error).__name__})",
+                fix="remove the file; the sandbox makes it anew",
             ) from None
 
     def _choose(self, service: CloudService) -> int:
@@ -147,13 +147,13 @@ class Clouds:
         for service, port in ports.items():
             if not is_free(port):
                 key = service.address[0]
-                mend = (
+                fix = (
                     f"stop it, with `down` in its folder if it is another sandbox's; or write port 0 in {key}"
                 )
-                raise PortTakenError(port, f"the sandbox's {service}", mend)
+                raise PortTakenError(port, f"the sandbox's {service}", fix)
         what = f"starting {', '.join(sorted(service.name for service in ports))}"
-        mend = f"run the command again; if what it keeps is broken, remove it from {self.folder} first"
-        launch = Launch(Undertaking("cloud", what, usual=2.0, mend=mend), progress)
+        fix = f"run the command again; if what it keeps is broken, remove it from {self.folder} first"
+        launch = Launch(Undertaking("cloud", what, usual=2.0, fix=fix), progress)
         try:
             for service, port in ports.items():
                 files.replace(self._record(service), json.dumps({"port": port}))

@@ -94,8 +94,8 @@ class ControlPlane:
             raise SandboxError(
                 code="not-linux",
                 place=platform.system(),
-                cause="the sandbox starts its Kubernetes API server on Linux only",
-                mend="run it in a Linux container, or name a cluster of your own with its kubeconfig file",
+                problem="the sandbox starts its Kubernetes API server on Linux only",
+                fix="run it in a Linux container, or name a cluster of your own with its kubeconfig file",
             )
         layout = Layout(folder.resolve())
         waiting = Step("another process is starting this control plane; waiting for it", 0.0)
@@ -140,8 +140,8 @@ class ControlPlane:
             raise SandboxError(
                 code="state-unreadable",
                 place=str(layout.record),
-                cause=f"this is not the record of a control plane ({type(error).__name__})",
-                mend=f"remove the folder {layout.folder}; the sandbox makes it anew",
+                problem=f"this is not the record of a control plane ({type(error).__name__})",
+                fix=f"remove the folder {layout.folder}; the sandbox makes it anew",
             ) from error
 
     @property
@@ -249,8 +249,8 @@ class ControlPlane:
 
     def _launch(self, progress: Progress) -> Launch:
         what = "starting etcd, the Kubernetes API server and its controllers"
-        mend = f"run the command again; if its data are broken, remove {self.folder} first"
-        return Launch(Undertaking("control-plane", what, usual=4.0, mend=mend), progress)
+        fix = f"run the command again; if its data are broken, remove {self.folder} first"
+        return Launch(Undertaking("control-plane", what, usual=4.0, fix=fix), progress)
 
     def _start_part(self, launch: Launch, part: Part) -> None:
         command = self._layout.command(part, self.binaries, self.ports)
@@ -277,8 +277,8 @@ def _accounts(layout: Layout) -> list[Account]:
         raise SandboxError(
             code="state-unreadable",
             place=str(layout.tokens),
-            cause=f"these are not the users of a control plane ({type(error).__name__})",
-            mend="remove it; the next start makes users, tokens and kubeconfig files anew",
+            problem=f"these are not the users of a control plane ({type(error).__name__})",
+            fix="remove it; the next start makes users, tokens and kubeconfig files anew",
         ) from None
 
 

@@ -20,13 +20,13 @@ READY_SECONDS = 120.0
 class Undertaking:
     """What is started: for the user's eyes, and for the errors.
 
-    code: errors are `<code>-died` and `<code>-not-ready`. usual: seconds it takes. mend: of what died.
+    code: errors are `<code>-died` and `<code>-not-ready`. usual: seconds it takes. fix: of what died.
     """
 
     code: str
     what: str
     usual: float
-    mend: str
+    fix: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ class Launch:
         return _full_disk([started]) or SandboxError(
             code=f"{self._undertaking.code}-died",
             place=str(started.log),
-            cause=f"{started.name} ended while it was starting; {words}",
-            mend=self._undertaking.mend,
+            problem=f"{started.name} ended while it was starting; {words}",
+            fix=self._undertaking.fix,
         )
 
     def _delay(self, elapsed: float) -> SandboxError:
@@ -99,8 +99,8 @@ class Launch:
         return _full_disk(self._started.values()) or SandboxError(
             code=f"{self._undertaking.code}-not-ready",
             place=str(latest.log),
-            cause=f"it is not ready after {elapsed:.0f} s; {words}",
-            mend=f"look into {latest.log.parent}, then run the command again",
+            problem=f"it is not ready after {elapsed:.0f} s; {words}",
+            fix=f"look into {latest.log.parent}, then run the command again",
         )
 
 
@@ -111,6 +111,6 @@ def _full_disk(started: Iterable[_Started]) -> SandboxError | None:
     return SandboxError(
         code="disk-full",
         place=str(full.log),
-        cause=f"the disk is full, so {full.name} cannot start; {full.last_words}",
-        mend="free some space, then run the command again; what is there is kept",
+        problem=f"the disk is full, so {full.name} cannot start; {full.last_words}",
+        fix="free some space, then run the command again; what is there is kept",
     )

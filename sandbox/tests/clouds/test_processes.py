@@ -140,7 +140,7 @@ def test_a_taken_port_is_told_with_its_owner_and_nothing_is_left_running(
     assert told.value.owner is not None
     assert told.value.owner.pid == os.getpid()
     assert str(ports[PROJECTS]) in told.value.place
-    assert PROJECTS.name in told.value.cause
+    assert PROJECTS.name in told.value.problem
     assert clouds.started() == []
 
 
@@ -159,7 +159,7 @@ def test_one_that_cannot_read_what_it_kept_says_which_file(clouds: Clouds, ports
     with pytest.raises(SandboxError) as told:
         clouds.start({PROJECTS: ports[PROJECTS]})
     assert told.value.code == "cloud-died"
-    assert str(file) in told.value.cause
+    assert str(file) in told.value.problem
 
 
 def test_an_interrupted_start_leaves_nothing_running(clouds: Clouds, ports: dict[CloudService, int]):

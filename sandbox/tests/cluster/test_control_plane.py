@@ -269,7 +269,7 @@ def test_a_part_that_cannot_start_is_an_error_with_its_last_words(own_plane: Con
         key.write_text(sound)
     assert caught.value.code == "control-plane-died"
     assert caught.value.place == str(own_plane.log(Part.API_SERVER))
-    assert "service-accounts.key" in caught.value.cause
+    assert "service-accounts.key" in caught.value.problem
 
 
 def record_of(**ports: object) -> str:
@@ -278,14 +278,14 @@ def record_of(**ports: object) -> str:
 
 
 @pytest.mark.parametrize("damage", ["{}", "[" * 5_000, record_of(etcd="x"), record_of(etcd=99_999)])
-def test_a_record_that_is_not_one_is_refused_with_the_mend(tmp_path: Path, damage: str):
+def test_a_record_that_is_not_one_is_refused_with_the_fix(tmp_path: Path, damage: str):
     Layout(tmp_path).record.write_text(damage)
     with pytest.raises(SandboxError, match=f"remove the folder {tmp_path}"):
         ControlPlane.find(tmp_path)
 
 
 @pytest.mark.parametrize("damage", [b"{", b"\xff", b"a,b\n", b"x" * 200_000])
-def test_users_that_are_none_are_refused_with_the_mend(tmp_path: Path, damage: bytes):
+def test_users_that_are_none_are_refused_with_the_fix(tmp_path: Path, damage: bytes):
     Layout(tmp_path).record.write_text(record_of())
     Layout(tmp_path).tokens.write_bytes(damage)
     plane = ControlPlane.find(tmp_path)

@@ -130,7 +130,7 @@ def test_recipe_of_the_cli_stamps_the_pinned_release():
         ("x.go:1:1: undefined: y", "build-failed"),
     ],
 )
-def test_a_failed_build_says_what_to_mend_and_where_its_log_is(log: str, code: str):
+def test_a_failed_build_says_what_to_fix_and_where_its_log_is(log: str, code: str):
     error = build.explain(log, "/cache/build.log")
     assert (error.code, error.place) == (code, "/cache/build.log")
 
@@ -249,7 +249,7 @@ def test_a_failed_build_leaves_its_log_and_nothing_a_later_one_takes_for_finishe
     with pytest.raises(SandboxError, match="undefined: y") as caught:
         build.binaries(cache=cache)
     assert Path(caught.value.place).read_text() == "x.go: undefined: y\n"
-    put_go_on_path(tmp_path / "mended", monkeypatch, WRITE_ALL)
+    put_go_on_path(tmp_path / "fixed", monkeypatch, WRITE_ALL)
     assert {file.name for file in build.binaries(cache=cache).iterdir()} == programs(CONTROL_PLANE)
 
 
@@ -296,7 +296,7 @@ def test_no_go_and_no_registry_is_an_error_that_teaches(
     with pytest.raises(SandboxError) as caught:
         build.binaries()
     assert caught.value.code == "go-missing"
-    assert "https://go.dev/dl" in caught.value.mend
+    assert "https://go.dev/dl" in caught.value.fix
 
 
 def test_a_toolchain_that_is_not_the_one_whose_digest_is_known_is_not_taken(

@@ -139,7 +139,7 @@ def test_what_does_not_start_is_told_by_what_it_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, ends: bool, code: str
 ):
     monkeypatch.setattr(launch, "READY_SECONDS", 30.0 if ends else 1.0)
-    started = Launch(Undertaking("cloud", "starting it", usual=1.0, mend="run it again"), silent)
+    started = Launch(Undertaking("cloud", "starting it", usual=1.0, fix="run it again"), silent)
     log = tmp_path / "log"
     log.write_text("of a former start: no space left on device\n")
     command = f"echo '{words}'; for i in 1 2 3; do echo $i; done; {'exit 1' if ends else 'sleep 60'}"
@@ -150,7 +150,7 @@ def test_what_does_not_start_is_told_by_what_it_said(
     finally:
         started.end()
     assert (caught.value.code, caught.value.place) == (code, str(log))
-    assert caught.value.mend.startswith("free some space") == (code == "disk-full")
+    assert caught.value.fix.startswith("free some space") == (code == "disk-full")
 
 
 def test_the_owner_of_a_taken_port_is_named_with_its_program_and_without_its_arguments():
@@ -159,7 +159,7 @@ def test_the_owner_of_a_taken_port_is_named_with_its_program_and_without_its_arg
         assert not ports.is_free(port)
         error = PortTakenError(port, "the stand-in")
         assert error.owner == PortOwner(os.getpid(), processes.command_line(os.getpid())[0])
-        assert f"(pid {os.getpid()}) listens on it" in error.cause
+        assert f"(pid {os.getpid()}) listens on it" in error.problem
     assert ports.port_owner(port) is None
 
 
@@ -175,7 +175,7 @@ def test_a_connection_to_elsewhere_holds_no_port():
         going.connect(server.getsockname())
         port = going.getsockname()[1]
         assert ports.port_owner(port) is None
-        assert "or a connection to elsewhere has it" in PortTakenError(port, "the stand-in").cause
+        assert "or a connection to elsewhere has it" in PortTakenError(port, "the stand-in").problem
 
 
 def test_free_ports_differ_and_are_none_the_kernel_gives_to_outgoing_connections():

@@ -109,7 +109,7 @@ def told(read: Callable[[], object]) -> Callable[[], str]:
         try:
             read()
         except (CredfleetError, SandboxError) as refused:
-            return "; ".join([refused.place, refused.cause, refused.mend or "a defect: no mend"])
+            return "; ".join([refused.place, refused.problem, refused.fix or "a defect: no fix"])
         return ""
 
     return run

@@ -51,7 +51,7 @@ def test_what_could_steer_a_terminal_is_shown_as_a_sign_that_does_not(part: Part
 
 
 def test_an_error_that_quotes_an_object_steers_no_terminal_either() -> None:
-    shown = run(CredfleetError(code="odd", place=STEERING, cause=STEERING, mend=STEERING)).stderr
+    shown = run(CredfleetError(code="odd", place=STEERING, problem=STEERING, fix=STEERING)).stderr
     assert shown.count(SHOWN) == 3
     assert "\x1b" not in shown
 
@@ -84,7 +84,7 @@ def test_what_has_no_names_says_so_instead_of_printing_none() -> None:
 
 
 def test_a_failure_in_yaml_has_the_document_of_json() -> None:
-    error = CredfleetError(code="odd", place="here", cause="because", mend="do")
+    error = CredfleetError(code="odd", place="here", problem="because", fix="do")
     assert yaml.safe_load(run(error, "-o", "yaml").stdout) == json.loads(run(error, "-o", "json").stdout)
 
 

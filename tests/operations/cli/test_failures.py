@@ -41,7 +41,7 @@ def raise_(error: BaseException) -> Callable[[], None]:
 
 
 def an_error(code: str) -> CredfleetError:
-    return CredfleetError(code=code, place="pool account-pool", cause="it is empty", mend="add accounts")
+    return CredfleetError(code=code, place="pool account-pool", problem="it is empty", fix="add accounts")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def an_error(code: str) -> CredfleetError:
 def test_the_code_of_an_error_decides_the_exit_code(
     kind: type[CredfleetError | SandboxError], code: str, exit_code: int
 ) -> None:
-    error = kind(code=code, place="p", cause="c", mend="m")
+    error = kind(code=code, place="p", problem="c", fix="m")
     assert run(raise_(error)).exit_code == exit_code
 
 
@@ -79,7 +79,7 @@ def test_a_foreseen_error_is_one_json_document_on_standard_output_when_json_was_
     assert result.exit_code == 1
 
 
-def test_every_problem_of_a_configuration_is_told_with_its_place_and_mend() -> None:
+def test_every_problem_of_a_configuration_is_told_with_its_place_and_fix() -> None:
     error = ConfigurationError(
         [
             Problem("tenants.acme.namespace", "it is no name", "rename it"),
@@ -185,7 +185,7 @@ def test_a_page_that_is_said_to_tell_more_is_there_with_its_heading(page: str) -
     assert not anchor or anchor in slugs
 
 
-def test_a_mend_names_the_page_that_tells_more_to_people_and_to_programs() -> None:
+def test_a_fix_names_the_page_that_tells_more_to_people_and_to_programs() -> None:
     assert run(raise_(an_error("exhausted"))).stderr.splitlines()[-1] == f"  {PAGES['exhausted']} tells more"
     assert (
         json.loads(run(raise_(an_error("exhausted")), "--output", "json").stdout)["error"]["page"]

@@ -58,7 +58,7 @@ def test_every_problem_is_told_at_once_with_its_path(project: Path) -> None:
         "credfleet:tenants.acme.acounts",
         "credfleet:acountPool",
     } <= {problem["place"] for problem in error["problems"]}
-    assert all(problem["mend"] for problem in error["problems"])
+    assert all(problem["fix"] for problem in error["problems"])
 
 
 def encrypted(*names: str) -> str:

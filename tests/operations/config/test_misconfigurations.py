@@ -31,7 +31,7 @@ def test_there_are_many_mistakes_and_hardly_one_is_told_as_two() -> None:
 
 
 @pytest.mark.parametrize("room", ROWS)
-def test_each_mistake_is_told_where_it_is_with_cause_and_mend_and_in_words_of_ours(room: str) -> None:
+def test_each_mistake_is_told_where_it_is_with_problem_and_fix_and_in_words_of_ours(room: str) -> None:
     wrong: list[str] = []
     for row in ROWS[room]:
         with made(row) as lines:
@@ -44,7 +44,7 @@ def test_each_mistake_is_told_where_it_is_with_cause_and_mend_and_in_words_of_ou
             "accepted": not problems,
             f"{len(problems)} problems": len(problems) > row.get("problems", 1),
             "no place": len(pointed) < len(problems),
-            "no mend": not all(problem.cause and problem.mend for problem in problems),
+            "no fix": not all(problem.problem and problem.fix for problem in problems),
             "not told": not any(row["told"] in str(problem) for problem in problems),
             "elsewhere": not any(
                 row["at"] in text if "at" in row else at[0] == file and at[1] in lines

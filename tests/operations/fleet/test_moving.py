@@ -123,7 +123,7 @@ def _refused(states: Mapping[str, Snapshot], homes: Mapping[str, str]) -> str:
     with pytest.raises(CredfleetError) as refused:
         _moved(states, homes)
     assert refused.value.code == "state-entangled"
-    return refused.value.cause
+    return refused.value.problem
 
 
 def test_what_would_have_to_be_in_two_states_and_is_something_outside_goes_nowhere():
@@ -138,7 +138,7 @@ def test_what_would_have_to_be_in_two_states_and_is_something_outside_goes_nowhe
     assert "has one of that name already" in _refused({"one": _state("a"), "two": other}, {"a": "two"})
 
 
-def test_what_refers_to_nothing_is_told_with_what_mends_it():
+def test_what_refers_to_nothing_is_told_with_what_fixes_it():
     *common, shelf, book = _state("a").resources
     broken = Snapshot((*common, shelf, replace(book, deleted_with=f"{book.urn}-gone")))
     assert "which its state lacks" in _refused({"one": broken, "two": Snapshot()}, {"a": "two"})

@@ -202,8 +202,8 @@ def test_the_events_of_a_claim_are_written_before_the_command_ends_even_when_it_
     ("error", "exit_code", "code"),
     [
         (EXHAUSTED, 3, "exhausted"),
-        (Misconfigured(place="type AWS", cause="upper case", mend="write aws"), 4, "misconfigured"),
-        (NotAllowed(place="secrets", cause="may not patch", mend="ask"), 5, "not-allowed"),
+        (Misconfigured(place="type AWS", problem="upper case", fix="write aws"), 4, "misconfigured"),
+        (NotAllowed(place="secrets", problem="may not patch", fix="ask"), 5, "not-allowed"),
         (
             LimitReached(tenant="acme", account_type="aws", member="aws-1", holders=3, limit=3),
             1,
@@ -222,8 +222,8 @@ def test_a_refused_claim_has_an_exit_code_of_its_own_and_says_why_in_json(
     assert set(document) == {"error"}
     assert set(document["error"]) - {"page"} == {"code", "message"}
     assert document["error"]["code"] == code
-    assert error.cause in document["error"]["message"]
-    assert error.mend in document["error"]["message"]
+    assert error.problem in document["error"]["message"]
+    assert error.fix in document["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_without_waiting_a_pool_that_is_empty_is_asked_once() -> None:
 
 
 def test_nothing_but_exhaustion_is_waited_for() -> None:
-    refused = NotAllowed(place="secrets", cause="may not", mend="ask")
+    refused = NotAllowed(place="secrets", problem="may not", fix="ask")
     pool, clock = FakePool(refusals=[refused]), Hours()
     with pytest.raises(NotAllowed):
         claim_within(pool, REQUEST, 600, lambda _step: None, sleep=clock.sleep, clock=clock)
@@ -496,7 +496,7 @@ def test_the_release_that_a_sweep_advises_is_one_this_command_takes(pool: FakePo
     perform(protocol.claim(Claims("acme", "ci").wanted), server)
     server.by_hand("aws-1", {"tenant-name": "globex"})
     report = perform(sweep("accounts", PoolConfigMap(), most=0, write=False, pending={}), server)
-    (advised,) = (found.mend for found in report.findings if "pool release" in found.mend)
+    (advised,) = (found.fix for found in report.findings if "pool release" in found.fix)
     typed = shlex.split(advised.partition("`credfleet ")[2].partition("`")[0])
     assert CliRunner().invoke(app, typed).exit_code == 0
     assert pool.let_go == [("claim-0", "ci")]
@@ -548,7 +548,7 @@ def inherited(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         server: str = "https://other.example:6443"
 
     def opened(target: ClusterTarget, namespace: str, **_: object) -> None:
-        raise CredfleetError(code="opened", place=namespace, cause=str(target), mend="look")
+        raise CredfleetError(code="opened", place=namespace, problem=str(target), fix="look")
 
     def connected(_target: ClusterTarget) -> Connected:
         return Connected()

@@ -42,7 +42,7 @@ def user_with(*works: str, without: Collection[tuple[str, str]] = ()) -> list[Di
 
 
 @pytest.mark.parametrize("work", sorted(RIGHTS))
-def test_a_user_with_all_that_one_work_needs_has_nothing_to_mend(work: str) -> None:
+def test_a_user_with_all_that_one_work_needs_has_nothing_to_fix(work: str) -> None:
     found = user_with(work)
     assert wrongs(found) == []
     assert [each.text for each in found if each.health is Health.WELL] == [
@@ -53,13 +53,13 @@ def test_a_user_with_all_that_one_work_needs_has_nothing_to_mend(work: str) -> N
 def test_a_user_who_may_do_nothing_is_told_what_each_work_lacks() -> None:
     found = user_with()
     assert [each.text for each in wrongs(found)] == [f"this user may do none of the work on pool {POOL}"]
-    assert any("lacks get secrets" in each.text and "claimers" in each.mend for each in found)
+    assert any("lacks get secrets" in each.text and "claimers" in each.fix for each in found)
 
 
 def test_a_user_who_is_to_claim_but_may_not_write_is_wrong_and_learns_what_is_lacking() -> None:
     (found,) = wrongs(user_with("claim", "clean", "operate", without=[("create", "configmaps")]))
     assert found.text == "this user is to claim accounts, but may not create configmaps"
-    assert "accountPool.claimers" in found.mend
+    assert "accountPool.claimers" in found.fix
 
 
 def test_a_user_without_the_virtual_verb_may_claim_where_no_policy_asks_for_it() -> None:
@@ -99,7 +99,7 @@ def test_policies_as_a_stack_declares_them_are_well(*, allow_destroy: bool) -> N
 def test_each_policy_or_binding_that_is_missing_is_wrong(key: tuple[str, str]) -> None:
     (found,) = wrongs(admitted(in_force() | {key: Reply(404, {})}))
     assert " ".join(key) in found.text
-    assert "accountPool.admissionPolicy: true" in found.mend
+    assert "accountPool.admissionPolicy: true" in found.fix
 
 
 def test_a_policy_that_lost_a_rule_is_wrong() -> None:
@@ -135,13 +135,13 @@ def test_a_pool_that_is_held_is_well_but_told_with_the_command_that_ends_it() ->
     settings, diagnosis = settings_of_pool(config_map(hold="accounts are moved"), POOL)
     assert settings == PoolConfigMap(hold="accounts are moved")
     assert (diagnosis.health, "accounts are moved" in diagnosis.text) == (Health.NOTED, True)
-    assert f"credfleet pool resume -n {POOL}" in diagnosis.mend
+    assert f"credfleet pool resume -n {POOL}" in diagnosis.fix
 
 
-def test_a_pool_from_a_backup_is_wrong_and_recovery_mends_it() -> None:
+def test_a_pool_from_a_backup_is_wrong_and_recovery_fixes_it() -> None:
     settings, diagnosis = settings_of_pool(config_map(poolUid="then"), POOL)
     assert (settings, diagnosis.health) == (None, Health.WRONG)
-    assert f"credfleet pool recover --namespace {POOL}" in diagnosis.mend
+    assert f"credfleet pool recover --namespace {POOL}" in diagnosis.fix
 
 
 def test_a_namespace_that_says_nothing_is_a_pool_all_the_same_and_that_is_told() -> None:
@@ -173,7 +173,7 @@ def test_a_pool_without_accounts_is_wrong() -> None:
 
 
 @pytest.mark.parametrize(
-    ("waiting", "mend"),
+    ("waiting", "fix"),
     [
         pytest.param(
             member("acc-7", {POOL_STATE: "dirty"}), "credfleet pool clean -n account-pool", id="dirty"
@@ -196,10 +196,10 @@ def test_a_pool_without_accounts_is_wrong() -> None:
         ),
     ],
 )
-def test_an_account_that_waits_for_somebody_is_named_with_the_command(waiting: Member, mend: str) -> None:
+def test_an_account_that_waits_for_somebody_is_named_with_the_command(waiting: Member, fix: str) -> None:
     found = looked_at(member("free"), waiting)
     assert wrongs(found) == []
-    (told,) = [each for each in found if mend in each.mend]
+    (told,) = [each for each in found if fix in each.fix]
     assert "acc-7" in told.text
 
 
@@ -248,11 +248,11 @@ def test_claims_in_order_say_how_many_they_are() -> None:
     assert [(each.health, each.text) for each in found] == [(Health.WELL, "1 bound")]
 
 
-def test_dead_claims_are_wrong_and_a_sweep_mends_them() -> None:
+def test_dead_claims_are_wrong_and_a_sweep_fixes_them() -> None:
     survey = SweepReport(withheld=(Orphan("aws-1", Token("claim-0", "u", 1)),))
     (found,) = wrongs(claims(Census((), ()), survey, POOL))
     assert "aws-1" in found.text
-    assert found.mend == "`credfleet pool sweep -n account-pool`"
+    assert found.fix == "`credfleet pool sweep -n account-pool`"
 
 
 def test_what_is_half_done_is_told_and_is_not_wrong() -> None:
@@ -261,7 +261,7 @@ def test_what_is_half_done_is_told_and_is_not_wrong() -> None:
     assert "claim-Releasing, claim-Pending" in found[1].text
 
 
-def test_what_only_people_can_judge_is_wrong_with_its_own_mend() -> None:
+def test_what_only_people_can_judge_is_wrong_with_its_own_fix() -> None:
     survey = SweepReport(findings=(Problem("Secret aws-1", "its state is not known", "correct it"),))
     (found,) = wrongs(claims(Census((), ()), survey, POOL))
-    assert (found.text, found.mend) == ("Secret aws-1: its state is not known", "correct it")
+    assert (found.text, found.fix) == ("Secret aws-1: its state is not known", "correct it")

@@ -127,7 +127,7 @@ def test_nothing_is_written_when_a_row_names_no_account_or_one_that_is_another_r
     on_standard_input(monkeypatch, {name: {"key": "x"} for name in ("aws-7", "aws-8")})
     refused = run(*rows)
     assert refused.exit_code == 2
-    assert [said in each["cause"] for each in json.loads(refused.stdout)["error"]["problems"]] == [True]
+    assert [said in each["problem"] for each in json.loads(refused.stdout)["error"]["problems"]] == [True]
     assert connected.sent == []
 
 

@@ -245,7 +245,7 @@ def test_the_doctor_says_that_there_is_no_cluster_and_how_to_get_one() -> None:
                 "subject": "cluster",
                 "health": "wrong",
                 "text": "--kubeconfig: no cluster is named, KUBECONFIG is not set, and no sandbox runs here",
-                "mend": "name a kubeconfig file, or start the sandbox with `credfleet sandbox up`",
+                "fix": "name a kubeconfig file, or start the sandbox with `credfleet sandbox up`",
             }
         ],
     )
@@ -264,7 +264,7 @@ def test_a_kubeconfig_that_leads_nowhere_is_a_finding_and_no_traceback(tmp_path:
     assert (exit_code, [each["subject"] for each in findings]) == (1, ["cluster"])
 
 
-def test_a_table_tells_the_mend_below_what_is_wrong(tmp_path: Path) -> None:
+def test_a_table_tells_the_fix_below_what_is_wrong(tmp_path: Path) -> None:
     lines = run("doctor", "--kubeconfig", str(tmp_path / "none")).stdout.splitlines()
     (at,) = [number for number, line in enumerate(lines) if line.startswith("✗")]
     assert lines[at + 1].strip().startswith("→ name another")

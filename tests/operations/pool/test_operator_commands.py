@@ -82,7 +82,7 @@ class FakePool:
         return member(name)
 
     def decommission(self, name: str) -> Member:
-        raise NotAllowed(place=f"Secret {name}", cause="it is claimed", mend="release it")
+        raise NotAllowed(place=f"Secret {name}", problem="it is claimed", fix="release it")
 
     def adoptable(self, names: SlotNames) -> tuple[Adoption, ...]:
         return tuple(adoptions(Census(self.members, ()), (), names))
@@ -325,7 +325,7 @@ def test_a_sweep_tells_what_it_did_and_what_it_left(pool: FakePool) -> None:
         "withheld": ["aws-2"],
         "finished": ["claim-1"],
         "aborted": [],
-        "findings": [{"place": "Secret aws-3", "cause": "its state is not known", "mend": "correct it"}],
+        "findings": [{"place": "Secret aws-3", "problem": "its state is not known", "fix": "correct it"}],
     }
     assert "add --yes" in run("sweep").stdout
 

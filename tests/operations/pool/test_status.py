@@ -122,7 +122,7 @@ def test_a_consumer_could_get_what_is_free_of_what_it_may_have_as_far_as_its_quo
 def test_one_pool_that_cannot_be_read_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     def settings_of(_target: object, namespace: str) -> PoolConfigMap:
         if namespace == "two":
-            raise NotAllowed(place="secrets", cause="may not list", mend="ask")
+            raise NotAllowed(place="secrets", problem="may not list", fix="ask")
         return PoolConfigMap()
 
     def census(_target: object, _namespace: str) -> Any:

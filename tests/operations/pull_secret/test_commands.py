@@ -25,7 +25,7 @@ NOT_SHOWN = (
     "auths, entry 2: its key is no registry's name, and is not shown since it may be a credential"
     " → write HOST, HOST:PORT or a URL, in lower case, without user and password"
 )
-MEND = "have it written anew: podman login --authfile FILE REGISTRY asks for both"
+FIX = "have it written anew: podman login --authfile FILE REGISTRY asks for both"
 
 
 @pytest.fixture
@@ -76,9 +76,9 @@ def test_doubts_are_warnings_and_leave_it_valid(file: Path) -> None:
     exit_code, told = checked(file)
     assert (exit_code, told["valid"], told["errors"], told["registries"]) == (0, True, [], ["quay.io"])
     assert told["warnings"] == [
-        f'auths["quay.io"]: its auth is not user:password in base64, so it opens nothing → {MEND}',
+        f'auths["quay.io"]: its auth is not user:password in base64, so it opens nothing → {FIX}',
         NOT_SHOWN,
-        f"auths, entry 2: it holds no auth, so it opens nothing → {MEND}",
+        f"auths, entry 2: it holds no auth, so it opens nothing → {FIX}",
     ]
 
 
@@ -107,12 +107,12 @@ def test_bytes_are_counted_as_they_are_given(file: Path) -> None:
     assert (exit_code, told["bytes"], told["registries"]) == (1, 24, [])
 
 
-def test_a_table_tells_each_mend_below_what_is_wrong_and_ends_with_the_verdict(file: Path) -> None:
+def test_a_table_tells_each_fix_below_what_is_wrong_and_ends_with_the_verdict(file: Path) -> None:
     file.write_text(DOUBTFUL)
     result = check(file, "--strict", "--cluster-id", "cls-1")
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     at = lines.index('✗ auths["quay.io"] its auth is not user:password in base64, so it opens nothing')
-    assert lines[at + 1] == f"→ {MEND}"
+    assert lines[at + 1] == f"→ {FIX}"
     assert {"registries quay.io", "secret id hyperfleet-cls-1-pull-secret"} <= {*lines}
     assert (result.exit_code, lines[-1]) == (1, "✗ not valid")
 

@@ -17,7 +17,7 @@ Given = Callable[[str, str], ProgramConfig]
 def _decrypted(ciphertext: str) -> str:
     if ciphertext == "damaged":
         raise CredfleetError(
-            code="ciphertext-unreadable", place="-", cause="it was damaged", mend="restore it"
+            code="ciphertext-unreadable", place="-", problem="it was damaged", fix="restore it"
         )
     return ciphertext.removeprefix("sealed-")
 
@@ -74,7 +74,7 @@ def test_each_value_that_cannot_be_decrypted_is_named(given: Given):
     with pytest.raises(CredfleetError) as caught:
         given("", "  a: {secure: damaged}\n  b: {c: [{secure: damaged}]}\n  d: {secure: sealed-x}")
     assert caught.value.code == "ciphertext-unreadable"
-    assert caught.value.cause == "shop:a it was damaged; shop:b.c[0] it was damaged"
+    assert caught.value.problem == "shop:a it was damaged; shop:b.c[0] it was damaged"
 
 
 def test_what_is_declared_secret_is_so_in_the_stacks_file_where_it_has_a_type(given: Given):
@@ -99,7 +99,7 @@ def test_all_problems_are_told_at_once(given: Given):
             "  b: text\n  c: x",
         )
     assert caught.value.code == "config-invalid"
-    assert caught.value.cause.split("; ") == [
+    assert caught.value.problem.split("; ") == [
         "shop:a is missing",
         "shop:b must be of type object",
         "shop:c must be encrypted, as Pulumi.yaml declares it secret",

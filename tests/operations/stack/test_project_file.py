@@ -44,7 +44,7 @@ def test_an_entry_of_another_type_is_told_with_its_line(tmp_path: Path, entry: s
     assert caught.value.code == "yaml-invalid"
     at, _, named = named.partition(" ")
     assert caught.value.place.endswith(f"Pulumi.yaml:{at}")
-    assert caught.value.cause.startswith(named)
+    assert caught.value.problem.startswith(named)
 
 
 @pytest.mark.parametrize("name", ["", "name: ../../elsewhere", "name: '..'", "name: a/b"])

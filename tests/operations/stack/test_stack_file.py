@@ -92,7 +92,7 @@ def test_what_only_the_cli_does_is_refused_by_name_where_a_key_is_wanted(path: P
 
 
 @pytest.mark.parametrize(
-    ("text", "at", "cause"),
+    ("text", "at", "problem"),
     [
         ("config:\n  a: 1\n  a: hunter2\n", "3:3", "the same key stands twice"),
         ("config:\n  a: [hunter2\n", "3:1", "the list that [ opens in line 2 is not closed"),
@@ -105,13 +105,13 @@ def test_what_only_the_cli_does_is_refused_by_name_where_a_key_is_wanted(path: P
         ("config:\n  a:config:b:c: hunter2\n", "2:3", "a:config:b:c is no key of configuration"),
     ],
 )
-def test_a_mistake_is_told_with_its_place_but_not_its_text(path: Path, text: str, at: str, cause: str):
+def test_a_mistake_is_told_with_its_place_but_not_its_text(path: Path, text: str, at: str, problem: str):
     path.write_text(text)
     with pytest.raises(Unreadable) as caught:
         _loaded(path)
     assert caught.value.code == "yaml-invalid"
     assert caught.value.place == f"{path}:{at}"
-    assert caught.value.cause.startswith(cause)
+    assert caught.value.problem.startswith(problem)
     assert "hunter2" not in str(caught.value)
 
 

@@ -55,7 +55,7 @@ def problems(text: str) -> dict[str, tuple[str, str]]:
     assert result.exit_code == 2
     assert "s3cr3t" not in result.output
     told = json.loads(result.stdout)["error"]["problems"]
-    return {each["place"]: (each["cause"], each["mend"]) for each in told}
+    return {each["place"]: (each["problem"], each["fix"]) for each in told}
 
 
 def test_a_use_of_a_store_is_told_with_every_field() -> None:

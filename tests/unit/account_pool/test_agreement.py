@@ -41,7 +41,7 @@ def outcome(wanted: Wanted, api: PoolApi, hold: str = "") -> Claimed | PoolError
     def begin(wanted: Wanted) -> Steps[tuple[Record | None, None]]:
         record = yield from get_record(wanted.record)
         if hold and record is None:
-            raise NotAllowed(place=POOL, cause=hold, mend="")
+            raise NotAllowed(place=POOL, problem=hold, fix="")
         return record, None
 
     steps: Steps[Claimed] = protocol.claim(wanted, begin)

@@ -1,4 +1,4 @@
-"""One object of a pool that nobody can read: everything else is read and done, and it is told with its mend.
+"""One object of a pool that nobody can read: everything else is read and done, and it is told with its fix.
 
 In memory; the roster's check without the host that runs it.
 """
@@ -147,11 +147,11 @@ def test_labels_keep_their_names_while_anything_is_written_under_them(
 
 def test_a_preview_does_not_pass_over_a_pool_that_makes_no_sense(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_self: PoolRosterProvider, _namespace: str) -> None:
-        raise Misconfigured(place="configmaps", cause="refused", mend="mend it")
+        raise Misconfigured(place="configmaps", problem="refused", fix="fix it")
 
     monkeypatch.setattr(PoolRosterProvider, "_census", broken)
     (failure,) = preview({**BEFORE, "members": {}}, BEFORE)
-    assert failure.reason == "configmaps: refused\n→ mend it"
+    assert failure.reason == "configmaps: refused\n→ fix it"
 
 
 @pytest.mark.parametrize("annotations", [{CLAIM_TOKEN: "garbage"}, {CLAIM_TOKEN: "a.b." + "1" * 5000}])
@@ -182,7 +182,7 @@ def test_an_unforeseen_exception_of_a_cleaner_quarantines_its_account_and_stops_
             case "m0":
                 raise ValueError("AKIA-secret")
             case "m2":
-                raise StoreError(code="absent", place="store", cause="its store is gone", mend="make it")
+                raise StoreError(code="absent", place="store", problem="its store is gone", fix="make it")
             case _:
                 return None
 

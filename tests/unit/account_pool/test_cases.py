@@ -549,7 +549,7 @@ def test_a_decommissioned_account_comes_back_only_when_that_is_meant_and_is_clea
     before = labels_of(server)
     with pytest.raises(NotAllowed, match="it was decommissioned") as refused:
         run(cleaning.unquarantine(POOL, "m0"), server)
-    assert "--decommissioned" in refused.value.mend
+    assert "--decommissioned" in refused.value.fix
     assert labels_of(server) == before
     assert run(cleaning.unquarantine(POOL, "m0", decommissioned=True), server).state == "dirty"
 
@@ -720,7 +720,7 @@ def test_a_retained_account_that_was_only_quarantined_or_cleaned_stays_with_its_
 
 
 @pytest.mark.parametrize(
-    ("labels", "annotations", "cause"),
+    ("labels", "annotations", "problem"),
     [
         ({}, {}, "no tenant owns it"),
         ({TENANT_NAME: "a"}, {BRING_YOUR_OWN: "true"}, "tenant a brought it along"),
@@ -730,12 +730,12 @@ def test_a_retained_account_that_was_only_quarantined_or_cleaned_stays_with_its_
     ids=["nobody's", "brought along", "claimed", "being cleaned"],
 )
 def test_what_is_no_retained_account_is_not_returned(
-    labels: dict[str, str], annotations: dict[str, str], cause: str
+    labels: dict[str, str], annotations: dict[str, str], problem: str
 ) -> None:
     server = MemoryServer()
     server.add_member("m0", labels, annotations)
     before = labels_of(server)
-    with pytest.raises(NotAllowed, match=cause):
+    with pytest.raises(NotAllowed, match=problem):
         run(cleaning.take_back(POOL, "m0"), server)
     assert labels_of(server) == before
 
@@ -844,8 +844,8 @@ def test_two_accounts_with_one_id_and_a_lost_account_are_reported(ids: tuple[str
     claimed = claim(server)
     server.by_hand(claimed.secret_name, {TENANT_NAME: "b"})
     findings = sweep(server).findings
-    assert any("m0, m1 are one account" in finding.cause for finding in findings)
-    assert any(f"account {claimed.secret_name} does not carry it" in finding.cause for finding in findings)
+    assert any("m0, m1 are one account" in finding.problem for finding in findings)
+    assert any(f"account {claimed.secret_name} does not carry it" in finding.problem for finding in findings)
 
 
 def test_a_claim_that_may_write_to_no_account_leaves_no_record_behind(
@@ -935,7 +935,7 @@ def test_a_sweep_leaves_an_account_in_use_whose_claim_came_back_from_a_backup(*,
     report = sweep(server)
     assert labels_of(server) == before
     assert (report.freed, report.withheld) == ((), ())
-    assert [(each.place, each.mend) for each in report.findings] == [
+    assert [(each.place, each.fix) for each in report.findings] == [
         (
             f"claim {claimed.record}",
             f"run `credfleet pool recover --namespace {POOL}`, which binds them again",

@@ -1,4 +1,4 @@
-"""What claims and accounts say of each other that cannot both be so: told, mended as advised, never given.
+"""What claims and accounts say of each other that cannot both be so: told, fixed as advised, never given.
 
 All that a user can bring about of it is visited in `test_worlds.py`.
 """
@@ -50,7 +50,7 @@ def test_a_second_record_of_a_slot_is_told_and_ends_as_is_advised(server: Memory
     server.create(Kind.RECORD, replace(record, name=FORGED, holders={"i": 2}).render(POOL))
     (finding,) = swept(server).findings
     assert finding.place == f"claim {FORGED}"
-    patch = re.search(r"kubectl patch configmap \S+ -n \S+ --type merge -p '([^']+)'", finding.mend)
+    patch = re.search(r"kubectl patch configmap \S+ -n \S+ --type merge -p '([^']+)'", finding.fix)
     found = server.get(Kind.RECORD, FORGED)
     assert patch is not None
     assert isinstance(found, Found)
@@ -111,4 +111,4 @@ def test_the_label_that_is_to_be_put_back_is_called_as_the_pool_calls_it(
     server.by_hand("m0", {key: "b"})
     (problem,) = pool.status().problems
     assert problem.place == f"claim {claimed.record}"
-    assert problem.mend.startswith(f"put {key}: a back on it, or release it")
+    assert problem.fix.startswith(f"put {key}: a back on it, or release it")

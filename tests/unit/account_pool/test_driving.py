@@ -100,7 +100,7 @@ def test_a_cluster_that_was_never_heard_of_is_given_up_and_nothing_was_begun(
     driver = Driver(dead, "pool p", sleep=lambda _seconds: None)
     with pytest.raises(Unreachable, match=f"{told} .connection refused.; nothing was begun") as raised:
         driver.run(protocol.claim(Claims("a", "h").wanted), 30, patience=patience)
-    assert "finished" not in raised.value.mend
+    assert "finished" not in raised.value.fix
     assert not list(dead.records)
 
 
@@ -134,7 +134,7 @@ def test_what_was_begun_is_said_to_be_finished_by_the_next_run(monkeypatch: pyte
     mute.add_member("m0")
     with pytest.raises(Unreachable, match="not finished after 30 s") as raised:
         Driver(mute, "p", sleep=lambda _seconds: None).run(protocol.claim(Claims("a", "h").wanted), 30)
-    assert "what was begun is finished by the next run" in raised.value.mend
+    assert "what was begun is finished by the next run" in raised.value.fix
     assert mute.record_count == 1
 
 

@@ -3,7 +3,7 @@
 `make prove` explores larger ones as well, and two faults where `make test` has one.
 
 The invariants are checked in every state reached (`World.check`), and so is that nobody goes round for
-ever, and that there is an end. What is left there is checked here: a sweep mends it, whatever happened.
+ever, and that there is an end. What is left there is checked here: a sweep fixes it, whatever happened.
 """
 
 from collections.abc import Callable
@@ -171,7 +171,7 @@ LARGE: Final = (
         for name, scope in LIVES.items()
     ],
 )
-def test_claims_come_and_go_and_a_sweep_mends_what_crashes_left(scope: Scope) -> None:
+def test_claims_come_and_go_and_a_sweep_fixes_what_crashes_left(scope: Scope) -> None:
     assert left_after_a_sweep(explore(scope.world())) == []
 
 

@@ -141,7 +141,7 @@ def test_a_claim_beyond_the_quota_says_who_has_it_and_leaves_nothing() -> None:
         claimed(server, B)
     assert refused.value.code == "quota-reached"
     assert refused.value.place == "consumer one"
-    assert refused.value.cause == "it may have 1 aws account at most, and a/0 have them"
+    assert refused.value.problem == "it may have 1 aws account at most, and a/0 have them"
     assert repr(server) == before
 
 
@@ -300,16 +300,16 @@ REFUSED: Mapping[str, tuple[ClaimRequest, str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("asked", "place", "cause"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("asked", "place", "problem"), REFUSED.values(), ids=REFUSED)
 def test_a_pool_that_names_its_consumers_refuses_what_none_of_them_may(
-    asked: ClaimRequest, place: str, cause: str
+    asked: ClaimRequest, place: str, problem: str
 ) -> None:
     with pytest.raises(NotAllowed) as refused:
         pool().claim(asked)
     assert refused.value.code == "not-allowed"
     assert refused.value.place == place
-    assert cause in refused.value.cause
-    assert "in the stack that declares the pool" in refused.value.mend
+    assert problem in refused.value.problem
+    assert "in the stack that declares the pool" in refused.value.fix
 
 
 def test_who_holds_an_account_keeps_it_though_its_consumer_is_named_no_more() -> None:

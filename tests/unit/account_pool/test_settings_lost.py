@@ -20,7 +20,7 @@ KEYS = ("eu-access",)
 DECLARED = PoolConfigMap(KEYS)
 ACME = ClaimRequest("acme", "aws", holder="h1")
 GLOBEX = ClaimRequest("globex", "aws", holder="h2")
-MEND = "run `up` in the stack that declares the pool, which writes its settings again"
+FIX = "run `up` in the stack that declares the pool, which writes its settings again"
 
 
 class CountingServer(MemoryServer):
@@ -57,7 +57,7 @@ def test_no_claim_begins_where_claims_were_made_under_other_keys(
     (expected,) = outlook(pool.look(), [request_], keys)
     with pytest.raises(Misconfigured, match="claims were made under eu-access, such as claim-") as refused:
         pool.claim(request_)
-    assert (refused.value.place, refused.value.mend) == (f"ConfigMap {CONFIG_MAP}", MEND)
+    assert (refused.value.place, refused.value.fix) == (f"ConfigMap {CONFIG_MAP}", FIX)
     assert expected.prospect is Prospect.REFUSED
     assert ([*server.members], [*server.records]) == before
 
@@ -72,7 +72,7 @@ def test_no_account_is_adopted_where_claims_were_made_under_other_keys(server: C
 def test_status_and_sweep_tell_that_claims_were_made_under_other_keys(server: CountingServer) -> None:
     pool = Pool(server, POOL, PoolConfigMap())
     for problems in (pool.status().problems, pool.sweep(settle_seconds=0).findings):
-        assert [(each.place, each.mend) for each in problems] == [(f"ConfigMap {CONFIG_MAP}", MEND)]
+        assert [(each.place, each.fix) for each in problems] == [(f"ConfigMap {CONFIG_MAP}", FIX)]
     assert Pool(server, POOL, DECLARED).status().problems == ()
 
 

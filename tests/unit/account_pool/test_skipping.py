@@ -25,7 +25,7 @@ def test_a_code_is_that_of_the_error():
     exhausted = errors.Exhausted(pool="p", account_type="aws", partition="", census="")
     limited = errors.LimitReached(tenant="t", account_type="aws", member="m", holders=1, limit=1)
     counted = errors.QuotaReached(consumer="c", account_type="aws", most=1, who="")
-    withheld = errors.Withheld(place="", cause="", mend="")
+    withheld = errors.Withheld(place="", problem="", fix="")
     assert {type(each): each.code for each in (exhausted, limited, counted, withheld)} == {
         refusal: code for refusal, code in SKIPS.items() if code is not None
     }

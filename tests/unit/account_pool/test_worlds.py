@@ -634,7 +634,7 @@ def outcome(still: Still, wanted: Wanted, said: Said) -> Claimed | PoolError:
             else PoolConfigMap.parse({"metadata": metadata, "data": dict(said.data)})
         )
         if asked is None and record is not None and any(displaced([record], settings.partition_keys)):
-            raise Misconfigured(place=POOL, cause="other keys", mend="")
+            raise Misconfigured(place=POOL, problem="other keys", fix="")
         return asked, None
 
     try:

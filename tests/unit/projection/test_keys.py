@@ -80,7 +80,9 @@ def test_a_name_no_secret_can_have_is_refused() -> None:
 def test_missing_keys_are_told_together_beside_those_there_are() -> None:
     with pytest.raises(ProjectionError) as refused:
         projected({"clientID": GUID, "tenantID": GUID}, AsoMethod.SERVICE_PRINCIPAL_SECRET)
-    assert refused.value.cause == "of its keys (clientID, tenantID), clientSecret, subscriptionID is missing"
+    assert (
+        refused.value.problem == "of its keys (clientID, tenantID), clientSecret, subscriptionID is missing"
+    )
 
 
 @pytest.mark.parametrize("unfit", ["", f"{GUID}\n", f" {GUID}", "not-a-guid-s3cret", GUID[:-1]])

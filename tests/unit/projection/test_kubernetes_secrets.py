@@ -33,8 +33,8 @@ class Refusing:
 def test_a_webhook_that_refuses_a_secret_is_named_and_what_it_says_is_not_quoted(status: int, message: str):
     with pytest.raises(ProjectionError) as refused:
         KubernetesSecrets(cast("Any", Refusing(status, message))).create(BODY)
-    assert "webhook rules.example.com" in refused.value.cause
-    assert "webhook rules.example.com" in str(refused.value.mend)
+    assert "webhook rules.example.com" in refused.value.problem
+    assert "webhook rules.example.com" in str(refused.value.fix)
     assert "hunter2" not in str(refused.value)
 
 
@@ -45,4 +45,4 @@ def test_a_webhook_that_refuses_a_secret_is_named_and_what_it_says_is_not_quoted
 def test_what_the_api_server_itself_refuses_is_told_as_before(status: int, said: str):
     with pytest.raises(ProjectionError) as refused:
         KubernetesSecrets(cast("Any", Refusing(status, "no"))).create(BODY)
-    assert said in refused.value.cause
+    assert said in refused.value.problem

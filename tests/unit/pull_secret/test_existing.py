@@ -20,8 +20,8 @@ ENTRY: Final = Importer(
 def test_a_refusal_names_the_owners_labels_and_the_command_that_makes_it_ours() -> None:
     refusal = Existing("p", "s", {"team": "platform", "env": "prod"}).refusal(ENTRY)
     assert refusal.place == "projects/p/secrets/s"
-    assert refusal.cause.endswith("so it is not overwritten; its labels: env=prod, team=platform")
-    assert shlex.split(refusal.mend.partition("make it this stack's: ")[2]) == [
+    assert refusal.problem.endswith("so it is not overwritten; its labels: env=prod, team=platform")
+    assert shlex.split(refusal.fix.partition("make it this stack's: ")[2]) == [
         *(
             "pulumi",
             "import",
@@ -38,7 +38,7 @@ def test_a_refusal_names_the_owners_labels_and_the_command_that_makes_it_ours() 
 
 
 def test_one_without_labels_is_refused_too() -> None:
-    assert "its labels: none" in Existing("p", "s", {}).refusal(ENTRY).cause
+    assert "its labels: none" in Existing("p", "s", {}).refusal(ENTRY).problem
 
 
 def test_the_reader_reads_and_the_adapter_looks_adds_and_reads_back() -> None:

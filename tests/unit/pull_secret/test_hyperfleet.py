@@ -88,7 +88,7 @@ def test_a_cluster_hyperfleet_does_not_know_is_no_failure(hyperfleet: HyperFleet
 def test_a_path_hyperfleet_does_not_know_is_a_failure(tmp_path: Path) -> None:
     with served_hyperfleet(tmp_path) as running, pytest.raises(PullSecretError) as failed:
         HyperFleet(f"{running.url}/elsewhere").observe(EAST)
-    assert (failed.value.code, failed.value.cause) == ("hyperfleet-refused", "HyperFleet answers HTTP 404")
+    assert (failed.value.code, failed.value.problem) == ("hyperfleet-refused", "HyperFleet answers HTTP 404")
 
 
 class _SignIn(BaseHTTPRequestHandler):

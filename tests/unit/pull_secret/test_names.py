@@ -29,7 +29,7 @@ SIX = {"managed-by", "adapter", "cluster-id", "resource-type", "hyperfleet-versi
 
 
 def causes(cluster_id: str) -> list[str]:
-    return [fault.cause for fault in cluster_id_problems(cluster_id, "id")]
+    return [fault.problem for fault in cluster_id_problems(cluster_id, "id")]
 
 
 def test_a_secret_is_named_after_its_cluster() -> None:
@@ -76,7 +76,7 @@ def test_an_id_is_told_every_limit_it_breaks(length: int, broken: list[str]) -> 
     told = causes("x" * length)
     assert len(told) == len(broken)
     assert all(
-        f" {word} " in cause or f"'s {word}" in cause for word, cause in zip(broken, told, strict=True)
+        f" {word} " in problem or f"'s {word}" in problem for word, problem in zip(broken, told, strict=True)
     )
 
 
@@ -164,7 +164,7 @@ def test_a_template_of_a_namespace_is_made_of_id_and_region(template: str) -> No
 def test_a_template_no_namespace_comes_of_is_refused(template: str) -> None:
     fault = template_problem(namespace_of(template), "place")
     assert fault is not None
-    assert fault.mend == "write it such as clusters-{id}"
+    assert fault.fix == "write it such as clusters-{id}"
 
 
 def test_a_secret_may_have_dots_in_its_name() -> None:

@@ -24,11 +24,11 @@ def pull_secret(auths: Any, **others: Any) -> bytes:
 
 
 def errors(payload: bytes, *, strict: bool = False) -> list[tuple[str, str]]:
-    return [(fault.place, fault.cause) for fault in judge(payload, strict=strict).errors]
+    return [(fault.place, fault.problem) for fault in judge(payload, strict=strict).errors]
 
 
 def warnings(payload: bytes) -> list[tuple[str, str]]:
-    return [(fault.place, fault.cause) for fault in judge(payload).warnings]
+    return [(fault.place, fault.problem) for fault in judge(payload).warnings]
 
 
 @cases(
@@ -143,15 +143,15 @@ def test_a_huge_file_is_refused_for_its_size_alone() -> None:
 
 
 @cases(
-    "entry, cause",
+    "entry, problem",
     table(__file__, "test_an_entry_that_opens_nothing_is_a_warning_and_an_error_to_the_strict"),
 )
 def test_an_entry_that_opens_nothing_is_a_warning_and_an_error_to_the_strict(
-    entry: object, cause: str
+    entry: object, problem: str
 ) -> None:
     payload = pull_secret({"quay.io": SOUND, "r": entry})
     assert errors(payload) == []
-    assert warnings(payload) == errors(payload, strict=True) == [('auths["r"]', cause)]
+    assert warnings(payload) == errors(payload, strict=True) == [('auths["r"]', problem)]
     assert judge(payload, strict=True).warnings == ()
 
 

@@ -43,16 +43,16 @@ def test_the_very_version_that_was_added_is_read_back_and_compared() -> None:
 
 
 @cases(
-    "state, cause",
+    "state, problem",
     {
         "disabled": (DISABLED, "it is disabled, so nobody can read it"),
         "destroyed": (DESTROYED, "it is destroyed, so nobody can read it"),
     },
 )
-def test_a_version_nobody_can_read_fails(state: VersionState, cause: str) -> None:
+def test_a_version_nobody_can_read_fails(state: VersionState, problem: str) -> None:
     with pytest.raises(PullSecretError) as refused:
         verify(manager((OURS, state)), expected(1), before=0)
-    assert (refused.value.place, refused.value.cause) == (f"{SECRET}/versions/1", cause)
+    assert (refused.value.place, refused.value.problem) == (f"{SECRET}/versions/1", problem)
 
 
 def test_a_version_that_is_not_there_fails_and_the_others_stay() -> None:

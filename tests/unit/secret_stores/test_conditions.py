@@ -87,7 +87,7 @@ def test_what_both_know_is_taken(pattern: str) -> None:
 
 def judged(pattern: str) -> str:
     objections = condition_objections([Condition.model_validate({"namespaceRegexes": [pattern]})])
-    return "; ".join(f"{each.cause} → {each.mend}" for each in objections)
+    return "; ".join(f"{each.problem} → {each.fix}" for each in objections)
 
 
 def test_the_validation_of_a_store_is_not_barred_by_its_conditions() -> None:

@@ -57,7 +57,7 @@ def test_a_store_without_a_class_or_of_ours_is_served(controller: str) -> None:
 def test_a_store_of_another_class_is_refused() -> None:
     error = refusal(store_in("a", provider=FAKE, controller="eso"))
     assert (error.code, error.place) == ("refused", "SecretStore/a/store")
-    assert "it is of class eso" in error.cause
+    assert "it is of class eso" in error.problem
 
 
 @cases(
@@ -98,15 +98,15 @@ def test_a_generator_reads_in_its_callers_namespace_only(
         assert answer == {"auth.serviceAccount": "a"}
     else:
         assert isinstance(answer, Problem)
-        assert "auth.serviceAccount names namespace b" in answer.cause
+        assert "auth.serviceAccount names namespace b" in answer.problem
 
 
 def test_a_caller_that_the_conditions_exclude_is_told_the_store_and_its_namespace() -> None:
     store = cluster_store(provider=FAKE, conditions=[{"namespaces": ["b"]}])
     error = refusal(store)
     assert error.place == "ClusterSecretStore/store"
-    assert "namespace a may not use it" in error.cause
-    assert error.mend == "extend them, or use another store"
+    assert "namespace a may not use it" in error.problem
+    assert error.fix == "extend them, or use another store"
 
 
 def test_conditions_know_the_labels_of_the_callers_namespace() -> None:
@@ -118,8 +118,8 @@ def test_conditions_know_the_labels_of_the_callers_namespace() -> None:
 def test_a_selector_out_of_reach_is_told_with_its_path_and_the_namespace_it_would_be_read_in() -> None:
     block = {"kubernetes": {"auth": {"serviceAccount": selector("b")}}}
     error = refusal(store_in("a", provider=block))
-    assert "Kubernetes/a/store: auth.serviceAccount names namespace b" in error.cause
-    assert "it may be read in a only" in error.cause
+    assert "Kubernetes/a/store: auth.serviceAccount names namespace b" in error.problem
+    assert "it may be read in a only" in error.problem
 
 
 def test_what_is_lent_says_the_namespace_of_every_selector() -> None:
@@ -143,7 +143,7 @@ def test_kinds_without_a_client_say_so_and_name_the_other_back_end(name: str, sp
     of = provider(name, spec, "a")
     with pytest.raises(StoreError, match=f"no client for providers of kind {name}") as caught:
         admit(Asked(store_in("a", providerRef=ref(of)), of, "a", {}, Purpose.READ))
-    assert (caught.value.code, "backend: eso" in caught.value.mend) == ("no-client", True)
+    assert (caught.value.code, "backend: eso" in caught.value.fix) == ("no-client", True)
 
 
 def register(capabilities: Capability, maintenance: Maintenance = Maintenance.MAINTAINED) -> RefRegister:
@@ -213,7 +213,7 @@ def test_a_moment_is_waited_for_as_often_as_the_store_says_and_other_faults_are_
 
     def work(code: str) -> Any:
         calls.append(code)
-        raise StoreError(code=code, place="x", cause="y", mend="z")
+        raise StoreError(code=code, place="x", problem="y", fix="z")
 
     for code in ("not-allowed", "absent"):
         with pytest.raises(StoreError):

@@ -153,15 +153,15 @@ def test_what_no_back_end_serves_is_refused_by_both_and_explained(
     of = provider(name, spec, "a")
     store = store_in("a", providerRef=ref(of))
     (fault,) = KINDS.kind_of(of).faults(of.spec)
-    assert (fault.place, words in fault.cause) == (path, True)
+    assert (fault.place, words in fault.problem) == (path, True)
     with pytest.raises(EsoError) as refused:
         compile_store(store, of, KINDS)
     with pytest.raises(StoreError) as denied:
         admit(Asked(store, of, "a", {}, Purpose.READ))
     found = told(store, "a", of)
     assert found.ready is Ready.INVALID
-    for said in (refused.value.cause, denied.value.cause, str(found.reason)):
-        assert f"{of.key.title}: {fault.cause}" in said
+    for said in (refused.value.problem, denied.value.problem, str(found.reason)):
+        assert f"{of.key.title}: {fault.problem}" in said
 
 
 def test_a_store_on_a_provider_of_one_namespace_reads_the_credential_there() -> None:
@@ -393,7 +393,7 @@ def test_what_eso_would_read_elsewhere_or_not_at_all_is_refused(
     with pytest.raises(EsoError, match=words) as caught:
         stored(store, of)
     assert (caught.value.place, caught.value.code) == (store.title, "not-for-eso")
-    assert caught.value.mend
+    assert caught.value.fix
 
 
 def test_everything_in_the_way_is_told_at_once() -> None:
@@ -410,7 +410,7 @@ def test_everything_in_the_way_is_told_at_once() -> None:
         "accessToken has no",
         "accessToken names no key",
     ):
-        assert part in caught.value.cause
+        assert part in caught.value.problem
 
 
 def test_a_store_of_the_direct_back_ends_class_is_none_for_eso() -> None:
@@ -480,8 +480,8 @@ def test_what_no_secret_is_called_is_refused_in_both_back_ends(
     unfit = read("SecretStore/s", namespace="a", name="r", data={"k": value})
     with pytest.raises(EsoError) as caught:
         compile_read(unfit, of, KINDS)
-    assert words in caught.value.cause
-    assert [each.cause for each in read_objections(unfit, KINDS.kind_of(of))] == [words]
+    assert words in caught.value.problem
+    assert [each.problem for each in read_objections(unfit, KINDS.kind_of(of))] == [words]
 
 
 def test_a_key_of_a_secret_may_have_dots() -> None:

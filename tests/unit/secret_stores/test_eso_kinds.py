@@ -137,7 +137,7 @@ def test_a_store_is_invalid_only_for_what_the_operator_was_seen_to_do(
     assert not isinstance(provider, Problem)
     as_it_stands = explain(store, "b", KnownObjects(KINDS, {}, {}, as_they_stand=True))
     refused = [
-        each.cause for each in store_limits(store, provider, kind_of(key)) if "namespace" in each.cause
+        each.problem for each in store_limits(store, provider, kind_of(key)) if "namespace" in each.problem
     ]
     judged = {where: habit for where, habit, _ in unfollowed(provider, key)}
     assert len(refused) == len(judged)
@@ -177,7 +177,7 @@ def test_an_account_that_the_operator_does_not_look_at_is_refused_by_name(namesp
     provider = convert(store, store.spec.provider or {}, KINDS)
     assert not isinstance(provider, Problem)
     (limit,) = store_limits(store, provider, kind_of("vault"))
-    assert "does not look at auth.gcp.serviceAccountRef" in limit.cause
+    assert "does not look at auth.gcp.serviceAccountRef" in limit.problem
     found = explain(store, "b", KnownObjects(KINDS, {}, {}, as_they_stand=True))
     assert (found.ready, found.selectors) == (Ready.READY, {})
     assert "does not look at auth.gcp.serviceAccountRef" in str(found.reason)

@@ -174,13 +174,13 @@ def test_what_is_not_there_to_push_is_told(entry: Mapping[str, str], said: str) 
 
 
 @pytest.mark.parametrize(
-    ("name", "part", "mend"),
+    ("name", "part", "fix"),
     [("Kubernetes", None, "add property"), ("Fake", "field", "leave property out")],
 )
-def test_a_push_goes_to_a_place_as_the_kind_has_them(name: str, part: str | None, mend: str) -> None:
+def test_a_push_goes_to_a_place_as_the_kind_has_them(name: str, part: str | None, fix: str) -> None:
     entry = {"secret": "db", "key": "user", "remoteKey": "k", **({"property": part} if part else {})}
     (objection,) = push_objections(push(data=[entry]), kind(name))
-    assert objection.mend == mend
+    assert objection.fix == fix
 
 
 @cases(
@@ -197,6 +197,6 @@ def test_a_push_goes_to_another_namespace_through_a_store_of_the_whole_cluster(
     entry = {"secret": "db", "key": "user", "remoteKey": "k", "remoteNamespace": "b"}
     entry |= {"property": "p"} if name == "Kubernetes" else {}
     wanted = push(store={"kind": store, "name": "s"}, data=[entry], deletionPolicy="Delete")
-    told = [each.cause for each in push_objections(wanted, kind(name))]
+    told = [each.problem for each in push_objections(wanted, kind(name))]
     assert [words in each for each in told if words] == ([True] if words else [])
     assert len(told) == (words is not None)

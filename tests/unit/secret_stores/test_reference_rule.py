@@ -109,7 +109,7 @@ def refused_at_run_time(store: AnyStore, known: AnyProvider | None) -> str:
     with pytest.raises(StoreError) as caught:
         admit(Asked(store, known, "a", {}, Purpose.READ))
     assert (caught.value.code, caught.value.place) == ("refused", store.title)
-    return f"{caught.value.cause} {caught.value.mend}"
+    return f"{caught.value.problem} {caught.value.fix}"
 
 
 @cases(

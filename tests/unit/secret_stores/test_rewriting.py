@@ -128,35 +128,35 @@ def test_a_provider_stays_that_no_store_refers_to_or_that_says_more_than_a_store
 
 
 @cases(
-    "documents, cause",
+    "documents, problem",
     {
         "of-whoever-calls": ([store(None, OWN), provider("a")], "the same for all"),
         "not-there": ([store("a", OWN), provider("b")], "no provider GitLab/a/p"),
         "unknown-kind": ([store("a", {**OWN, "kind": "Vaults"})], "no kind of provider Vaults"),
     },
 )
-def test_what_cannot_be_embedded_is_told(documents: Documents, cause: str) -> None:
+def test_what_cannot_be_embedded_is_told(documents: Documents, problem: str) -> None:
     (told,) = [each for each in with_blocks(documents, KINDS) if isinstance(each, Problem)]
-    assert cause in told.cause
+    assert problem in told.problem
 
 
 @pytest.mark.parametrize(
-    ("block", "cause"),
+    ("block", "problem"),
     [
         ({"gitlab": {}, "fake": {}}, "exactly one key"),
         ({"vaults": {}}, "by the key vaults"),
         ({}, "exactly one"),
     ],
 )
-def test_what_cannot_be_apart_is_told(block: dict[str, Any], cause: str) -> None:
+def test_what_cannot_be_apart_is_told(block: dict[str, Any], problem: str) -> None:
     document = {**store("a", {}), "spec": {"provider": block}}
     (told,) = with_references([document], KINDS)
     assert isinstance(told, Problem)
-    assert cause in told.cause
+    assert problem in told.problem
 
 
 def test_a_provider_of_the_name_is_never_taken_for_the_stores() -> None:
     document = {**store("a", {}), "spec": {"provider": {"gitlab": token_spec(None)}}}
     taken = {**provider("a"), "metadata": {"name": "s", "namespace": "a"}}
     (told,) = [each for each in with_references([document, taken], KINDS) if isinstance(each, Problem)]
-    assert "GitLab/a/s already" in told.cause
+    assert "GitLab/a/s already" in told.problem

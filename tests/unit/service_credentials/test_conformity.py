@@ -201,7 +201,7 @@ def source_of(size: int) -> bytes:
 def test_the_source_secret_may_hold_exactly_1_mib() -> None:
     assert judge_text(source_of(SIZE_LIMIT)).errors == ()
     (error,) = judge_text(source_of(SIZE_LIMIT + 1)).errors
-    assert f"source Secret would hold {SIZE_LIMIT + 1} bytes" in error.cause
+    assert f"source Secret would hold {SIZE_LIMIT + 1} bytes" in error.problem
 
 
 def test_the_binding_secret_counts_too_because_a_default_type_makes_it_the_larger_one() -> None:
@@ -209,7 +209,7 @@ def test_the_binding_secret_counts_too_because_a_default_type_makes_it_the_large
 
     assert judge_text(json.dumps({"v": "x" * fitting}).encode()).errors == ()
     (error,) = judge_text(json.dumps({"v": "x" * (fitting + 1)}).encode()).errors
-    assert "binding Secret" in error.cause
+    assert "binding Secret" in error.problem
 
 
 def test_what_no_environment_variable_holds_is_a_warning_and_with_strict_an_error() -> None:
@@ -218,7 +218,7 @@ def test_what_no_environment_variable_holds_is_a_warning_and_with_strict_an_erro
     larger = json.dumps({"v": "x" * (ENVIRONMENT_LIMIT - beside + 1)}).encode()
     assert judge_text(fitting, strict=True) == Verdict()
     (warning,) = judge_text(larger).warnings
-    assert f"{ENVIRONMENT_LIMIT + 1} bytes or more" in warning.cause
+    assert f"{ENVIRONMENT_LIMIT + 1} bytes or more" in warning.problem
     assert judge_text(larger, strict=True).errors == (warning,)
 
 

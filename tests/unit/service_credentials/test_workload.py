@@ -59,11 +59,11 @@ def test_a_root_that_nobody_could_mount_below_is_refused_and_never_reset(own: di
     live = deployment({"name": ROOT, **own})
     problem = unfit(live, ["app"], takes_files=True)
     assert problem is not None
-    assert f"container app sets {ROOT}" in problem.cause
+    assert f"container app sets {ROOT}" in problem.problem
     assert unfit(live, ["app"], takes_files=False) is None
 
 
 def test_only_containers_that_are_given_something_count() -> None:
     problem = unfit(deployment(), [], takes_files=True)
     assert problem is not None
-    assert "container other sets" in problem.cause
+    assert "container other sets" in problem.problem

@@ -60,12 +60,12 @@ def _address(metadata: Rest, host: str) -> str:
     return address.rstrip("/")
 
 
-def _without_address(host: str, cause: str) -> SandboxError:
+def _without_address(host: str, problem: str) -> SandboxError:
     return SandboxError(
         code="metadata-invalid",
         place=f"metadata of the cloud at {host}",
-        cause=cause,
-        mend="let azure-native:metadataHost name the stand-in (the sandbox's `status` tells where it is)",
+        problem=problem,
+        fix="let azure-native:metadataHost name the stand-in (the sandbox's `status` tells where it is)",
     )
 
 

@@ -61,8 +61,8 @@ class Resource:
             raise SandboxError(
                 code="id-invalid",
                 place=id_,
-                cause="it is no id of such a resource",
-                mend=f"write {self.path}",
+                problem="it is no id of such a resource",
+                fix=f"write {self.path}",
             )
         return {key: value for key, value in found.groupdict().items() if key != _SUBSCRIPTION}
 

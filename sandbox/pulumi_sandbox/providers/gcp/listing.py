@@ -19,8 +19,8 @@ def get_secrets(api: Rest, options: Options, args: Properties) -> Properties:
         raise SandboxError(
             code="invalid",
             place=f"gcp:secretmanager/getSecrets:getSecrets {problem.place}",
-            cause=problem.reason,
-            mend="pass filter and project only, both as texts",
+            problem=problem.reason,
+            fix="pass filter and project only, both as texts",
         )
     project = str(args.get("project") or options.project)
     wanted = str(args.get("filter") or "")

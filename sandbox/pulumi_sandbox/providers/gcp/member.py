@@ -205,8 +205,8 @@ class Members(ResourceKind):
             raise SandboxError(
                 code="id-invalid",
                 place=id_,
-                cause="this names no grant without a condition, and only those are looked up by an id",
-                mend="write the secret, the role and the member with blanks between: 'SECRET ROLE MEMBER'",
+                problem="this names no grant without a condition, and only those are looked up by an id",
+                fix="write the secret, the role and the member with blanks between: 'SECRET ROLE MEMBER'",
             )
         secret, project = self._secret({"secretId": parts[0]})
         role, member = parts[1], parts[2]

@@ -74,6 +74,6 @@ def _invalid(name: str, form: str) -> SandboxError:
     return SandboxError(
         code="id-invalid",
         place=name,
-        cause="this names nothing in Secret Manager",
-        mend=f"write {form}",
+        problem="this names nothing in Secret Manager",
+        fix=f"write {form}",
     )

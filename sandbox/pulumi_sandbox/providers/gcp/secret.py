@@ -198,8 +198,8 @@ class Secrets(ResourceKind):
             raise SandboxError(
                 code="deletion-prevented",
                 place=old.id,
-                cause="its deletionProtection or deletionPolicy forbids to delete it",
-                mend="set deletionProtection to false and deletionPolicy to DELETE or ABANDON, then run up",
+                problem="its deletionProtection or deletionPolicy forbids to delete it",
+                fix="set deletionProtection to false and deletionPolicy to DELETE or ABANDON, then run up",
             )
         if policy != "ABANDON":
             ask_for(self._api, "delete", old.id, "DELETE", old.id)

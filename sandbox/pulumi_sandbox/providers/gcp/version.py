@@ -113,8 +113,8 @@ class Versions(ResourceKind):
             raise SandboxError(
                 code="deletion-prevented",
                 place=old.id,
-                cause="its deletionPolicy PREVENT forbids to delete it",
-                mend="set deletionPolicy to DELETE, DISABLE or ABANDON, and run up first",
+                problem="its deletionPolicy PREVENT forbids to delete it",
+                fix="set deletionPolicy to DELETE, DISABLE or ABANDON, and run up first",
             )
         if policy != "ABANDON":
             action = "disable" if policy == "DISABLE" else "destroy"

@@ -31,4 +31,4 @@ class ApiRefusedError(contract.RefusedError):
     @property
     def is_field_conflict(self) -> bool:
         """Whether another manager owns a field that was to be changed."""
-        return any(cause.get("reason") == "FieldManagerConflict" for cause in self.causes)
+        return any(problem.get("reason") == "FieldManagerConflict" for problem in self.causes)

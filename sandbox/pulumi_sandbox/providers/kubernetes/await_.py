@@ -104,9 +104,9 @@ def until_gone(
     raise SandboxError(
         code="still-there",
         place=described(live),
-        cause=f"it is marked as deleted, but still there after {seconds:g} s"
+        problem=f"it is marked as deleted, but still there after {seconds:g} s"
         + (f"; its finalizers are {finalizers}" if finalizers else ""),
-        mend="start the controller that finishes the deletion, or take its finalizer away; then run again",
+        fix="start the controller that finishes the deletion, or take its finalizer away; then run again",
     )
 
 

@@ -125,8 +125,8 @@ class Connection:
             raise SandboxError(
                 code="kubeconfig-invalid",
                 place=self.place,
-                cause="the user's token holds characters that no header bears",
-                mend="give the token on one line of printable characters, or sign in again",
+                problem="the user's token holds characters that no header bears",
+                fix="give the token on one line of printable characters, or sign in again",
             ) from None
         return _read(answer.status, answer.data)
 
@@ -157,8 +157,8 @@ class Connection:
         return SandboxError(
             code="cluster-unreachable",
             place=self.place,
-            cause=f"it does not answer ({type(cause).__name__})",
-            mend="start the cluster (the sandbox's `status` tells what runs), or mend address and "
+            problem=f"it does not answer ({type(cause).__name__})",
+            fix="start the cluster (the sandbox's `status` tells what runs), or fix address and "
             "certificate in the kubeconfig",
         )
 
@@ -175,8 +175,8 @@ def _connect(options: Options) -> tuple[ApiClient, str]:
         raise SandboxError(
             code="kubeconfig-invalid",
             place=loaded.place,
-            cause=f"it leads from context {context!r} to no cluster",
-            mend="choose one of its contexts with the provider's option `context`",
+            problem=f"it leads from context {context!r} to no cluster",
+            fix="choose one of its contexts with the provider's option `context`",
         )
     if options.cluster:
         loaded = loaded.with_cluster(context, options.cluster)
@@ -199,8 +199,8 @@ def _connect(options: Options) -> tuple[ApiClient, str]:
         raise SandboxError(
             code="kubeconfig-invalid",
             place=loaded.place,
-            cause=f"the official client does not take it ({error})",
-            mend="mend the kubeconfig; `kubectl get namespaces` with it tells more",
+            problem=f"the official client does not take it ({error})",
+            fix="fix the kubeconfig; `kubectl get namespaces` with it tells more",
         ) from error
     finally:
         logging.root.removeHandler(complaints)
@@ -208,8 +208,8 @@ def _connect(options: Options) -> tuple[ApiClient, str]:
         raise SandboxError(
             code="kubeconfig-invalid",
             place=loaded.place,
-            cause="its plugin for credentials failed, so nobody would be signed in",
-            mend="sign in again, or run the command under users.exec of the file to see why it fails",
+            problem="its plugin for credentials failed, so nobody would be signed in",
+            fix="sign in again, or run the command under users.exec of the file to see why it fails",
         )
     return ApiClient(configuration), options.namespace or loaded.namespace(context)
 

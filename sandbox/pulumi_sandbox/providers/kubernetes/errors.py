@@ -8,7 +8,7 @@ from pulumi_sandbox.providers.kubernetes import objects
 from pulumi_sandbox.providers.kubernetes.api import ApiRefusedError
 
 _ADVICE: Final = {
-    401: ("not-authenticated", "mend the user's token or certificate in the kubeconfig"),
+    401: ("not-authenticated", "fix the user's token or certificate in the kubeconfig"),
     403: ("not-allowed", "let an administrator bind a role that allows it, or choose another context"),
     404: ("not-found", "create what the message names first (depends_on), or run refresh if it is gone"),
     409: ("conflict", "run again; somebody else wrote at the same moment"),
@@ -29,12 +29,12 @@ def refused(
     operation: str, inputs: Properties, refusal: ApiRefusedError, *, manager: str = ""
 ) -> SandboxError:
     """Return the error that the API server refused to create, update, read or delete an object."""
-    code, mend = _advice(refusal, manager)
+    code, fix = _advice(refusal, manager)
     return SandboxError(
         code=code,
         place=described(inputs),
-        cause=f"the Kubernetes API refused to {operation} it: {str(refusal).rstrip('.')}",
-        mend=mend,
+        problem=f"the Kubernetes API refused to {operation} it: {str(refusal).rstrip('.')}",
+        fix=fix,
     )
 
 
@@ -43,8 +43,8 @@ def unknown_kind(inputs: Properties) -> SandboxError:
     return SandboxError(
         code="kind-unknown",
         place=described(inputs),
-        cause=f"the Kubernetes API serves no kind {inputs.get('kind')} in {inputs.get('apiVersion')}",
-        mend="create its CustomResourceDefinition first (depends_on), or correct apiVersion and kind",
+        problem=f"the Kubernetes API serves no kind {inputs.get('kind')} in {inputs.get('apiVersion')}",
+        fix="create its CustomResourceDefinition first (depends_on), or correct apiVersion and kind",
     )
 
 
@@ -54,10 +54,10 @@ def described(obj: Properties) -> str:
 
 
 def _advice(refused: ApiRefusedError, manager: str) -> tuple[str, str]:
-    """Return a code and a mend."""
+    """Return a code and a fix."""
     if not refused.is_field_conflict:
         return _ADVICE.get(refused.status, ("refused", "see the message; the API server's log tells more"))
-    others = sorted({str(cause.get("message", "")).partition(" using")[0] for cause in refused.causes})
+    others = sorted({str(problem.get("message", "")).partition(" using")[0] for problem in refused.causes})
     return (
         "apply-conflict",
         f"leave the field to its owner, or let the owner give it up ({', '.join(others)}; this resource is "

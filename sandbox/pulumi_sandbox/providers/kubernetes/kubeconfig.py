@@ -141,10 +141,10 @@ def _absolute(value: Value, folder: Path, key: str = "") -> Value:
     return value
 
 
-def _invalid(place: str, cause: str) -> SandboxError:
+def _invalid(place: str, problem: str) -> SandboxError:
     return SandboxError(
         code="kubeconfig-invalid",
         place=place,
-        cause=cause,
-        mend="give the provider a kubeconfig that kubectl can use, or start the sandbox's own cluster",
+        problem=problem,
+        fix="give the provider a kubeconfig that kubectl can use, or start the sandbox's own cluster",
     )

@@ -255,8 +255,8 @@ class Provider:
         raise SandboxError(
             code="not-served",
             place=token,
-            cause="the sandbox's Kubernetes provider has no functions",
-            mend="declare the objects themselves",
+            problem="the sandbox's Kubernetes provider has no functions",
+            fix="declare the objects themselves",
         )
 
     def _previewed(self, live: Properties | None, inputs: Properties, new: Properties, manager: str) -> State:

@@ -1,4 +1,4 @@
-"""What a refusal of the API server is called, and how it says to mend it."""
+"""What a refusal of the API server is called, and how it says to fix it."""
 
 import pytest
 from pulumi_sandbox.protocol.values import Properties
@@ -19,7 +19,7 @@ OBJECT: Properties = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name":
         (422, "invalid"),
     ],
 )
-def test_a_refusal_says_what_where_and_how_to_mend_it(status: int, code: str):
+def test_a_refusal_says_what_where_and_how_to_fix_it(status: int, code: str):
     refused = errors.refused("create", OBJECT, ApiRefusedError(status, {"message": "because."}))
     assert refused.code == code
     first, second = str(refused).splitlines()
@@ -35,9 +35,9 @@ def test_a_field_conflict_names_both_managers_and_the_way_out():
         "update", OBJECT, ApiRefusedError(409, {"message": "m", "details": causes}), manager="mine"
     )
     assert refused.code == "apply-conflict"
-    assert all(word in refused.mend for word in ("credfleet-claims", "'mine'", "pulumi.com/patchForce"))
+    assert all(word in refused.fix for word in ("credfleet-claims", "'mine'", "pulumi.com/patchForce"))
 
 
 def test_an_object_that_exists_already_can_be_imported_with_the_printed_line():
     urn = "urn:pulumi:dev::fleet::a:b:Pool$kubernetes:core/v1:Secret::my::name"
-    assert "kubernetes:core/v1:Secret my::name and the id ns/n" in already_exists(urn, "ns/n").mend
+    assert "kubernetes:core/v1:Secret my::name and the id ns/n" in already_exists(urn, "ns/n").fix

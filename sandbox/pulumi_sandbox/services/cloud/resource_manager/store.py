@@ -31,8 +31,8 @@ class ResourceStore:
             raise SandboxError(
                 code="state-unreadable",
                 place=str(file),
-                cause=f"it holds no resources of the Resource Manager stand-in ({type(error).__name__})",
-                mend="remove the file; the resources are gone then",
+                problem=f"it holds no resources of the Resource Manager stand-in ({type(error).__name__})",
+                fix="remove the file; the resources are gone then",
             ) from None
 
     def get(self, id_: str) -> Document | None:

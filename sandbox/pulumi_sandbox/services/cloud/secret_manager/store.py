@@ -107,7 +107,7 @@ def _read(file: Path) -> Kept:
         raise SandboxError(
             code="state-unreadable",
             place=str(file),
-            cause=f"it holds no secret of the Secret Manager stand-in ({type(error).__name__})",
-            mend="remove the file; the secret is gone then",
+            problem=f"it holds no secret of the Secret Manager stand-in ({type(error).__name__})",
+            fix="remove the file; the secret is gone then",
         ) from None
     return kept

@@ -1,7 +1,7 @@
 """Every command that the product prints as advice is run: in the situation that prints it, as it is printed.
 
 Here are those about a pool, in memory; `--yes` is what a person at a terminal says. What the API server's own
-refusals advise is in tests/cluster/test_mends.py. Whatever is advised and stands in no table fails.
+refusals advise is in tests/cluster/test_fixes.py. Whatever is advised and stands in no table fails.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from components.account_pool.core.status import status_of
 from components.connection import ClusterTarget, Reply
 from components.labels import BRING_YOUR_OWN, SHARED, TENANT_NAME
 from operations.pool.health import accounts, claims, settings_of_pool
-from tests.cluster.test_mends import ADVISED as BY_THE_API_SERVER
+from tests.cluster.test_fixes import ADVISED as BY_THE_API_SERVER
 from tests.support.advice import ROOT, advised
 from tests.support.cases import table
 from tests.support.memory_cluster import NAMESPACE, answer, credfleet, memory_cluster
@@ -63,7 +63,7 @@ class World:
         settings = Pool.open(ClusterTarget(), NAMESPACE).settings
         found = [*accounts(status_of(census, settings), NAMESPACE, datetime.now(UTC))]
         found += claims(census, Pool.survey(ClusterTarget(), NAMESPACE, PoolConfigMap()), NAMESPACE)
-        return "\n".join(each.mend for each in found)
+        return "\n".join(each.fix for each in found)
 
     def refused(self, *arguments: str) -> str:
         result = credfleet("pool", *arguments, "-n", NAMESPACE)
@@ -93,7 +93,7 @@ class World:
 
 
 Printed = Callable[[World], str]
-Mended = Callable[[World], bool]
+Fixed = Callable[[World], bool]
 
 
 def dirty(world: World) -> None:
@@ -247,7 +247,7 @@ def hold(world: World) -> Found:
 
 
 def held(world: World) -> str:
-    return settings_of_pool(Reply(200, hold(world).body), NAMESPACE)[1].mend
+    return settings_of_pool(Reply(200, hold(world).body), NAMESPACE)[1].fix
 
 
 def held_and_asked_for(world: World) -> str:
@@ -268,7 +268,7 @@ def has_no_claim(world: World) -> bool:
     return not any(member.tokens for member in world.server.members) and not list(world.server.records)
 
 
-CASES: Final[Mapping[str, tuple[str, Printed, Mended]]] = {
+CASES: Final[Mapping[str, tuple[str, Printed, Fixed]]] = {
     "a dead claim": ("credfleet pool sweep -n {}", dead_claim, has_no_claim),
     "a release nobody ended": ("credfleet pool sweep -n {}", half_released, has_no_claim),
     "a record nobody can read": ("credfleet pool sweep -n {}", unreadable_record, has_no_claim),
@@ -402,9 +402,9 @@ def commands(printed: str, advice: str) -> Iterator[list[str]]:
             yield shlex.split(quoted)[1:]
 
 
-@pytest.mark.parametrize(("advice", "situation", "is_mended"), CASES.values(), ids=CASES.keys())
-def test_a_command_that_is_advised_runs_as_it_is_printed_and_mends(
-    world: World, advice: str, situation: Printed, is_mended: Mended
+@pytest.mark.parametrize(("advice", "situation", "is_fixed"), CASES.values(), ids=CASES.keys())
+def test_a_command_that_is_advised_runs_as_it_is_printed_and_fixes(
+    world: World, advice: str, situation: Printed, is_fixed: Fixed
 ) -> None:
     advices = list(commands(situation(world), advice))
     assert advices
@@ -413,7 +413,7 @@ def test_a_command_that_is_advised_runs_as_it_is_printed_and_mends(
         if "--yes" in result.output and result.exit_code == 1:
             result = credfleet(*typed, "--yes")
         assert result.exit_code == 0, result.output
-    assert is_mended(world)
+    assert is_fixed(world)
 
 
 def test_every_command_that_is_advised_is_run_by_a_test() -> None:

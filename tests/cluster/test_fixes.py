@@ -1,7 +1,7 @@
 """What the API server's own refusals advise is run, and what was refused by hand is so in the right way.
 
 The message of a rule cannot name the account, so a command is advised without it and completed here. The
-other advice of the product is in tests/operations/pool/test_mends.py, which holds that none is left out.
+other advice of the product is in tests/operations/pool/test_fixes.py, which holds that none is left out.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ ADVISED: Final[Mapping[str, Callable[[Guarded, list[str]], None]]] = {
 
 
 @pytest.mark.parametrize(("advice", "situation"), ADVISED.items(), ids=ADVISED.keys())
-def test_what_a_refusal_of_the_api_server_advises_runs_and_mends(
+def test_what_a_refusal_of_the_api_server_advises_runs_and_fixes(
     guarded: Guarded, advice: str, situation: Callable[[Guarded, list[str]], None]
 ) -> None:
     situation(guarded, advice.split()[1:])
