@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from components.documents import read_json
 from components.errors import ClusterError, NotSignedIn
 from components.http_answers import Answer, answer_of
-from components.importing import ALONE
+from components.importing import IMPORT_LOCK
 from components.kubeconfig import FIX, place_of, refuse_unusable, sign_in_again
 from components.repeating import FIRST_ANSWER_SECONDS, PATIENCE_SECONDS, pause
 
@@ -441,7 +441,7 @@ def _is_of_pod(target: ClusterTarget) -> bool:
 
 
 def _configured(target: ClusterTarget) -> Configuration:
-    with ALONE:
+    with IMPORT_LOCK:
         from kubernetes.client import Configuration
         from kubernetes.config import ConfigException, load_kube_config
         from yaml import YAMLError
@@ -484,7 +484,7 @@ def in_pod() -> bool:
 
 
 def _configured_in_pod() -> Configuration:
-    with ALONE:
+    with IMPORT_LOCK:
         from kubernetes.client import Configuration
         from kubernetes.config import ConfigException, load_incluster_config
 
@@ -503,7 +503,7 @@ def _configured_in_pod() -> Configuration:
 
 def _connection(configuration: Configuration, place: str, fix: str, sign_in: Callable[[], str]) -> Connection:
     """Make the connection; the libraries look addresses and certificates over only then, or at a call."""
-    with ALONE:
+    with IMPORT_LOCK:
         from kubernetes.client import ApiClient
 
     configuration.connection_pool_maxsize = CONNECTIONS

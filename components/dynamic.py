@@ -1,4 +1,4 @@
-"""The shell of the dynamic providers: what each of them says once, as data, and what all do alike.
+"""The base of the dynamic providers: what each of them says once, as data, and what all do alike.
 
 The inputs of a provider are the fields of its dataclass of arguments, in camelCase: a field with a default
 that is not None has it also when the program says nothing, IDENTITY marks one whose change makes another
@@ -75,7 +75,7 @@ _HOLDERS: Final = frozenset({"holder", "owner"})
 """The inputs that say in whose name something is held."""
 
 
-def in_our_words(method: Callable[P, T]) -> Callable[P, T]:
+def without_traceback(method: Callable[P, T]) -> Callable[P, T]:
     """Let a method of a provider fail in its own words alone, as pulumi.RunError.
 
     The host of dynamic providers sends `traceback.format_exc()`, which only this limit shortens. A defect is
@@ -105,7 +105,7 @@ def _defect(error: Exception) -> str:
     return f"defect: an unexpected {type(error).__name__} at {where}\n→ report this line; it holds no values"
 
 
-class Shell(ResourceProvider):
+class DynamicProvider(ResourceProvider):
     """A dynamic provider around what it manages; one instance serves all threads of the provider's process.
 
     args: the dataclass of its inputs. outputs: the properties it adds. named_by: the properties that make its
@@ -148,19 +148,19 @@ class Shell(ResourceProvider):
         """Return the id of the resource, from its inputs and outputs."""
         return "/".join(str(_state[key]) for key in self.named_by)
 
-    def make(self, _props: Properties) -> Properties:
+    def create_resource(self, _props: Properties) -> Properties:
         """Make what is managed, and return the outputs. Run again after any failure, it finishes it."""
         return {}
 
-    def change(self, _id: str, _olds: Properties, _news: Properties) -> Properties:
+    def update_resource(self, _id: str, _olds: Properties, _news: Properties) -> Properties:
         """Change what is managed, and return the outputs that are other ones now."""
-        return self.make(_news)
+        return self.create_resource(_news)
 
-    def look(self, _id: str, _props: Properties) -> Properties | None:
+    def read_resource(self, _id: str, _props: Properties) -> Properties | None:
         """Return the properties that are different by now; None when the resource is gone."""
         return {}
 
-    def remove(self, _id: str, _props: Properties) -> bool | None:
+    def delete_resource(self, _id: str, _props: Properties) -> bool | None:
         """Take away what is managed. A provider that keeps nothing but its state has nothing to remove.
 
         False when it stays, because a later incarnation of the same resource has it by now.
@@ -184,12 +184,12 @@ class Shell(ResourceProvider):
         cluster = elsewhere.get("cluster") if isinstance(elsewhere, dict) else None
         return self.cluster if cluster is None else json.dumps(cluster)
 
-    @in_our_words
+    @without_traceback
     def configure(self, req: ConfigureRequest) -> None:
         """Keep the configuration of the stack."""
         self._config = req.config
 
-    @in_our_words
+    @without_traceback
     def check(self, _olds: Properties, news: Properties) -> CheckResult:
         """Fill in what was left out, and refuse what cannot become true, already in a preview.
 
@@ -211,7 +211,7 @@ class Shell(ResourceProvider):
         told = (f"{each.property}: {each.reason}" if each.property else each.reason for each in failures)
         return CheckResult({**inputs, _REFUSED: "\n".join(told)}, [])
 
-    @in_our_words
+    @without_traceback
     def diff(self, _id: str, _olds: Properties, _news: Properties) -> DiffResult:
         """Compare the inputs, then what is there with what is known of it.
 
@@ -229,37 +229,39 @@ class Shell(ResourceProvider):
             delete_before_replace=self.delete_first,
         )
 
-    @in_our_words
+    @without_traceback
     def create(self, props: Properties) -> CreateResult:
         """Make the resource, as an incarnation of its own."""
         _go_on(props)
-        if type(self).remove is Shell.remove:  # there is nothing of it to tell apart
-            state = {**kept(props, keys(self.args)), **self.make(props)}
+        if (
+            type(self).delete_resource is DynamicProvider.delete_resource
+        ):  # there is nothing of it to tell apart
+            state = {**pick(props, keys(self.args)), **self.create_resource(props)}
             return CreateResult(self.name(state), state)
         own = {INCARNATION: uuid.uuid4().hex}
-        state = {**kept(props, keys(self.args)), **own, **self.make({**props, **own})}
+        state = {**pick(props, keys(self.args)), **own, **self.create_resource({**props, **own})}
         id_ = self.name(state)
         self._latest[self._identified(id_, state)] = own[INCARNATION]
         return CreateResult(id_, state)
 
-    @in_our_words
+    @without_traceback
     def read(self, id_: str, props: Properties) -> ReadResult:
         """Look at the resource; one that is gone has no id."""
-        found = self.look(id_, props)
+        found = self.read_resource(id_, props)
         if found is None:
             return ReadResult("", {})
-        inputs = kept(props, keys(self.args))
+        inputs = pick(props, keys(self.args))
         taken_over = {key: found[key] for key in self.refreshed if key in found}
         return ReadResult(id_, {**inputs, **self._known(props), **found}, {**inputs, **taken_over})
 
-    @in_our_words
+    @without_traceback
     def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
         """Change the resource; what it does not change of the outputs stays as it is."""
         _go_on(_news)
-        outputs = {**self._known(_olds), **self.change(_id, _olds, {**_news, **_incarnation(_olds)})}
-        return UpdateResult({**kept(_news, keys(self.args)), **outputs})
+        outputs = {**self._known(_olds), **self.update_resource(_id, _olds, {**_news, **_incarnation(_olds)})}
+        return UpdateResult({**pick(_news, keys(self.args)), **outputs})
 
-    @in_our_words
+    @without_traceback
     def delete(self, _id: str, _props: Properties) -> None:
         """Remove the resource, unless it was created again: then this is what is left of it before.
 
@@ -269,8 +271,8 @@ class Shell(ResourceProvider):
         own = _props.get(INCARNATION)
         if self._latest.get(self._identified(_id, _props), own) != own:
             return
-        if self.remove(_id, _props) is False:
-            tell(f"{_id} stays: another resource of its owner has written it since")
+        if self.delete_resource(_id, _props) is False:
+            log(f"{_id} stays: another resource of its owner has written it since")
 
     def _identified(self, id_: str, props: Properties) -> tuple[type, str, str]:
         """Return what a resource and the one that takes its place with the same inputs have in common."""
@@ -282,8 +284,8 @@ class Shell(ResourceProvider):
         return {key: props[key] for key in (*self.outputs, INCARNATION) if key in props}
 
 
-class FollowingShell(Shell):
-    """The shell of what follows a source: what that says now may be a change. Its outputs have a digest."""
+class FollowingProvider(DynamicProvider):
+    """A provider of what follows a source: what that says now may be a change. Its outputs have a digest."""
 
     def is_current(self, props: Properties, digest: str) -> bool:
         """Whether what was written, of this digest, is what the source says now; may raise CredfleetError."""
@@ -306,9 +308,9 @@ class FollowingShell(Shell):
 
 
 class DynamicResource(Resource, Generic[ArgsT]):
-    """A resource of a Shell. Its annotations are the properties a program reads, in snake_case."""
+    """A resource of a DynamicProvider. Its annotations are the properties a program reads, in snake_case."""
 
-    provider: ClassVar[type[Shell]]
+    provider: ClassVar[type[DynamicProvider]]
 
     def __init_subclass__(cls, *, module: str, name: str) -> None:
         super().__init_subclass__(module=module, name=name)
@@ -345,7 +347,7 @@ def keys(args: type[DataclassInstance]) -> tuple[str, ...]:
     return tuple(_key(each) for each in fields(args))
 
 
-def kept(props: Properties, names: Iterable[str]) -> Properties:
+def pick(props: Properties, names: Iterable[str]) -> Properties:
     """Return these properties; an absent one is None."""
     return {name: props.get(name) for name in names}
 
@@ -361,7 +363,9 @@ def is_unknown(value: Any) -> bool:
             return isinstance(value, Unknown)
 
 
-def misnamed(inputs: Properties, namespaces: Sequence[str], objects: Sequence[str]) -> Iterator[CheckFailure]:
+def name_errors(
+    inputs: Properties, namespaces: Sequence[str], objects: Sequence[str]
+) -> Iterator[CheckFailure]:
     """Return which of the known inputs cannot be what they have to name: a namespace, or a Secret.
 
     What is absent is unknown, too: so the CLI passes in an update what a failed resource would have told.
@@ -385,7 +389,7 @@ def _renamed(olds: Properties, news: Properties) -> Iterator[CheckFailure]:
             )
 
 
-def tell(text: str) -> None:
+def log(text: str) -> None:
     """Say something to whoever runs the update; what begins with WARNING is a warning.
 
     What a provider prints, the engine shows as information; for warnings its process is started with the
@@ -401,7 +405,7 @@ def tell(text: str) -> None:
 
 
 def _incarnation(olds: Properties) -> Properties:
-    return kept(olds, [INCARNATION])
+    return pick(olds, [INCARNATION])
 
 
 def _key(each: Field[Any]) -> str:

@@ -9,5 +9,5 @@ from __future__ import annotations
 from threading import RLock
 from typing import Final
 
-ALONE: Final = RLock()
+IMPORT_LOCK: Final = RLock()
 """Held while a client is imported."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from components.connection import RECORDED
 from components.errors import SecretManagerError
-from components.importing import ALONE
+from components.importing import IMPORT_LOCK
 from components.open_ports import SECRET_MANAGER, settled
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ def new_secret_manager(target: SecretManagerTarget, patience: Patience | None = 
 
 
 def _client(target: SecretManagerTarget) -> SecretManagerServiceClient:
-    with ALONE:
+    with IMPORT_LOCK:
         from google.api_core.client_options import ClientOptions
         from google.auth.exceptions import DefaultCredentialsError
         from google.cloud.secretmanager_v1.services.secret_manager_service import SecretManagerServiceClient

@@ -13,13 +13,13 @@ from pulumi import Output
 from components.account_pool.member_data import account_data, data_fault, shape_of
 from components.dynamic import DynamicResource, Properties
 from components.errors import ProjectionError
-from components.projection.provider import MarkedArgs, MarkedShell
+from components.projection.provider import MarkedArgs, MarkedProvider
 
 
-class MemberSecretProvider(MarkedShell):
+class MemberSecretProvider(MarkedProvider):
     """Writes the Secret of an account of what its credential says where it is."""
 
-    def made(
+    def render(
         self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]
     ) -> tuple[str, Mapping[str, bytes]]:
         """Return type and values of the Secret; raises ProjectionError for what no account is opened with."""

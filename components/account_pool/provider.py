@@ -23,7 +23,7 @@ from components.account_pool.forecast.evacuation import slot_of
 from components.account_pool.forecast.forecast import ClaimForecast
 from components.account_pool.forecast.skipping import LEFT_TO_OTHERS, SKIPPED, in_words, reason_of, skips
 from components.connection import DENIED_BY_POLICY, ClusterTarget
-from components.dynamic import IDENTITY, WARNING, DynamicResource, Properties, Shell, tell
+from components.dynamic import IDENTITY, WARNING, DynamicProvider, DynamicResource, Properties, log
 from components.errors import CredfleetError, LostMember, NotAllowed, PoolError
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ class AccountClaimArgs:
     forecast: Input[ClaimForecast] | None = field(default=None, compare=False)
 
 
-class AccountClaimProvider(Shell):
+class AccountClaimProvider(DynamicProvider):
     """Claims, moves and releases through the pool. A claim that lost its account is a change.
 
     A new claim that cannot be served is skipped, unless it is required, and tried again when it could be.
@@ -132,17 +132,17 @@ class AccountClaimProvider(Shell):
         if record is None or policy is None or (record.policy, record.limit) == (policy, limit or None):
             return False
         for line in forecast.terms_lines(record, policy, limit or None):
-            tell(line)
+            log(line)
         return True
 
-    def make(self, props: Properties) -> Properties:
+    def create_resource(self, props: Properties) -> Properties:
         """Claim, or say why not."""
         return self._in_pool(props, lambda pool: _claimed_or_skipped(pool, props))
 
-    def change(self, _id: str, olds: Properties, news: Properties) -> Properties:
+    def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
         """Move the facts of the claim: its holder's name, its policy, its limit; claim what was skipped."""
         if olds.get("phase") == SKIPPED:
-            return {"skipped": None, **self.make(news)}
+            return {"skipped": None, **self.create_resource(news)}
 
         def move(pool: Pool) -> Claimed:
             moved = pool.update(
@@ -156,7 +156,7 @@ class AccountClaimProvider(Shell):
 
         return {**_outputs(self._in_pool(news, move)), "reused": olds.get("reused", True)}
 
-    def look(self, _id: str, props: Properties) -> Properties | None:
+    def read_resource(self, _id: str, props: Properties) -> Properties | None:
         """Return the facts of the claim as they are; one without its account has phase Lost."""
         if props.get("phase") == SKIPPED:
             return {}
@@ -173,7 +173,7 @@ class AccountClaimProvider(Shell):
 
         return self._in_pool(props, look)
 
-    def remove(self, _id: str, props: Properties) -> None:
+    def delete_resource(self, _id: str, props: Properties) -> None:
         """Release, unless this holder has claimed again since, as a replacement has."""
         if props.get("phase") == SKIPPED:
             return
@@ -279,7 +279,7 @@ def _claimed_or_skipped(pool: Pool, props: Properties) -> Properties:
             raise
         why = reason_of(refusal)
         if _code(expected) != why["code"]:
-            tell(f"{WARNING}{props['tenant']}/{props['slot']}: skipped: {in_words(why)}")
+            log(f"{WARNING}{props['tenant']}/{props['slot']}: skipped: {in_words(why)}")
         return _skipped(pool, request, why)
 
 

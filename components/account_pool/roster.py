@@ -27,7 +27,7 @@ from components.account_pool.core.declared import (
 from components.account_pool.core.pool import Pool
 from components.account_pool.forecast import forecast
 from components.connection import ClusterTarget
-from components.dynamic import DynamicResource, Properties, Shell, tell
+from components.dynamic import DynamicProvider, DynamicResource, Properties, log
 from components.errors import CredfleetError, Misconfigured, Problem
 
 
@@ -67,7 +67,7 @@ class PoolRosterArgs:
         )
 
 
-class PoolRosterProvider(Shell):
+class PoolRosterProvider(DynamicProvider):
     """Compares what was declared with what is declared now."""
 
     args = PoolRosterArgs
@@ -90,7 +90,7 @@ class PoolRosterProvider(Shell):
             return [CheckFailure("", str(error))]
         except CredfleetError as error:
             for line in forecast.unseen_lines(str(inputs["namespace"]), str(error)):
-                tell(line)
+                log(line)
             return ()
         return failures
 
@@ -100,7 +100,7 @@ class PoolRosterProvider(Shell):
         if _declaration(olds) is not None or news.get("elsewhere"):
             return
         if Pool.settings_of(ClusterTarget.parse(self.cluster_of_pool), namespace) is not None:
-            tell(
+            log(
                 f"warning: namespace {namespace} holds a pool that this stack did not make, and a pool has"
                 f" one stack: claim from it by accountPool: {{from: {{namespace: {namespace}}}}}, or name"
                 " another namespace. Importing what is there makes this stack its owner, which deletes it at"
@@ -139,7 +139,7 @@ class PoolRosterProvider(Shell):
         """Return the one name of a roster."""
         return "roster"
 
-    def change(self, _id: str, olds: Properties, news: Properties) -> Properties:
+    def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
         """Look once more, now that it counts; nothing in the cluster has changed yet."""
         try:
             problems = list(_problems(olds, news, self._census))
@@ -152,7 +152,7 @@ class PoolRosterProvider(Shell):
     def _census(self, namespace: str) -> Census:
         census = Pool.census(ClusterTarget.parse(self.cluster_of_pool), namespace)
         for problem in census.problems:
-            tell(f"warning: {_line(problem)}")
+            log(f"warning: {_line(problem)}")
         return census
 
 
@@ -175,7 +175,7 @@ def _tell_who_keeps(news: Properties, see: Callable[[str], Census]) -> None:
     if news.get("consumers") and not news.get("elsewhere"):
         census, consumers = see(str(news["namespace"])), _consumers(news)
         for line in keeping(census.records, consumers) if census.consumers != consumers else ():
-            tell(f"warning: {line}")
+            log(f"warning: {line}")
 
 
 def _consumers(props: Properties) -> tuple[Consumer, ...]:

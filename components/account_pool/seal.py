@@ -18,7 +18,7 @@ from pulumi import Input, RunError
 from components.account_pool.core.declared import blocked
 from components.account_pool.core.pool import Pool
 from components.connection import DENIED_BY_POLICY, ClusterTarget, NoReply, connect
-from components.dynamic import IDENTITY, DynamicResource, Properties, Shell
+from components.dynamic import IDENTITY, DynamicProvider, DynamicResource, Properties
 from components.errors import CredfleetError
 
 _SHOWN: Final = 5
@@ -36,13 +36,13 @@ class PoolSealArgs:
     allow_destroy: Input[bool] = False
 
 
-class PoolSealProvider(Shell):
+class PoolSealProvider(DynamicProvider):
     """Does nothing until the pool may be thrown away, or is to be deleted."""
 
     args = PoolSealArgs
     named_by = ("namespace",)
 
-    def change(self, _id: str, olds: Properties, news: Properties) -> Properties:
+    def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
         """Wait until the API server knows that the accounts may go: what deletes them may come at once."""
         if news["allowDestroy"] and not olds.get("allowDestroy"):
             target, namespace = ClusterTarget.parse(self.cluster), str(news["namespace"])
@@ -51,7 +51,7 @@ class PoolSealProvider(Shell):
                 _await_permission(target, namespace, kept[0])
         return {}
 
-    def remove(self, _id: str, props: Properties) -> None:
+    def delete_resource(self, _id: str, props: Properties) -> None:
         """Let the pool go, unless an account in it is blocked; members nobody declared count as well."""
         namespace = str(props["namespace"])
         try:

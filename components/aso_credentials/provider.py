@@ -19,11 +19,11 @@ from pulumi.dynamic import CheckFailure
 from components.aso_credentials.keys import CLIENT_SECRET, GLOBAL_SETTINGS
 from components.aso_credentials.running import mode_of, were_started_since
 from components.connection import ClusterTarget, Connection, NoReply, connect
-from components.dynamic import IDENTITY, DynamicResource, Properties, Shell, is_unknown
+from components.dynamic import IDENTITY, DynamicProvider, DynamicResource, Properties, is_unknown
 from components.errors import CredfleetError, ProjectionError
 from components.http_answers import Answer
-from components.importing import ALONE
-from components.projection.provider import CompositionArgs, CompositionShell
+from components.importing import IMPORT_LOCK
+from components.projection.provider import CompositionArgs, CompositionProvider
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class SubscriptionPinArgs:
     place: str
 
 
-class SubscriptionPinProvider(Shell):
+class SubscriptionPinProvider(DynamicProvider):
     """Compares the subscription of before with that of now, and writes nothing."""
 
     args = SubscriptionPinArgs
@@ -69,16 +69,16 @@ class AsoProjectionArgs(CompositionArgs):
     """
 
 
-class AsoProjectionProvider(CompositionShell):
+class AsoProjectionProvider(CompositionProvider):
     """Writes a credential of ASO, of secrets that are in the cluster."""
 
     args = AsoProjectionArgs
 
-    def made(
+    def render(
         self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]
     ) -> tuple[str, Mapping[str, bytes]]:
         """Return type and values of the Secret; raises ProjectionError for what ASO would not take."""
-        with ALONE:
+        with IMPORT_LOCK:
             from components.aso_credentials.model import Unfit, client_secret_of, faults_of
 
         data = {key: str(text).encode() for key, text in recipe["plain"].items()}
@@ -126,7 +126,7 @@ class OperatorPinArgs:
     place: str
 
 
-class OperatorPinProvider(Shell):
+class OperatorPinProvider(DynamicProvider):
     """Compares how the operator is said to run with before, and looks at how it does; writes nothing."""
 
     args = OperatorPinArgs

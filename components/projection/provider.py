@@ -1,7 +1,7 @@
 """The projection of a Secret as a dynamic resource: bytes move inside the cluster, references travel.
 
 Neither inputs nor outputs hold a byte of the Secret: the outputs are where the copy is, a keyed digest of
-what is in it, and the version of the source it was made from. Rooms make Secrets of several by a shell, and
+what is in it, and the version of the source it was made from. Rooms make Secrets of several, and
 of versions in Google's Secret Manager. The path of this module and the names of its classes are written into
 the state of stacks; they never move. Import-pure.
 """
@@ -21,11 +21,11 @@ from components.dynamic import (
     SECRET,
     WARNING,
     DynamicResource,
-    FollowingShell,
+    FollowingProvider,
     Properties,
     is_unknown,
-    misnamed,
-    tell,
+    log,
+    name_errors,
 )
 from components.errors import CredfleetError, ProjectionError
 from components.projection.foresight import differs
@@ -123,7 +123,7 @@ class SecretProjectionArgs:
     of_pool: Input[bool] | None = None
 
 
-class SecretProjectionProvider(FollowingShell):
+class SecretProjectionProvider(FollowingProvider):
     """Writes, compares and removes a copy through the projector."""
 
     args = SecretProjectionArgs
@@ -137,7 +137,7 @@ class SecretProjectionProvider(FollowingShell):
         if not failures and not any(is_unknown(inputs[key]) for key in _DECIDES_THE_PLACE):
             yield from self._taken(inputs)
 
-    def make(self, props: Properties) -> Properties:
+    def create_resource(self, props: Properties) -> Properties:
         """Write the copy; one that is there already is taken as its own."""
         wanted = _projection(props)
         written = self._projector(props).write(wanted)
@@ -147,12 +147,12 @@ class SecretProjectionProvider(FollowingShell):
             "sourceResourceVersion": written.source_version,
         }
 
-    def look(self, _id: str, props: Properties) -> Properties | None:
+    def read_resource(self, _id: str, props: Properties) -> Properties | None:
         """Return the digest of the copy; None when it is gone, or somebody else's."""
         found = open_projector(self.cluster).digest(_projection(props))
         return None if found is None else {"digest": found}
 
-    def remove(self, _id: str, props: Properties) -> bool:
+    def delete_resource(self, _id: str, props: Properties) -> bool:
         """Remove the copy, if it is still ours."""
         return open_projector(self.cluster).remove(_projection(props))
 
@@ -211,14 +211,14 @@ class CompositionArgs:
     content: Input[str] = field(default="", metadata=SECRET)
 
 
-class CompositionShell(FollowingShell):
+class CompositionProvider(FollowingProvider):
     """Writes, compares and removes a Secret that is made of others."""
 
     args = CompositionArgs
     outputs = ("reference", "digest", "type")
     named_by = ("namespace", "targetName")
 
-    def made(
+    def render(
         self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]
     ) -> tuple[str, Mapping[str, bytes]]:
         """Return type and values of the Secret; raises CredfleetError. places: of the contents."""
@@ -250,9 +250,9 @@ class CompositionShell(FollowingShell):
             yield CheckFailure("sources", str(error))
         else:
             for warning in self.warnings(inputs["recipe"], contents):
-                tell(f"{WARNING}{inputs['sources'][0]['place']}: {warning}")
+                log(f"{WARNING}{inputs['sources'][0]['place']}: {warning}")
 
-    def make(self, props: Properties) -> Properties:
+    def create_resource(self, props: Properties) -> Properties:
         """Write the Secret of what its sources are now; one that is handed over is there all the time."""
         return self._written(props, lambda target: target)
 
@@ -262,12 +262,12 @@ class CompositionShell(FollowingShell):
         written = Projector(secrets).write(wanted, mark)
         return {"reference": str(wanted.target), "digest": written.digest, "type": wanted.type}
 
-    def look(self, _id: str, props: Properties) -> Properties | None:
+    def read_resource(self, _id: str, props: Properties) -> Properties | None:
         """Return the digest of the Secret; None when it is gone, or somebody else's."""
         found = Projector(open_secrets(self.cluster)).digest(_target(props))
         return None if found is None else {"digest": found}
 
-    def remove(self, _id: str, props: Properties) -> bool:
+    def delete_resource(self, _id: str, props: Properties) -> bool:
         """Remove the Secret, if it is still ours."""
         return Projector(open_secrets(self.cluster)).remove(_target(props))
 
@@ -282,7 +282,7 @@ class CompositionShell(FollowingShell):
 
     def _composed(self, contents: Sequence[bytes], props: Properties) -> Composition:
         places = [str(each["place"]) for each in props["sources"]]
-        return _target(props, *self.made(props["recipe"], contents, places))
+        return _target(props, *self.render(props["recipe"], contents, places))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,18 +292,18 @@ class MarkedArgs(CompositionArgs):
     annotations: Input[Mapping[str, Input[str]]] = field(default_factory=dict[str, Input[str]])
 
 
-class MarkedShell(CompositionShell):
+class MarkedProvider(CompositionProvider):
     """Writes a Secret that is made of others, and keeps its marks as they are declared."""
 
     args = MarkedArgs
 
-    def make(self, props: Properties) -> Properties:
+    def create_resource(self, props: Properties) -> Properties:
         """Write the Secret; of one that is handed over, marks that were declared go, others stay."""
         found = open_secrets(self.cluster).get(SecretRef(props["namespace"], props["targetName"]))
         before = {} if found is None or not is_handed_over(found, props["owner"]) else applied(found)
         return self._marked(before, props)
 
-    def change(self, _id: str, olds: Properties, news: Properties) -> Properties:
+    def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
         """Write the Secret anew, and the marks that are others now."""
         return self._marked(olds, news)
 
@@ -333,7 +333,7 @@ def content_of(
 
 def _failures(inputs: Properties) -> Iterator[CheckFailure]:
     """Return everything wrong with the inputs that are known already."""
-    yield from misnamed(inputs, ("sourceNamespace", "targetNamespace"), ("sourceName", "targetName"))
+    yield from name_errors(inputs, ("sourceNamespace", "targetNamespace"), ("sourceName", "targetName"))
     if not inputs["owner"]:
         yield CheckFailure("owner", "a copy has an owner, so that nobody else's Secret is overwritten")
     method = inputs["asoCredential"]

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from components.errors import PullSecretError
 from components.http_answers import Answer, answer_of
-from components.importing import ALONE
+from components.importing import IMPORT_LOCK
 from components.pull_secret.model import Availability, Phase
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class HyperFleet:
         self, method: str, cluster_id: str, path: str, body: Mapping[str, Any] | None = None
     ) -> dict[str, Any] | None:
         """Make a call, again while it fails for a while; None when HyperFleet does not know the cluster."""
-        with ALONE:
+        with IMPORT_LOCK:
             import requests
             from google.api_core.exceptions import RetryError
             from google.api_core.retry import Retry

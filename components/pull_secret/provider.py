@@ -20,21 +20,21 @@ from components.dynamic import (
     IDENTITY,
     SECRET,
     WARNING,
+    DynamicProvider,
     DynamicResource,
-    FollowingShell,
+    FollowingProvider,
     Properties,
-    Shell,
     is_unknown,
     keys,
-    tell,
+    log,
 )
 from components.errors import CredfleetError, Problem, PullSecretError, SecretManagerError
-from components.importing import ALONE
+from components.importing import IMPORT_LOCK
 from components.open_ports import HYPERFLEET, leaves_port_open, settled
 from components.projection.kubernetes_secrets import open_secrets
 from components.projection.model import SecretRef
 from components.projection.projector import Secrets
-from components.projection.provider import MarkedArgs, MarkedShell, content_of
+from components.projection.provider import MarkedArgs, MarkedProvider, content_of
 from components.projection.sources import Source
 from components.pull_secret.hyperfleet import Contract, HyperFleet
 from components.pull_secret.retention import Replaced, Retention, settle_all, settle_replaced
@@ -78,7 +78,7 @@ class PullSecretStartArgs:
     secret_name: str = field(compare=False)
 
 
-class PullSecretStartProvider(Shell):
+class PullSecretStartProvider(DynamicProvider):
     """Remembers that a cluster was ready for its pull secret once, and tells when the pull secret is gone.
 
     All else of the pull secret depends on it, so it goes last. Another one is made where the version in use
@@ -95,7 +95,7 @@ class PullSecretStartProvider(Shell):
         if not (news["ready"] and project) or is_unknown(project):
             return ()
         for reason in _seen(lambda: self._lost(news)):
-            tell(reason)
+            log(reason)
             return ("cluster",)
         return ()
 
@@ -116,22 +116,22 @@ class PullSecretStartProvider(Shell):
         """Whether the cluster is ready for the first time."""
         return bool(news["ready"]) and not olds.get("begun")
 
-    def make(self, props: Properties) -> Properties:
+    def create_resource(self, props: Properties) -> Properties:
         """Remember whether it is ready."""
         return {"begun": props["ready"]}
 
-    def change(self, _id: str, _olds: Properties, _news: Properties) -> Properties:
+    def update_resource(self, _id: str, _olds: Properties, _news: Properties) -> Properties:
         """Remember that it is ready."""
         return {"begun": True}
 
-    def remove(self, _id: str, props: Properties) -> None:
+    def delete_resource(self, _id: str, props: Properties) -> None:
         """Report to a HyperFleet that deletes the cluster, and waits for it, that the pull secret is gone."""
         cluster = props["cluster"]
         if (deletion := self._deletion(cluster)) is not None:
             hyperfleet, generation = deletion
             conditions = [each.document for each in of_removed()]
             hyperfleet.report(cluster, report(generation, conditions, {}, _now()))
-            tell(f"cluster {cluster}: HyperFleet was told that its pull secret is gone")
+            log(f"cluster {cluster}: HyperFleet was told that its pull secret is gone")
 
     def _deletion(self, cluster: str) -> tuple[HyperFleet, int] | None:
         """Return the HyperFleet that deletes the cluster, and which generation; None for any other."""
@@ -167,7 +167,7 @@ class PullSecretVersionArgs:
     strict: bool
 
 
-class PullSecretVersionProvider(FollowingShell):
+class PullSecretVersionProvider(FollowingProvider):
     """Adds a version of what the source says, unless the newest one says it. Retention sees to all others."""
 
     args = PullSecretVersionArgs
@@ -184,11 +184,11 @@ class PullSecretVersionProvider(FollowingShell):
             return
         try:
             for doubt in self._read(secrets, inputs)[1]:
-                tell(f"{WARNING}{inputs['source']['place']}: {doubt}")
+                log(f"{WARNING}{inputs['source']['place']}: {doubt}")
         except CredfleetError as error:
             yield CheckFailure("source", str(error))
 
-    def make(self, props: Properties) -> Properties:
+    def create_resource(self, props: Properties) -> Properties:
         """Add the version, and return its number with the digest of what it holds."""
         content, _ = self._read(open_secrets(self.cluster), props)
         manager = open_secret_manager(SecretManagerTarget.configured(self.configured))
@@ -202,7 +202,7 @@ class PullSecretVersionProvider(FollowingShell):
 
     def _read(self, secrets: Secrets, props: Properties) -> tuple[bytes, Sequence[Problem]]:
         """Return the pull secret, and doubts about it; raises CredfleetError for what is none."""
-        with ALONE:
+        with IMPORT_LOCK:
             from components.pull_secret.payload import judge
 
         source = Source(**props["source"])
@@ -224,10 +224,10 @@ class PullSecretVersion(DynamicResource[PullSecretVersionArgs], module="credflee
     digest: Output[str]
 
 
-class PullSecretCopyProvider(MarkedShell):
+class PullSecretCopyProvider(MarkedProvider):
     """Writes the Secret that a cluster pulls with, of the version that was verified."""
 
-    def made(
+    def render(
         self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]
     ) -> tuple[str, Mapping[str, bytes]]:
         """Return type and values of the Secret."""
@@ -244,7 +244,7 @@ class PullSecretCopy(DynamicResource[MarkedArgs], module="credfleet", name="Pull
     target_name: Output[str]
 
 
-class _OnSecretManager(Shell):
+class _OnSecretManager(DynamicProvider):
     """A provider that works on a version of a secret in Secret Manager."""
 
     named_by = ("secretId",)
@@ -298,7 +298,7 @@ class PullSecretVerificationProvider(_OnSecretManager):
         expected, told = _expected(news), str(olds["overtaken"])
         reasons = _seen(lambda: differences(self._manager(), expected, told))
         for reason in reasons:
-            tell(f"{expected.name}: {reason}")
+            log(f"{expected.name}: {reason}")
         return bool(reasons)
 
     def lost(self, olds: Properties, news: Properties) -> Sequence[str]:
@@ -308,7 +308,7 @@ class PullSecretVerificationProvider(_OnSecretManager):
             return ()
         reasons = _seen(lambda: self._undelivered(olds))
         for reason in reasons:
-            tell(f"{reason}; the update makes it anew")
+            log(f"{reason}; the update makes it anew")
         return ("secretName",) if reasons else ()
 
     def _undelivered(self, props: Properties) -> Iterator[str]:
@@ -320,40 +320,40 @@ class PullSecretVerificationProvider(_OnSecretManager):
         elif not is_delivered(found.get("data") or {}, _expected(props)):
             yield f"Secret {ref} holds something else than it was given"
 
-    def make(self, props: Properties) -> Properties:
+    def create_resource(self, props: Properties) -> Properties:
         """Verify the first version."""
         return self._verified(props, before=0)
 
-    def change(self, _id: str, olds: Properties, news: Properties) -> Properties:
+    def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
         """Verify the version that came in the place of the last one."""
         same = all(olds.get(key) == news.get(key) for key in ("project", "secretId"))
         return self._verified(news, before=int(olds["version"]) if same else 0)
 
-    def look(self, _id: str, props: Properties) -> Properties | None:
+    def read_resource(self, _id: str, props: Properties) -> Properties | None:
         """Return how the version stands now; None when it is not there."""
         standing = stand(self._manager(), _expected(props))
         if standing is None:
             return None
         found: Properties = {"state": standing.state, "overtaken": standing.overtaken}
         if standing.state is not VersionState.ENABLED:
-            tell(f"{_expected(props).name} is {standing.state.lower()}; the next update sees to it")
+            log(f"{_expected(props).name} is {standing.state.lower()}; the next update sees to it")
             return found
         if standing.overtaken:
-            tell(f"{_expected(props).secret}: {standing.overtaken}")
+            log(f"{_expected(props).secret}: {standing.overtaken}")
         return {**found, "digest": standing.digest, "latest": standing.latest}
 
     def _verified(self, props: Properties, before: int) -> Properties:
         expected = _expected(props)
         if enable_again(self._manager(), expected):
-            tell(f"{expected.name} was disabled, and is enabled again")
+            log(f"{expected.name} was disabled, and is enabled again")
         standing, disabled = verify(self._manager(), expected, before)
         if standing.latest < expected.version:
-            tell(
+            log(
                 f"{expected.name} was read back; {LATEST} still means version {standing.latest}, which Google"
                 " takes some minutes to change everywhere"
             )
         for number in disabled:
-            tell(
+            log(
                 f"{expected.secret}: version {number} held the same, and the answer to adding it was lost;"
                 " nobody knew its number, and it is disabled"
             )
@@ -408,11 +408,11 @@ class PullSecretRetentionProvider(_OnSecretManager):
             if not is_unknown(inputs[key]) and inputs[key] not in set(Retention):
                 yield CheckFailure(key, f"the words are {', '.join(Retention)}")
 
-    def make(self, _props: Properties) -> Properties:
+    def create_resource(self, _props: Properties) -> Properties:
         """Remember the version; there is none before it."""
         return {"replaced": ""}
 
-    def change(self, _id: str, olds: Properties, news: Properties) -> Properties:
+    def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
         """Do with former versions what `onReplace` says; the new one is verified by now.
 
         Where it said to keep them until now, that is all there are.
@@ -424,10 +424,10 @@ class PullSecretRetentionProvider(_OnSecretManager):
             return {}
         since = 1 if were_kept else former
         replaced = settle_replaced(self._manager(), secret, Replaced(since, former, now), retention)
-        tell(f"{secret}: {replaced}")
+        log(f"{secret}: {replaced}")
         return {"replaced": replaced}
 
-    def remove(self, _id: str, props: Properties) -> None:
+    def delete_resource(self, _id: str, props: Properties) -> None:
         """Do with all versions what `onDelete` says; the cluster has lost its Secret by now."""
         secret, retention = _secret(props), Retention(props["onDelete"])
         try:
@@ -439,11 +439,11 @@ class PullSecretRetentionProvider(_OnSecretManager):
         match retention:
             case Retention.DISABLE:
                 numbers = ", ".join(map(str, settled)) or "none was enabled"
-                tell(f"{secret} stays; its versions are disabled ({numbers})")
+                log(f"{secret} stays; its versions are disabled ({numbers})")
             case Retention.KEEP:
-                tell(f"{secret} stays, and so do its versions")
+                log(f"{secret} stays, and so do its versions")
             case Retention.DESTROY:
-                tell(f"{secret} is deleted with all its versions")
+                log(f"{secret} is deleted with all its versions")
 
 
 class PullSecretRetention(
@@ -472,7 +472,7 @@ class PullSecretStatusArgs:
     contract: str = field(default=Contract.V2.value, compare=False)
 
 
-class PullSecretStatusProvider(Shell):
+class PullSecretStatusProvider(DynamicProvider):
     """Reports to HyperFleet, which drops reports with their cluster.
 
     A report that does not get through undoes nothing, and is made again later.
@@ -495,7 +495,7 @@ class PullSecretStatusProvider(Shell):
         moved = news["apiUrl"] != olds.get("apiUrl") and not leaves_port_open(news["apiUrl"])
         return moved or bool(olds.get("trouble"))
 
-    def make(self, props: Properties) -> Properties:
+    def create_resource(self, props: Properties) -> Properties:
         """Report; HyperFleet puts it in the place of the adapter's last report."""
         now = _now()
         document = report(int(props["generation"]), props["conditions"], props["data"], now)

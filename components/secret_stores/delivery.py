@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from pulumi import Output
 
 from components.connection import ClusterTarget
-from components.dynamic import DynamicResource, Properties, Shell, tell
+from components.dynamic import DynamicProvider, DynamicResource, Properties, log
 from components.errors import CredfleetError
-from components.importing import ALONE
+from components.importing import IMPORT_LOCK
 
 if TYPE_CHECKING:
     from components.secret_stores.eso_states import Look
@@ -33,14 +33,14 @@ class EsoDeliveryArgs:
     undelivered: Mapping[str, str] | None = field(default=None, compare=False)
 
 
-class EsoDeliveryProvider(Shell):
+class EsoDeliveryProvider(DynamicProvider):
     """Looks at objects of ESO, and waits for them."""
 
     args = EsoDeliveryArgs
 
     def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
         """Return what is not delivered now; nothing is known of a cluster that cannot be seen."""
-        with ALONE:
+        with IMPORT_LOCK:
             from components.secret_stores.eso_states import shortcomings
 
         try:
@@ -58,21 +58,21 @@ class EsoDeliveryProvider(Shell):
         """Return the one id there is in a stack."""
         return "external-secrets"
 
-    def make(self, props: Properties) -> Properties:
+    def create_resource(self, props: Properties) -> Properties:
         """Wait for all objects."""
         return self._waited(props, self._named(props))
 
-    def change(self, _id: str, olds: Properties, news: Properties) -> Properties:
+    def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
         """Wait for those that do not stand as they did."""
         known, seen = olds.get("undelivered") or {}, self.prepare(news, olds).get("undelivered") or {}
         return self._waited(news, {name for name in self._named(news) if seen.get(name) != known.get(name)})
 
-    def look(self, _id: str, props: Properties) -> Properties | None:
+    def read_resource(self, _id: str, props: Properties) -> Properties | None:
         """Return how they stand now."""
         return {"undelivered": self.prepare(props, props).get("undelivered")}
 
     def _waited(self, props: Properties, names: Collection[str]) -> Properties:
-        with ALONE:
+        with IMPORT_LOCK:
             from components.secret_stores.durations import nanoseconds
             from components.secret_stores.eso_states import awaited, shortcomings
 
@@ -81,11 +81,11 @@ class EsoDeliveryProvider(Shell):
         others = shortcomings(look([name for name in self._named(props) if name not in names]))
         undelivered = self._told(props, {**others, **waited})
         for name in waited:
-            tell(f"{name}: {undelivered[name]}")
+            log(f"{name}: {undelivered[name]}")
         return {"undelivered": undelivered}
 
     def _look(self, props: Properties) -> Look:
-        with ALONE:
+        with IMPORT_LOCK:
             from components.secret_stores.eso_states import path_of
             from components.secret_stores.stack_cluster import StackCluster
 

@@ -16,9 +16,9 @@ from pulumi import Output
 from pulumi.dynamic import CheckFailure
 
 from components.connection import ClusterTarget
-from components.dynamic import DynamicResource, Properties, Shell
+from components.dynamic import DynamicProvider, DynamicResource, Properties
 from components.errors import CredfleetError, Problem
-from components.importing import ALONE
+from components.importing import IMPORT_LOCK
 
 ESO: Final = "external-secrets.io"
 _VERSIONS: Final = ("v1", "v1alpha1")
@@ -44,7 +44,7 @@ class EsoLookoutArgs:
     refused: Mapping[str, str] | None = None
 
 
-class EsoLookoutProvider(Shell):
+class EsoLookoutProvider(DynamicProvider):
     """Looks at what the API server serves.
 
     A lookout that failed would tell no kinds, and objects that are not declared are deleted.
@@ -72,7 +72,7 @@ class EsoLookoutProvider(Shell):
 
     def _problems(self, inputs: Properties) -> Iterator[tuple[str, Problem]]:
         """Yield each with the place of the object that it is of."""
-        with ALONE:
+        with IMPORT_LOCK:
             from components.secret_stores.eso_pushes import obstacles
             from components.secret_stores.eso_targets import objections
             from components.secret_stores.kubernetes_server import strange_certificates

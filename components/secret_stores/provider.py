@@ -15,13 +15,13 @@ from pulumi import Input, Output
 from pulumi.dynamic import CheckFailure
 from pulumi.output import Unknown
 
-from components.dynamic import IDENTITY, DynamicResource, FollowingShell, Properties, is_unknown
+from components.dynamic import IDENTITY, DynamicResource, FollowingProvider, Properties, is_unknown
 from components.errors import CredfleetError, StoreError
-from components.importing import ALONE
+from components.importing import IMPORT_LOCK
 from components.projection.foresight import differs
 from components.projection.kubernetes_secrets import open_secrets
 from components.projection.model import SecretRef
-from components.projection.provider import CompositionArgs, CompositionShell
+from components.projection.provider import CompositionArgs, CompositionProvider
 
 if TYPE_CHECKING:
     from components.secret_stores.direct_consumers import DirectPush, DirectRead
@@ -33,7 +33,7 @@ _MOMENTARY: Final = frozenset({"unreachable", "not-allowed"})
 """What a preview does not fail on: the update says it, if it lasts."""
 
 
-class _StoreProvider(FollowingShell):
+class _StoreProvider(FollowingProvider):
     """A provider between a store and Secrets of a namespace."""
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
@@ -70,7 +70,7 @@ class _StoreProvider(FollowingShell):
             differs(secrets.get(SecretRef(props["namespace"], name)), each) for name, each in foreseen.items()
         )
 
-    def remove(self, _id: str, props: Properties) -> bool:
+    def delete_resource(self, _id: str, props: Properties) -> bool:
         """Remove what was made, if it is still ours."""
         return self._consumer(props).remove()
 
@@ -114,7 +114,7 @@ class SecretReadProvider(_StoreProvider):
     outputs = ("reference", "digest", "sourceVersion")
     named_by = ("namespace", "target")
 
-    def make(self, props: Properties) -> Properties:
+    def create_resource(self, props: Properties) -> Properties:
         """Make the Secret; one that is there already is taken as its own."""
         done = self._consumer(props).write()
         return {
@@ -123,13 +123,13 @@ class SecretReadProvider(_StoreProvider):
             "sourceVersion": done.source_version,
         }
 
-    def look(self, _id: str, props: Properties) -> Properties | None:
+    def read_resource(self, _id: str, props: Properties) -> Properties | None:
         """Return the digest of the Secret; None when it is gone, or somebody else's."""
         found = self._consumer(props).digest()
         return None if found is None else {"digest": found}
 
     def _consumer(self, props: Properties) -> DirectRead:
-        with ALONE:
+        with IMPORT_LOCK:
             from components.secret_stores.direct_consumers import DirectRead
 
         return DirectRead(props, self.configured)
@@ -170,15 +170,15 @@ class SecretPushProvider(_StoreProvider):
         """Return namespace/name of the push."""
         return f"{state['namespace']}/{state['push']['name']}"
 
-    def make(self, props: Properties) -> Properties:
+    def create_resource(self, props: Properties) -> Properties:
         """Push; what it wrote before is taken as its own."""
         return self._pushed(self._consumer(props))
 
-    def change(self, _id: str, olds: Properties, news: Properties) -> Properties:
+    def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
         """Push again, and remove what is pushed no more."""
         return self._pushed(self._consumer(news), self._consumer(olds))
 
-    def look(self, _id: str, props: Properties) -> Properties | None:
+    def read_resource(self, _id: str, props: Properties) -> Properties | None:
         """Return None when nothing of the push is in the store any more."""
         return {} if self._consumer(props).is_there() else None
 
@@ -191,7 +191,7 @@ class SecretPushProvider(_StoreProvider):
         }
 
     def _consumer(self, props: Properties) -> DirectPush:
-        with ALONE:
+        with IMPORT_LOCK:
             from components.secret_stores.direct_consumers import DirectPush
 
         return DirectPush(props, self.configured)
@@ -230,16 +230,16 @@ def _supposed(value: Any) -> Any:
             return value
 
 
-class LoginSecretProvider(CompositionShell):
+class LoginSecretProvider(CompositionProvider):
     """Writes the Secret that a provider logs in with, of a credential that is elsewhere."""
 
     args = CompositionArgs
 
-    def made(
+    def render(
         self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]
     ) -> tuple[str, Mapping[str, bytes]]:
         """Return type and values of the Secret; raises StoreError for a credential that fits no such."""
-        with ALONE:
+        with IMPORT_LOCK:
             from components.secret_stores.login import login_problem, login_values
 
         [content], keys = contents, recipe["keys"]

@@ -21,20 +21,20 @@ from components.dynamic import (
     IDENTITY,
     INCARNATION,
     SECRET,
+    DynamicProvider,
     DynamicResource,
-    FollowingShell,
+    FollowingProvider,
     Properties,
-    Shell,
     is_unknown,
-    misnamed,
+    name_errors,
 )
 from components.errors import CredfleetError, ProjectionError
 from components.go_json import Numbers
 from components.http_answers import Answer
-from components.importing import ALONE
+from components.importing import IMPORT_LOCK
 from components.projection.kubernetes_secrets import open_projector
 from components.projection.model import SecretRef, is_replaced
-from components.projection.provider import CompositionArgs, CompositionShell
+from components.projection.provider import CompositionArgs, CompositionProvider
 from components.service_credentials.binding import (
     SECRET_TYPE,
     BoundInstance,
@@ -117,7 +117,7 @@ def bound_properties(bound: BoundInstance) -> Properties:
     return {"guid": bound.binding_guid, "tags": list(bound.tags), "label": bound.label, **named}
 
 
-class ServiceMigrationProvider(FollowingShell):
+class ServiceMigrationProvider(FollowingProvider):
     """Writes, compares and removes a migrated Secret. The legacy one is never touched."""
 
     args = ServiceMigrationArgs
@@ -137,7 +137,7 @@ class ServiceMigrationProvider(FollowingShell):
         if not (failures or inputs["handedOver"] or is_unknown(inputs)):
             yield from self._obstacles(inputs)
 
-    def make(self, props: Properties) -> Properties:
+    def create_resource(self, props: Properties) -> Properties:
         """Write the migrated Secret, or hand its name over; one that is there is taken as its own."""
         wanted = _migration(props)
         outputs = {**dict.fromkeys(self.outputs, ""), "reference": str(wanted.target)}
@@ -154,14 +154,14 @@ class ServiceMigrationProvider(FollowingShell):
             "sourceType": written.source_type,
         }
 
-    def look(self, _id: str, props: Properties) -> Properties | None:
+    def read_resource(self, _id: str, props: Properties) -> Properties | None:
         """Return the digest of the migrated Secret; None when it is gone, or somebody else's."""
         if props["handedOver"]:
             return {}
         found = open_projector(self.cluster).digest(_migration(props))
         return None if found is None else {"digest": found}
 
-    def remove(self, _id: str, props: Properties) -> bool:
+    def delete_resource(self, _id: str, props: Properties) -> bool:
         """Remove the migrated Secret, if it is still ours."""
         return open_projector(self.cluster).remove(_migration(props))
 
@@ -265,7 +265,7 @@ class ServiceMigration(DynamicResource[ServiceMigrationArgs], module="credfleet"
 
 def _failures(inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
     """Return everything wrong with the inputs that are known already."""
-    yield from misnamed(inputs, ("namespace",), ("instance", "targetName"))
+    yield from name_errors(inputs, ("namespace",), ("instance", "targetName"))
     for key in ("owner", "instanceGuid"):
         if not inputs[key]:
             yield CheckFailure(key, "it is empty, so nobody could tell whose the Secret is")
@@ -325,12 +325,12 @@ def instance_properties(bound: BoundInstance) -> Properties:
     return {key: value for key, value in given.items() if value is not None}
 
 
-class ServiceSecretProvider(CompositionShell):
+class ServiceSecretProvider(CompositionProvider):
     """Writes the Secrets of a service, and of an application, of credentials that are in the cluster."""
 
     args = ServiceSecretArgs
 
-    def made(
+    def render(
         self, recipe: Properties, contents: Sequence[bytes], places: Sequence[str]
     ) -> tuple[str, Mapping[str, bytes]]:
         """Return type and values of the Secret; raises ProjectionError for credentials that cannot be one."""
@@ -380,14 +380,14 @@ def _whole(bound: Properties) -> BoundInstance:
 
 
 def _verdict(content: bytes, one: Properties) -> Verdict:
-    with ALONE:
+    with IMPORT_LOCK:
         from components.service_credentials.conformity import judge_text
 
     return judge_text(content, numbers=Numbers(one["numbers"]), strict=one["strict"])
 
 
 def _refuse_oversize(place: str, size: int, *, takes_file: bool) -> None:
-    with ALONE:
+    with IMPORT_LOCK:
         from components.service_credentials.conformity import ENVIRONMENT_LIMIT, SIZE_LIMIT
 
     limit = SIZE_LIMIT if takes_file else ENVIRONMENT_LIMIT
@@ -422,7 +422,7 @@ class WorkloadBindingArgs:
     content: Input[str] = field(metadata=SECRET)
 
 
-class WorkloadBindingProvider(Shell):
+class WorkloadBindingProvider(DynamicProvider):
     """Applies what a workload is given under a field manager of its own, and takes it back."""
 
     args = WorkloadBindingArgs
@@ -439,7 +439,7 @@ class WorkloadBindingProvider(Shell):
         except (CredfleetError, NoReply):
             return
 
-    def make(self, props: Properties) -> Properties:
+    def create_resource(self, props: Properties) -> Properties:
         """Apply it all; what was given before and is not any more goes with it."""
         connection = reach(ClusterTarget.parse(self.cluster), "run again once it does")
         path, live = self._live(connection, props)
@@ -454,7 +454,7 @@ class WorkloadBindingProvider(Shell):
         self._apply(connection, path, applied(live, given))
         return {}
 
-    def remove(self, _id: str, props: Properties) -> bool:
+    def delete_resource(self, _id: str, props: Properties) -> bool:
         """Take everything back from a workload that is still there, unless a later incarnation gave it."""
         connection = reach(ClusterTarget.parse(self.cluster), "run again once it does")
         path = _workload_path(connection, props)

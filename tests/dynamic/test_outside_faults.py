@@ -16,7 +16,7 @@ import grpc
 import pytest
 from pulumi.dynamic import ResourceProvider
 
-from components.dynamic import Shell, camel_case
+from components.dynamic import DynamicProvider, camel_case
 from tests.support.cases import table
 from tests.support.dynamic_host import ROOT, Host, Properties, Recorded, dynamic_host
 from tests.support.outside_faults import FAULTS, QUOTED, TOKEN, outside
@@ -29,7 +29,7 @@ RESOURCES: Final[Mapping[str, tuple[Properties, Properties, Properties]]] = tabl
 """Of each class: inputs, the outputs of a state, and what of the inputs an update changes."""
 
 
-def classes() -> dict[str, type[Shell]]:
+def classes() -> dict[str, type[DynamicProvider]]:
     split = (each.partition(":") for each in FROZEN)
     return {name: getattr(importlib.import_module(module), name) for module, _, name in split}
 
@@ -105,7 +105,7 @@ LOOKS_IN_CHECK: Final = frozenset(RESOURCES) - {
 """Classes whose check asks the cluster."""
 
 
-def full(of: type[Shell], inputs: Properties) -> Properties:
+def full(of: type[DynamicProvider], inputs: Properties) -> Properties:
     """Return inputs with the defaults that a check fills in, without its look at anything outside."""
     defaults = {
         camel_case(each.name): each.default if each.default_factory is MISSING else each.default_factory()
@@ -119,5 +119,5 @@ def test_every_frozen_class_has_its_case_and_overrides_no_method_of_the_host() -
     assert sorted(RESOURCES) == sorted(classes())
     for each in classes().values():
         for method in ("configure", *METHODS):
-            assert getattr(each, method) is getattr(Shell, method)
-            assert getattr(Shell, method) is not getattr(ResourceProvider, method)
+            assert getattr(each, method) is getattr(DynamicProvider, method)
+            assert getattr(DynamicProvider, method) is not getattr(ResourceProvider, method)

@@ -17,7 +17,7 @@ import pytest
 from components.account_pool.member_secret import MemberSecretProvider
 from components.account_pool.seal import PoolSealProvider
 from components.dynamic import INCARNATION as OUTPUT
-from components.dynamic import Shell
+from components.dynamic import DynamicProvider
 from components.projection.model import INCARNATION
 from components.projection.provider import SecretProjectionProvider
 from components.pull_secret.provider import PullSecretCopyProvider
@@ -100,14 +100,16 @@ def of_earlier_version(made: Recorded, world: World) -> Recorded:
 
 def test_cases_are_all_classes_that_remove_something() -> None:
     removing = {
-        kind for kind in providers().values() if issubclass(kind, Shell) and kind.remove is not Shell.remove
+        kind
+        for kind in providers().values()
+        if issubclass(kind, DynamicProvider) and kind.delete_resource is not DynamicProvider.delete_resource
     }
     assert set(CASES) == removing
 
 
 @pytest.mark.parametrize("kind", CASES)
 def test_replacement_with_same_inputs_keeps_what_is_written(
-    kind: type[Shell], host: Host, world: World
+    kind: type[DynamicProvider], host: Host, world: World
 ) -> None:
     case, provider = CASES[kind], host.provider(kind())
     given = case.given(world)
@@ -122,7 +124,7 @@ def test_replacement_with_same_inputs_keeps_what_is_written(
 
 @pytest.mark.parametrize("kind", CARRYING)
 def test_old_half_deleted_by_later_run_keeps_what_is_written(
-    kind: type[Shell], host: Host, later: Host, world: World
+    kind: type[DynamicProvider], host: Host, later: Host, world: World
 ) -> None:
     case, provider = CASES[kind], host.provider(kind())
     given = case.given(world)
@@ -136,7 +138,7 @@ def test_old_half_deleted_by_later_run_keeps_what_is_written(
 
 @pytest.mark.parametrize("kind", CARRYING)
 def test_old_half_of_earlier_version_keeps_what_replacement_wrote(
-    kind: type[Shell], host: Host, later: Host, world: World
+    kind: type[DynamicProvider], host: Host, later: Host, world: World
 ) -> None:
     case, provider = CASES[kind], host.provider(kind())
     given = case.given(world)
@@ -149,7 +151,7 @@ def test_old_half_of_earlier_version_keeps_what_replacement_wrote(
 
 @pytest.mark.parametrize("kind", CARRYING)
 def test_resource_of_earlier_version_is_updated_and_deleted(
-    kind: type[Shell], host: Host, later: Host, world: World
+    kind: type[DynamicProvider], host: Host, later: Host, world: World
 ) -> None:
     case, provider = CASES[kind], later.provider(kind())
     given = case.given(world)
@@ -164,7 +166,7 @@ def test_resource_of_earlier_version_is_updated_and_deleted(
 
 @pytest.mark.parametrize("kind", COPIES)
 def test_copy_of_replacement_that_no_state_knows_is_taken_back_by_next_update(
-    kind: type[Shell], host: Host, later: Host, world: World
+    kind: type[DynamicProvider], host: Host, later: Host, world: World
 ) -> None:
     case, provider = CASES[kind], later.provider(kind())
     given = case.given(world)
@@ -191,7 +193,7 @@ def passing_faults(seed: int, share: float) -> Plan:
 @pytest.mark.parametrize("seed", range(counted(1, 5)))
 @pytest.mark.parametrize("kind", CASES)
 def test_faults_that_pass_fail_nothing(
-    kind: type[Shell], seed: int, disturbed: Host, proxy: FaultProxy, world: World
+    kind: type[DynamicProvider], seed: int, disturbed: Host, proxy: FaultProxy, world: World
 ) -> None:
     case, provider = CASES[kind], disturbed.provider(kind())
     given = case.given(world)
@@ -216,7 +218,7 @@ def test_faults_that_pass_fail_nothing(
 @pytest.mark.parametrize("kind", [SecretProjectionProvider, ServiceSecretProvider, PullSecretCopyProvider])
 @pytest.mark.parametrize("is_going", [False, True], ids=["gone", "going"])
 def test_create_without_namespace_names_command_that_converges(
-    kind: type[Shell], is_going: bool, host: Host, world: World
+    kind: type[DynamicProvider], is_going: bool, host: Host, world: World
 ) -> None:
     if is_going:
         world.let_go()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pulumi.dynamic import CheckFailure
 
-from components.dynamic import IDENTITY, Properties, Shell
+from components.dynamic import IDENTITY, DynamicProvider, Properties
 from components.errors import CredfleetError
 
 
@@ -19,7 +19,7 @@ class NoteArgs:
     remark: str = field(default="none", compare=False)
 
 
-class NoteProvider(Shell):
+class NoteProvider(DynamicProvider):
     args = NoteArgs
     outputs = ("length", "writer")
     refreshed = ("text",)
@@ -36,20 +36,20 @@ class NoteProvider(Shell):
     def name(self, state: Properties) -> str:
         return f"{state['fileName']}/{int(state['length'])}"
 
-    def make(self, props: Properties) -> Properties:
+    def create_resource(self, props: Properties) -> Properties:
         if props["text"] == "refused":
             raise CredfleetError(code="refused", place="note", problem="it is refused", fix="write another")
         _path(props).write_text(props["text"])
         return {"length": len(props["text"]), "writer": self.configured("writer")}
 
-    def change(self, _id: str, _olds: Properties, news: Properties) -> Properties:
-        return {"length": self.make(news)["length"]}
+    def update_resource(self, _id: str, _olds: Properties, news: Properties) -> Properties:
+        return {"length": self.create_resource(news)["length"]}
 
-    def look(self, _id: str, props: Properties) -> Properties | None:
+    def read_resource(self, _id: str, props: Properties) -> Properties | None:
         path = _path(props)
         return {"text": path.read_text(), "length": 0} if path.exists() else None
 
-    def remove(self, _id: str, props: Properties) -> None:
+    def delete_resource(self, _id: str, props: Properties) -> None:
         _path(props).unlink()
 
 

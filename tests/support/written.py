@@ -16,7 +16,7 @@ from components.account_pool.member_secret import MemberSecretProvider
 from components.account_pool.provider import AccountClaimProvider
 from components.account_pool.seal import PoolSealProvider
 from components.aso_credentials.provider import AsoProjectionProvider
-from components.dynamic import Shell
+from components.dynamic import DynamicProvider
 from components.labels import TENANT_NAME
 from components.projection.provider import SecretProjectionProvider
 from components.projection.sources import SHARED_WITH
@@ -257,7 +257,7 @@ def _reports(world: World) -> Any:
     return requests.get(path, timeout=10).json()["items"]
 
 
-CASES: Final[Mapping[type[Shell], Case]] = {
+CASES: Final[Mapping[type[DynamicProvider], Case]] = {
     SecretProjectionProvider: Case(_copy, _made),
     ServiceSecretProvider: Case(composed({"type": "sql", "password": "x"}, _BINDING), _made),
     AsoProjectionProvider: Case(composed({"key": "s3cret-value"}, _ASO, key="key"), _made),

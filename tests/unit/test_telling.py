@@ -9,7 +9,7 @@ from google.protobuf.empty_pb2 import Empty
 from pulumi.runtime.proto.engine_pb2 import LogRequest, LogSeverity
 from pulumi.runtime.proto.engine_pb2_grpc import EngineServicer, add_EngineServicer_to_server
 
-from components.dynamic import tell
+from components.dynamic import log
 
 
 class Engine(EngineServicer):
@@ -39,8 +39,8 @@ def test_a_warning_reaches_the_engine_as_one_and_all_else_is_printed(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr("sys.argv", ["host", "-v=1", engine.address])
-    tell("warning: acme/aws: none is free")
-    tell("acme/gcp: expected to get the only one")
+    log("warning: acme/aws: none is free")
+    log("acme/gcp: expected to get the only one")
     assert engine.logged == [(LogSeverity.WARNING, "acme/aws: none is free")]
     assert capsys.readouterr().out == "acme/gcp: expected to get the only one\n"
 
@@ -50,5 +50,5 @@ def test_a_warning_that_no_engine_takes_is_printed(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr("sys.argv", arguments)
-    tell("warning: acme/aws: none is free")
+    log("warning: acme/aws: none is free")
     assert capsys.readouterr().out == "warning: acme/aws: none is free\n"

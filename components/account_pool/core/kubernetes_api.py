@@ -31,7 +31,7 @@ Query = TypeVar("Query")
 Answer = TypeVar("Answer")
 
 
-class JointReading(Generic[Query, Answer]):
+class SingleFlight(Generic[Query, Answer]):
     """Joins equal questions; safe for any number of threads.
 
     A read shows every write done before it was asked for: who asks while one is under way waits for the next.
@@ -93,7 +93,7 @@ class KubernetesApi:
         self._connection = connection
         self._root = f"/api/v1/namespaces/{quote(namespace, safe='')}/"
         self._written = f"?fieldManager={quote(manager, safe='')}"
-        self._read = JointReading(self._read_alone)
+        self._read = SingleFlight(self._read_alone)
 
     @cached_property
     def _user(self) -> str:

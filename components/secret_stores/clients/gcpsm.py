@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from components.errors import Problem, SecretManagerError, StoreError
-from components.importing import ALONE
+from components.importing import IMPORT_LOCK
 from components.secret_manager import (
     LATEST,
     Patience,
@@ -243,7 +243,7 @@ def _key_of(auth: GcpAuth) -> SecretSelector | None:
 
 def _token(key: bytes, title: str) -> str:
     """Trade the key of a service account for a token, valid for an hour."""
-    with ALONE:
+    with IMPORT_LOCK:
         from google.auth.exceptions import GoogleAuthError, TransportError
         from google.auth.transport.requests import Request
         from google.oauth2.service_account import Credentials

@@ -18,7 +18,7 @@ from components.connection import Connection, NoReply, Reply, Untrusted, configu
 from components.errors import Problem, StoreError
 from components.go_json import write_texts
 from components.http_answers import Answer
-from components.importing import ALONE
+from components.importing import IMPORT_LOCK
 from components.labels import PREFIX
 from components.secret_stores.clients.client import (
     ClientRequest,
@@ -232,7 +232,7 @@ def kubernetes_limits(given: Any) -> Iterator[Problem]:
 
 def open_kubernetes(request: ClientRequest) -> SecretsClient:
     """Log in the way the provider says, and only so."""
-    with ALONE:
+    with IMPORT_LOCK:
         from kubernetes.client import ApiClient
 
     spec: KubernetesSpec = request.spec
@@ -261,7 +261,7 @@ def open_kubernetes(request: ClientRequest) -> SecretsClient:
 
 def _address(server: KubernetesServer | None, cluster: Cluster, title: str) -> Configuration:
     """Say where the API server is and what it is known by, and nothing of who asks."""
-    with ALONE:
+    with IMPORT_LOCK:
         from kubernetes.client import Configuration
 
     configuration = Configuration()

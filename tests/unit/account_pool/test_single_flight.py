@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 
-from components.account_pool.core.kubernetes_api import JointReading
+from components.account_pool.core.kubernetes_api import SingleFlight
 
 ASKERS = 8
 
@@ -40,7 +40,7 @@ class Question(str):
 
 def test_who_asks_while_one_is_under_way_gets_an_answer_asked_for_later():
     server = SlowServer()
-    reading = JointReading(server)
+    reading = SingleFlight(server)
     with ThreadPoolExecutor(ASKERS) as threads:
         first = threads.submit(reading, "free")
         server.asked.get()
@@ -53,7 +53,7 @@ def test_who_asks_while_one_is_under_way_gets_an_answer_asked_for_later():
 
 def test_all_who_wait_share_the_next_answer():
     server = SlowServer()
-    reading = JointReading(server)
+    reading = SingleFlight(server)
     with ThreadPoolExecutor(ASKERS) as threads:
         first = threads.submit(reading, "free")
         server.asked.get()
@@ -70,7 +70,7 @@ def test_all_who_wait_share_the_next_answer():
 
 def test_different_questions_do_not_wait_for_each_other():
     server = SlowServer()
-    reading = JointReading(server)
+    reading = SingleFlight(server)
     with ThreadPoolExecutor(2) as threads:
         asked = [threads.submit(reading, query) for query in ("free", "mine")]
         assert {server.asked.get(), server.asked.get()} == {"free", "mine"}
@@ -81,7 +81,7 @@ def test_different_questions_do_not_wait_for_each_other():
 
 def test_one_who_asks_alone_is_answered_at_once_each_time():
     server = SlowServer()
-    reading = JointReading(server)
+    reading = SingleFlight(server)
     for number in range(3):
         server.let_answer.put(None)
         assert reading("free") == f"free {number}"
@@ -96,7 +96,7 @@ def test_a_failure_reaches_who_asked_and_the_next_one_asks_again():
             raise answer
         return answer
 
-    reading = JointReading(ask)
+    reading = SingleFlight(ask)
     with pytest.raises(ZeroDivisionError):
         reading("free")
     assert reading("free") == "fine"

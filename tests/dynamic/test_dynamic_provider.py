@@ -11,7 +11,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from components.dynamic import Shell
+from components.dynamic import DynamicProvider
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, dynamic_host
 from tests.support.notes import NoteProvider
 from tests.support.stacks import ROOT
@@ -110,7 +110,10 @@ def test_check_of_every_provider_is_that_of_the_shell(path: str) -> None:
     module, _, name = path.partition(":")
     provider = getattr(importlib.import_module(module), name)
 
-    kept = [getattr(provider, verb) is getattr(Shell, verb) for verb in ("check", "diff", "create", "update")]
+    kept = [
+        getattr(provider, verb) is getattr(DynamicProvider, verb)
+        for verb in ("check", "diff", "create", "update")
+    ]
 
     assert all(kept)
 
