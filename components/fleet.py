@@ -107,8 +107,8 @@ class Fleet(pulumi.ComponentResource):
         settings = self._settings
         if settings.aso_credentials is None:
             return {}, {}
-        around = settings.surroundings(Path.cwd())
-        return declare_aso_credentials(settings.aso_credentials, around, declared, self._child)
+        context = settings.review_context(Path.cwd())
+        return declare_aso_credentials(settings.aso_credentials, context, declared, self._child)
 
     def _pull_secrets(
         self, declared: Declared

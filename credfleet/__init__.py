@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from components.projection.provider import SecretProjection as SecretProjection
     from components.projection.provider import SecretProjectionArgs as SecretProjectionArgs
     from components.providers import kubernetes_provider as kubernetes_provider
-    from components.settings.nouns import Cluster as Cluster
+    from components.settings.models import Cluster as Cluster
     from components.settings.stack import Settings as Settings
 
 _MODULES: Final = {
@@ -56,7 +56,7 @@ _MODULES: Final = {
     "holding": ("holder_here",),
     "projection.provider": ("SecretProjection", "SecretProjectionArgs"),
     "providers": ("kubernetes_provider",),
-    "settings.nouns": ("Cluster",),
+    "settings.models": ("Cluster",),
     "settings.stack": ("Settings",),
 }
 _MODULE_OF: Final = {name: module for module, names in _MODULES.items() for name in names}

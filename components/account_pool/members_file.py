@@ -26,9 +26,9 @@ from components.errors import Problem
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE
 from components.naming import config_path
 from components.projection.settings import CredentialFrom
+from components.settings.config_model import ConfigModel
 from components.settings.document import explain, in_print, misspelt
-from components.settings.noun import Noun
-from components.settings.words import ObjectName, PoolType, Text
+from components.settings.field_types import ObjectName, PoolType, Text
 
 _COLUMNS: Final = ("name", "type", "accountId")
 _DECLARES: Final[Mapping[str, str]] = {
@@ -42,7 +42,7 @@ _SEPARATORS: Final = {";": "';'", "\t": "tabs", "|": "'|'"}
 _KEYS: Final = {"type": f"label {HYPERSCALER_TYPE}", "accountId": f"annotation {ACCOUNT_ID}"}
 
 
-class ExistingMember(Noun):
+class ExistingMember(ConfigModel):
     """One row: a Secret somebody else made, and the account in it; or one that the stack makes.
 
     credentials_from: of what the stack makes it; None when it is there already.

@@ -19,9 +19,8 @@ from components.labels import EU_ACCESS, HYPERSCALER_TYPE, HYPERSCALERS, SHARED,
 from components.naming import config_path, is_namespace, is_object_name
 from components.projection.model import HANDED_OVER
 from components.projection.settings import CredentialGiven, CredentialSource, Delivery
-from components.settings.noun import Noun
-from components.settings.section import Written
-from components.settings.words import (
+from components.settings.config_model import ConfigModel
+from components.settings.field_types import (
     ClusterUid,
     Count,
     FilePath,
@@ -36,14 +35,15 @@ from components.settings.words import (
     Positive,
     Region,
     Text,
-    fit,
-    unfit,
+    config_error,
+    must,
 )
+from components.settings.section import Written
 
 Partition = Mapping[PartitionKey, PartitionValue]
 Cloud = Annotated[
     str,
-    fit(
+    must(
         lambda text: text in (*HYPERSCALERS, ANY),
         f"it is no cloud that is known: {', '.join(HYPERSCALERS)}",
         f"name one of them, or {ANY} where who asks chooses",
@@ -55,7 +55,7 @@ def _as_delivery(given: object) -> object:
     return {"name": given} if isinstance(given, str) else given
 
 
-class Slot(Noun):
+class Slot(ConfigModel):
     """One account of a tenant: a claim on a pool, chosen by type or by the rules for a plan."""
 
     type: PoolType | None = Field(
@@ -89,11 +89,11 @@ class Slot(Noun):
     @model_validator(mode="after")
     def _is_chosen_one_way(self) -> Self:
         if (self.type is None) == (self.plan is None):
-            raise unfit(
+            raise config_error(
                 "an account is asked for by its type or by a plan, by one of the two", "give type or plan"
             )
         if self.type is not None and (self.region or self.hyperscaler_region or self.hyperscaler):
-            raise unfit(
+            raise config_error(
                 "region, hyperscalerRegion and hyperscaler choose a pool for a plan, and do nothing here",
                 "leave them out, or give plan instead of type",
             )
@@ -125,7 +125,7 @@ class Slot(Noun):
         )
 
 
-class Member(Noun):
+class Member(ConfigModel):
     """An account of the pool: a Secret that the stack declares, with data."""
 
     type: PoolType = Field(description="Type of the account: label hyperscaler-type.")
@@ -149,9 +149,13 @@ class Member(Noun):
     @model_validator(mode="after")
     def _is_shared_or_somebodys(self) -> Self:
         if self.shared_capacity is not None and (self.tenant is not None or self.internal):
-            raise unfit("a shared account has no owner and is not kept back", "leave tenant and internal out")
+            raise config_error(
+                "a shared account has no owner and is not kept back", "leave tenant and internal out"
+            )
         if self.hand_over and self.credentials_from.entry is None:
-            raise unfit("only the Secret of an entry of credentials is handed over", "leave handOver out")
+            raise config_error(
+                "only the Secret of an entry of credentials is handed over", "leave handOver out"
+            )
         return self
 
     @property
@@ -169,7 +173,7 @@ class Member(Noun):
         return replace(member, annotations={**member.annotations, **left})
 
 
-class Labels(Noun):
+class Labels(ConfigModel):
     """What the accounts of a pool call their labels; Kyma's pools call them otherwise than credfleet."""
 
     type: LabelKey = Field(default=HYPERSCALER_TYPE, description="Type of the account.")
@@ -188,7 +192,7 @@ class Labels(Noun):
         given = [key for _, key in self if key is not None]
         own = {*NAMED.values(), POOL_STATE}
         if len(set(given)) < len(given) or not own.isdisjoint(self.names.values()):
-            raise unfit(
+            raise config_error(
                 "one label would say two things, so neither could be told",
                 "give each its own key, and none that means something else to credfleet",
             )
@@ -201,7 +205,7 @@ class Labels(Noun):
         return {name: key for name, key in given.items() if key is not None and key != NAMED.get(name)}
 
 
-class Subject(Noun):
+class Subject(ConfigModel):
     """A person, group or ServiceAccount that gets a Role."""
 
     kind: Literal["User", "Group", "ServiceAccount"]
@@ -211,15 +215,17 @@ class Subject(Noun):
     @model_validator(mode="after")
     def _has_a_namespace_if_it_lives_in_one(self) -> Self:
         if (self.kind == "ServiceAccount") != (self.namespace is not None):
-            raise unfit(
+            raise config_error(
                 "a ServiceAccount lives in a namespace, and only it does", "give namespace to it alone"
             )
         if self.kind == "ServiceAccount" and not is_object_name(self.name):
-            raise unfit("Kubernetes has no ServiceAccount of such a name", "write the name alone, such as ci")
+            raise config_error(
+                "Kubernetes has no ServiceAccount of such a name", "write the name alone, such as ci"
+            )
         return self
 
 
-class Consumer(Noun):
+class Consumer(ConfigModel):
     """Who may claim from a pool that names its consumers, and what."""
 
     holders: Annotated[tuple[Text, ...], Field(min_length=1)] = Field(
@@ -235,7 +241,7 @@ class Consumer(Noun):
     )
 
 
-class PoolCluster(Noun):
+class PoolCluster(ConfigModel):
     """The cluster of a pool that is another one than the stack's."""
 
     context: Text = Field(description="Context of the kubeconfig; no other one is ever used.")
@@ -247,7 +253,7 @@ class PoolCluster(Noun):
     )
 
 
-class Elsewhere(Noun):
+class Elsewhere(ConfigModel):
     """The pool of another stack."""
 
     namespace: NamespaceName = Field(description="Namespace of the pool, as its own stack names it.")
@@ -260,7 +266,7 @@ OF_CONSUMERS: Final = ("from", "labels", "plans", "rules", "protect")
 """What a stack says that claims from the pool of another one."""
 
 
-class AccountPool(Noun):
+class AccountPool(ConfigModel):
     """The accounts tenants claim, in one namespace, and who may claim and clean them."""
 
     from_: Elsewhere | None = Field(
@@ -324,7 +330,7 @@ class AccountPool(Noun):
         if not isinstance(given, dict) or "from" not in given:
             return given
         if others := sorted(key for key in given if key not in OF_CONSUMERS):
-            raise unfit(
+            raise config_error(
                 f"from leaves the pool to another stack, and {', '.join(others)} would declare it here",
                 f"keep them in the stack that declares the pool; here are {', '.join(OF_CONSUMERS)}",
             )

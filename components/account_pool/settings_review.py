@@ -24,7 +24,7 @@ from components.errors import Problem
 from components.labels import EU_ACCESS, hyperscaler_of
 from components.naming import GUID, config_path
 from components.settings.document import nearest
-from components.settings.section import Dangling, Problems, Surroundings
+from components.settings.section import Dangling, Problems, ReviewContext
 
 _ID_FORMS: Final = {
     "aws": re.compile(r"[0-9]{12}"),
@@ -52,7 +52,7 @@ class Stated:
 
 
 def review_pool(
-    pool: AccountPool, existing: Sequence[ExistingMember], stated: Stated, around: Surroundings
+    pool: AccountPool, existing: Sequence[ExistingMember], stated: Stated, context: ReviewContext
 ) -> Problems:
     """Check rules, limits, members and what they refer to; of another stack's pool, the rules alone."""
     for fault in pool.read_rules()[1]:
@@ -88,7 +88,7 @@ def review_pool(
                 nearest(name, known),
             )
     for name, command in pool.cleaning.items():
-        program = around.root / command[0]
+        program = context.root / command[0]
         if "/" in command[0] and not (program.is_file() and os.access(program, os.X_OK)):
             yield Problem(
                 config_path("accountPool", "cleaning", name, 0),
@@ -101,13 +101,13 @@ def review_pool(
                 f"no member is of type {name}, so its cleaner would never run",
                 nearest(name, known - {"default"}),
             )
-    yield from _review_consumers(pool, stated, around)
+    yield from _review_consumers(pool, stated, context)
     for name, member in pool.members.items():
-        yield from _review_member(name, member, stated, around)
+        yield from _review_member(name, member, stated, context)
     yield from review_identities(pool.members, existing, stated.rows)
 
 
-def _review_consumers(pool: AccountPool, stated: Stated, around: Surroundings) -> Problems:
+def _review_consumers(pool: AccountPool, stated: Stated, context: ReviewContext) -> Problems:
     for name, consumer in pool.consumers.items():
         place = config_path("accountPool", "consumers", name)
         for holder in consumer.holders:
@@ -116,7 +116,7 @@ def _review_consumers(pool: AccountPool, stated: Stated, around: Surroundings) -
                     problem = f"{holder} is within the holders of {other}, and nobody is two consumers"
                     yield Problem(f"{place}.holders", problem, "give each holder to one of the two")
         for index, partition in enumerate(consumer.partitions):
-            for key in partition if around.whole("accountPool.partitionKeys") else ():
+            for key in partition if context.whole("accountPool.partitionKeys") else ():
                 if key not in stated.partition_keys:
                     yield _unknown_partition(f"{place}.partitions[{index}]", key, stated.partition_keys)
         for account_type in consumer.quotas if consumer.types else ():
@@ -133,12 +133,12 @@ def review_accounts(
     pool: AccountPool | None,
     existing: Sequence[ExistingMember],
     stated: Stated,
-    around: Surroundings,
+    context: ReviewContext,
 ) -> Problems:
     """Check that each account a tenant asks for could ever be claimed. tenants: name → slot → claim."""
-    supply = None if pool is None else _Supply.of(pool, existing, stated, around)
+    supply = None if pool is None else _Supply.of(pool, existing, stated, context)
     for name, accounts in tenants.items():
-        if supply is None and accounts and around.whole("accountPool"):
+        if supply is None and accounts and context.whole("accountPool"):
             yield Problem(
                 config_path("tenants", name, "accounts"),
                 "there is no accountPool to claim them from",
@@ -147,7 +147,7 @@ def review_accounts(
         elif supply is not None:
             for slot, account in accounts.items():
                 place = config_path("tenants", name, "accounts", slot)
-                whole = around.whole(place.removeprefix(config_path("")))
+                whole = context.whole(place.removeprefix(config_path("")))
                 yield from _review_account(place, name, account, supply, whole=whole)
 
 
@@ -167,17 +167,17 @@ class _Supply:
 
     @classmethod
     def of(
-        cls, pool: AccountPool, existing: Sequence[ExistingMember], stated: Stated, around: Surroundings
+        cls, pool: AccountPool, existing: Sequence[ExistingMember], stated: Stated, context: ReviewContext
     ) -> _Supply:
         rules, faults = pool.read_rules()
         return cls(
-            rules=None if faults or not around.whole("accountPool.rules") else rules,
+            rules=None if faults or not context.whole("accountPool.rules") else rules,
             keys=None
-            if pool.from_ or not around.whole("accountPool.partitionKeys")
+            if pool.from_ or not context.whole("accountPool.partitionKeys")
             else stated.partition_keys,
             members=(*pool.members.values(), *existing),
             whole=len(pool.members) == len(stated.members)
-            and around.whole("accountPool.members")
+            and context.whole("accountPool.members")
             and all(member.tenant in (None, *stated.tenants) for member in pool.members.values()),
             limits=PoolConfigMap(limits=pool.limits),
             bringing=pool.bringers.keys(),
@@ -252,22 +252,22 @@ def _review_aso(place: str, type_: str) -> Problems:
         )
 
 
-def _review_member(name: str, member: Member, stated: Stated, around: Surroundings) -> Problems:
+def _review_member(name: str, member: Member, stated: Stated, context: ReviewContext) -> Problems:
     place = config_path("accountPool", "members", name)
-    if member.tenant is not None and member.tenant not in stated.tenants and around.whole("tenants"):
+    if member.tenant is not None and member.tenant not in stated.tenants and context.whole("tenants"):
         problem = f"{member.tenant} is no tenant, so nobody would ever get its account"
         yield Dangling(f"{place}.tenant", problem, nearest(member.tenant, stated.tenants))
-    for key in member.partition if around.whole("accountPool.partitionKeys") else ():
+    for key in member.partition if context.whole("accountPool.partitionKeys") else ():
         if key not in stated.partition_keys:
             yield _unknown_partition(f"{place}.partition", key, stated.partition_keys)
     place, source = f"{place}.credentialsFrom", member.credentials_from
-    if source.account is not None or (source.in_secret and source.in_secret[0] == around.pool):
+    if source.account is not None or (source.in_secret and source.in_secret[0] == context.pool):
         problem = "what another account of the pool is opened with opens no second one"
         yield Problem(place, problem, "name an entry of credentials, a Secret elsewhere, or a gcpSecret")
         return
-    yield from around.review_source(place, source, str(around.pool))
-    known = source.entry is not None and source.entry in around.credentials.names
-    if known and (fault := credential_fault(str(source.entry), around.credentials)) is not None:
+    yield from context.review_source(place, source, str(context.pool))
+    known = source.entry is not None and source.entry in context.credentials.names
+    if known and (fault := credential_fault(str(source.entry), context.credentials)) is not None:
         yield Problem(place, *fault)
 
 

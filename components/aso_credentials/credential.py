@@ -8,19 +8,19 @@ from typing import Final, Self
 from pydantic import Field, model_validator
 
 from components.aso_credentials import keys
+from components.aso_credentials.field_types import Guid
 from components.aso_credentials.model import Data, Unfit, client_secret_of, faults_of
-from components.aso_credentials.nouns import WITHHELD
-from components.aso_credentials.words import Guid
+from components.aso_credentials.resolution import WITHHELD
 from components.credentials import Credentials
 from components.projection.settings import CredentialFrom, CredentialSource
-from components.settings.noun import Noun
-from components.settings.words import Flag, Name, NamespaceName, ObjectName, Text, unfit
+from components.settings.config_model import ConfigModel
+from components.settings.field_types import Flag, Name, NamespaceName, ObjectName, Text, config_error
 
 _ANY_ID: Final = "00000000-0000-0000-0000-000000000000"
 _IDS_ALONE: Final[Data] = dict.fromkeys(keys.REQUIRED, WITHHELD)
 
 
-class ServicePrincipal(Noun):
+class ServicePrincipal(ConfigModel):
     """An application of Entra that proves itself with a secret or a certificate."""
 
     subscription_id: Guid = Field(description="Subscription its resources are made in.")
@@ -33,14 +33,14 @@ class ServicePrincipal(Noun):
     @model_validator(mode="after")
     def _proves_itself_one_way(self) -> Self:
         if (self.secret_from is None) == (self.certificate_from is None):
-            raise unfit(
+            raise config_error(
                 "of a secret and a certificate ASO silently takes the secret; with neither it has no proof",
                 "give secretFrom or certificateFrom, one of the two",
             )
         if self.password_from is not None and self.certificate_from is None:
-            raise unfit("a password without a certificate has no effect", "leave passwordFrom out")
+            raise config_error("a password without a certificate has no effect", "leave passwordFrom out")
         if len({one.entry is None for one in self.sources.values()}) > 1:
-            raise unfit(
+            raise config_error(
                 "one of certificate and password is in the cluster and the other in the configuration",
                 "put both in one of the two",
             )
@@ -67,7 +67,7 @@ class ServicePrincipal(Noun):
         return {keys.CERTIFICATE: certificate, keys.CERTIFICATE_PASSWORD: text.encode()}
 
 
-class WorkloadIdentity(Noun):
+class WorkloadIdentity(ConfigModel):
     """A managed identity that trusts a ServiceAccount: one of `identities`, or one somebody else made."""
 
     subscription_id: Guid = Field(description="Subscription its resources are made in.")
@@ -84,7 +84,7 @@ class WorkloadIdentity(Noun):
     def _is_one_identity(self) -> Self:
         own = self.identity is not None
         if own in (self.client_id is not None, self.tenant_id is not None):
-            raise unfit(
+            raise config_error(
                 "it is either an identity of this stack, which knows its own ids, or one by its ids",
                 "give identity alone, or tenantId and clientId",
             )
@@ -95,7 +95,7 @@ class WorkloadIdentity(Noun):
         return {} if self.service_account is None else {keys.SERVICE_ACCOUNT: self.service_account.encode()}
 
 
-class PodIdentity(Noun):
+class PodIdentity(ConfigModel):
     """A managed identity of the node or pod the operator runs on."""
 
     subscription_id: Guid = Field(description="Subscription its resources are made in.")
@@ -107,7 +107,7 @@ class PodIdentity(Noun):
         return {keys.AUTH_MODE: keys.POD_IDENTITY.encode()}
 
 
-class Cloud(Noun):
+class Cloud(ConfigModel):
     """Another cloud than the operator's."""
 
     authority_host: Text = Field(description="https:// address that tokens come from.")
@@ -121,7 +121,7 @@ class Cloud(Noun):
         return {key: text.encode() for key, text in zip(keys.CLOUD, given, strict=True)}
 
 
-class AsoCredential(Noun):
+class AsoCredential(ConfigModel):
     """One credential, by one method."""
 
     service_principal: ServicePrincipal | None = Field(
@@ -145,7 +145,7 @@ class AsoCredential(Noun):
     def _has_one_method(self) -> Self:
         methods = (self.service_principal, self.workload_identity, self.pod_identity)
         if sum(method is not None for method in methods) != 1:
-            raise unfit(
+            raise config_error(
                 "ASO takes the first method it finds in an order of its own, so there is exactly one",
                 "give one of servicePrincipal, workloadIdentity and podIdentity",
             )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from components.aso_credentials import keys
-from components.aso_credentials.nouns import Owner, Resource, SecretName
+from components.aso_credentials.resolution import Owner, Resource, SecretName
 from components.documents import Document, Step, Unreadable, read_all
 from components.errors import CredfleetError
 from components.naming import is_namespace, is_object_name

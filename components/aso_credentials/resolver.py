@@ -13,7 +13,7 @@ from typing import Final
 from components.aso_credentials import keys
 from components.aso_credentials.arm_id import subscription_of
 from components.aso_credentials.model import method_of
-from components.aso_credentials.nouns import (
+from components.aso_credentials.resolution import (
     TRUE,
     WITHHELD,
     NotReady,
@@ -48,12 +48,12 @@ def resolve(resources: Sequence[Resource], secrets: Secrets, operator: Operator)
     An owner that is not among them is taken to be ready: they need not be all there is. Nor need a Secret be
     there that ASO itself writes of another one of them.
     """
-    house = _World(resources, secrets, operator.with_settings(secrets))
-    return tuple(map(house.resolve, resources))
+    resolver = _Resolver(resources, secrets, operator.with_settings(secrets))
+    return tuple(map(resolver.resolve, resources))
 
 
 @dataclass(frozen=True, slots=True)
-class _World:
+class _Resolver:
     """What a resource is resolved in: its siblings, the Secrets, and the operator."""
 
     resources: Sequence[Resource]

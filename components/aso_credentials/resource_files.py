@@ -11,17 +11,17 @@ from pydantic import Field
 
 from components.aso_credentials import keys
 from components.aso_credentials.manifests import Found, Manifest, objects_in
-from components.aso_credentials.nouns import Resource
+from components.aso_credentials.resolution import Resource
 from components.documents import shown
 from components.errors import CredfleetError, Problem
 from components.naming import config_path
-from components.settings.noun import Noun
-from components.settings.words import FilePath, ObjectName
+from components.settings.config_model import ConfigModel
+from components.settings.field_types import FilePath, ObjectName
 
 KEY: Final = "asoCredentials"
 
 
-class Resources(Noun):
+class Resources(ConfigModel):
     """A file of ASO resources, declared with the stack."""
 
     file: FilePath = Field(description="Kubernetes YAML, relative to Pulumi.yaml.")

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from components.aso_credentials import keys, model
 from components.aso_credentials.certificate import certificate_fault
 from components.aso_credentials.model import Data, method_of
-from components.aso_credentials.nouns import WITHHELD, Operator, SecretName
+from components.aso_credentials.resolution import WITHHELD, Operator, SecretName
 from components.naming import is_object_name
 from components.projection.keys import AsoMethod
 

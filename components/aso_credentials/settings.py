@@ -9,16 +9,10 @@ from typing import ClassVar, Final, Literal
 
 from pydantic import Field
 
-from components.aso_credentials import keys, nouns
+from components.aso_credentials import keys, resolution
 from components.aso_credentials.credential import AsoCredential, NamedCredential
 from components.aso_credentials.federation import Federation, federation_faults, federation_name
-from components.aso_credentials.model import Data
-from components.aso_credentials.nouns import WITHHELD, Resolution, SecretName, Secrets
-from components.aso_credentials.resolver import resolve
-from components.aso_credentials.resource_files import KEY, DeclaredResource, Resources, read_resources
-from components.aso_credentials.roles import assignment_name
-from components.aso_credentials.scoped import refusal
-from components.aso_credentials.words import (
+from components.aso_credentials.field_types import (
     Duration,
     FederationName,
     GroupName,
@@ -29,12 +23,18 @@ from components.aso_credentials.words import (
     Scope,
     Subject,
 )
+from components.aso_credentials.model import Data
+from components.aso_credentials.resolution import WITHHELD, Resolution, SecretName, Secrets
+from components.aso_credentials.resolver import resolve
+from components.aso_credentials.resource_files import KEY, DeclaredResource, Resources, read_resources
+from components.aso_credentials.roles import assignment_name
+from components.aso_credentials.scoped import refusal
 from components.errors import Problem
 from components.projection.settings import CredentialSource, Delivery
+from components.settings.config_model import ConfigModel
 from components.settings.document import nearest
-from components.settings.noun import Noun
-from components.settings.section import Problems, Section, Surroundings, Written
-from components.settings.words import Flag, Name, NamespaceName, ObjectName, Positive, Text
+from components.settings.field_types import Flag, Name, NamespaceName, ObjectName, Positive, Text
+from components.settings.section import Problems, ReviewContext, Section, Written
 
 _ORIGINS: Final[Mapping[str, tuple[str, str]]] = {
     keys.CLIENT_SECRET: (
@@ -65,7 +65,7 @@ _ORIGINS: Final[Mapping[str, tuple[str, str]]] = {
 """Where in a credential of the configuration a key of its Secret comes from, and how to fix it there."""
 
 
-class FormerOperator(Noun):
+class FormerOperator(ConfigModel):
     """How the operator ran before, in what differs. It is trusted as well, until it was started again."""
 
     workload_identity_mode: Literal["relaxed", "strict"] | None = Field(
@@ -75,7 +75,7 @@ class FormerOperator(Noun):
     service_account: ObjectName | None = Field(default=None, description="ServiceAccount it ran as.")
 
 
-class Operator(Noun):
+class Operator(ConfigModel):
     """How Azure Service Operator runs in the cluster; its chart makes it, not this stack."""
 
     namespace: NamespaceName = Field(
@@ -102,7 +102,7 @@ class Operator(Noun):
     )
 
     @property
-    def trusted(self) -> Sequence[tuple[nouns.Operator, str | None]]:
+    def trusted(self) -> Sequence[tuple[resolution.Operator, str | None]]:
         """How it runs, and how it ran while that is trusted as well; each with who issues its tokens."""
         now = (self.as_it_runs(strict=self.strict), self.issuer)
         former = self.formerly
@@ -118,19 +118,19 @@ class Operator(Noun):
         """Whether workload identity is in strict mode."""
         return self.workload_identity_mode == "strict"
 
-    def as_it_runs(self, *, strict: bool) -> nouns.Operator:
+    def as_it_runs(self, *, strict: bool) -> resolution.Operator:
         """Return the operator that resolves credentials. strict: whether in strict mode."""
-        return nouns.Operator(self.namespace, self.multi_env, strict, self.service_account)
+        return resolution.Operator(self.namespace, self.multi_env, strict, self.service_account)
 
 
-class RateLimit(Noun):
+class RateLimit(ConfigModel):
     """How fast the operator calls Azure."""
 
     qps: Positive = Field(description="Requests a second.")
     bucket_size: Positive = Field(description="Requests at once.")
 
 
-class GlobalSettings(Noun):
+class GlobalSettings(ConfigModel):
     """`aso-controller-settings`. The operator reads it when it starts."""
 
     credential: AsoCredential | None = Field(
@@ -176,21 +176,21 @@ class GlobalSettings(Noun):
         return {**ids, **told, **{key: value for key, value in own.items() if key != keys.AUTH_MODE}}
 
 
-class AssignedRole(Noun):
+class AssignedRole(ConfigModel):
     """What an identity may do, and where."""
 
     role: RoleName = Field(description="Name of a role known here, or the GUID of any.")
     scope: Scope = Field(description="ARM id of a subscription, of what is in it, or of a management group.")
 
 
-class TrustedAccount(Noun):
+class TrustedAccount(ConfigModel):
     """A ServiceAccount of another cluster that may use an identity."""
 
     issuer: Issuer = Field(description="OIDC issuer URL of that cluster, byte for byte.")
     subject: Subject = Field(description="system:serviceaccount:NAMESPACE:NAME.")
 
 
-class ResourceGroup(Noun):
+class ResourceGroup(ConfigModel):
     """A resource group of Azure that this stack makes."""
 
     subscription_id: Guid | None = Field(
@@ -200,7 +200,7 @@ class ResourceGroup(Noun):
     tags: Mapping[Text, Text] = Field(default={}, description="Tags in Azure.")
 
 
-class Identity(Noun):
+class Identity(ConfigModel):
     """A managed identity. Whom it trusts follows from the credentials that name it."""
 
     resource_group: GroupName = Field(description="One of resourceGroups, or one that is there already.")
@@ -317,31 +317,31 @@ class AsoCredentials(Section):
         secrets = {name: named.secret_name or name for name, named in self.named.items()}
         return read_resources(self.resources, root, secrets)
 
-    def secrets(self, around: Surroundings) -> Secrets:
+    def secrets(self, context: ReviewContext) -> Secrets:
         """Return the data of the Secrets that a resource may be served by, as far as a preview knows it.
 
         Of the copies of claimed accounts nobody knows a value before the update.
         """
         found = {
             SecretName(account.namespace, account.delivery.target): _copied(account.delivery)
-            for account in around.accounts.values()
+            for account in context.accounts.values()
             if account.delivery is not None
         }
         for entry in self.entries():
-            data, _ = entry.credential.judged(around.credentials, strict=self.operator.strict)
+            data, _ = entry.credential.judged(context.credentials, strict=self.operator.strict)
             found[entry.secret] = data
         if self.global_settings is not None:
             own = self.global_settings.credential
-            data = own.judged(around.credentials, strict=False)[0] if own else {}
+            data = own.judged(context.credentials, strict=False)[0] if own else {}
             found[self.global_name] = self.global_settings.data(self.operator, data)
         return found
 
     def resolved(
-        self, resources: Sequence[DeclaredResource], around: Surroundings
+        self, resources: Sequence[DeclaredResource], context: ReviewContext
     ) -> Sequence[tuple[DeclaredResource, Resolution]]:
         """Return which credential ASO will use for each resource, by the keys that the Secrets will have."""
         operator = self.operator.as_it_runs(strict=self.operator.strict)
-        resolutions = resolve([one.resource for one in resources], self.secrets(around), operator)
+        resolutions = resolve([one.resource for one in resources], self.secrets(context), operator)
         return [*zip(resources, resolutions, strict=True)]
 
     def sources(self) -> Iterator[tuple[str, CredentialSource]]:
@@ -358,56 +358,56 @@ class AsoCredentials(Section):
         for entry in self.entries():
             yield entry.secret.namespace, entry.secret.name, entry.place
 
-    def review(self, around: Surroundings) -> Problems:
+    def review(self, context: ReviewContext) -> Problems:
         """Check namespaces, references, what credentials hold, identities, and every resource.
 
         Resources are judged when no part of the section or of the tenants was left out for a fault; else
         nobody could say what serves them.
         """
         if self.global_settings is not None:
-            yield from around.review_namespace(self.place("operator", "namespace"), self.operator.namespace)
+            yield from context.review_namespace(self.place("operator", "namespace"), self.operator.namespace)
         for entry in self.entries():
             own = entry.secret.name == keys.NAMESPACE_SECRET
             place = entry.place if own else f"{entry.place}.namespace"
-            yield from around.review_namespace(place, entry.secret.namespace)
-            yield from self._review_credential(entry, around, strict=self.operator.strict)
+            yield from context.review_namespace(place, entry.secret.namespace)
+            yield from self._review_credential(entry, context, strict=self.operator.strict)
         if (entry := self.global_entry()) is not None:
-            yield from self._review_credential(entry, around, strict=False)
+            yield from self._review_credential(entry, context, strict=False)
         for name, named in self.named.items():
             if (taken := named.secret_name or name) in keys.RESERVED:
                 place = self.place("named", name, *(["secretName"] if named.secret_name else []))
                 problem = f"{taken} is a name that ASO reads by itself"
                 yield Problem(place, problem, "rename it, such as billing")
-        yield from self._review_identities(around)
-        resources, problems = self.read_resources(around.root)
+        yield from self._review_identities(context)
+        resources, problems = self.read_resources(context.root)
         yield from problems
-        yield from self._review_resources(resources, around)
-        if around.whole(self.KEY, "tenants"):
-            served = [one for one in resources if one.resource.namespace in around.namespaces]
-            resolved = self.resolved(served, around)
+        yield from self._review_resources(resources, context)
+        if context.whole(self.KEY, "tenants"):
+            served = [one for one in resources if one.resource.namespace in context.namespaces]
+            resolved = self.resolved(served, context)
             yield from _review_resolutions(resolved)
-            yield from self._review_of_others(resolved, around)
+            yield from self._review_of_others(resolved, context)
 
     def _review_of_others(
-        self, resolved: Sequence[tuple[DeclaredResource, Resolution]], around: Surroundings
+        self, resolved: Sequence[tuple[DeclaredResource, Resolution]], context: ReviewContext
     ) -> Problems:
         """Refuse a resource of a tenant's file that the whole operator's credential would serve."""
-        for one, resolution in resolved:
-            is_of_a_tenant = self.place("resources", one.entry) in around.confined
-            if is_of_a_tenant and resolution.secret == self.global_name:
+        for one, found in resolved:
+            is_of_a_tenant = self.place("resources", one.entry) in context.confined
+            if is_of_a_tenant and found.secret == self.global_name:
                 problem = (
                     f"{one.resource} would be made with the operator's own credential, which is nobody's"
                 )
                 fix = "give its namespace a credential, or name the resource in the stack's file"
                 yield Problem(one.place, problem, fix, one.at)
 
-    def _review_credential(self, entry: Entry, around: Surroundings, *, strict: bool) -> Problems:
+    def _review_credential(self, entry: Entry, context: ReviewContext, *, strict: bool) -> Problems:
         """Check references of a credential, what it is made of, and whether the operator would take it."""
         for key, source in entry.credential.sources.items():
             place = f"{entry.place}.servicePrincipal.{key}"
-            yield from around.review_source(place, source, entry.secret.namespace)
-        yield from self._review_identity_of(entry, around)
-        data, faults = entry.credential.judged(around.credentials, strict=strict)
+            yield from context.review_source(place, source, entry.secret.namespace)
+        yield from self._review_identity_of(entry, context)
+        data, faults = entry.credential.judged(context.credentials, strict=strict)
         for fault in faults:
             key, fix = _ORIGINS[fault.split(maxsplit=1)[0].removesuffix(":")]
             yield Problem(f"{entry.place}.{key}", fault, fix)
@@ -419,7 +419,7 @@ class AsoCredentials(Section):
                 "set operator.multiEnv: true if it runs so, or leave it out",
             )
 
-    def _review_identity_of(self, entry: Entry, around: Surroundings) -> Problems:
+    def _review_identity_of(self, entry: Entry, context: ReviewContext) -> Problems:
         given = entry.credential.workload_identity
         if given is None or given.identity is None:
             return
@@ -427,30 +427,30 @@ class AsoCredentials(Section):
         if given.identity not in self.identities:
             problem = f"{given.identity} is no entry of identities"
             yield Problem(place, problem, nearest(given.identity, self.identities))
-        elif self.operator.issuer is None and around.whole(f"{self.KEY}.operator"):
+        elif self.operator.issuer is None and context.whole(f"{self.KEY}.operator"):
             yield Problem(
                 place,
                 "nobody says who issues the cluster's tokens, so Azure could not be told whom to trust",
                 f"give the cluster's OIDC issuer URL as {self.place('operator', 'issuer')}",
             )
 
-    def _review_identities(self, around: Surroundings) -> Problems:
+    def _review_identities(self, context: ReviewContext) -> Problems:
         """Check each identity, and that Azure, which ignores the case of names, takes no two for one."""
         seen: dict[tuple[str, str], str] = {}
         for name, identity in self.identities.items():
             first = seen.setdefault((identity.resource_group.lower(), name.lower()), name)
             if first != name:
                 yield _same_to_azure(self.place("identities", name), first)
-            yield from self._review_identity(name, identity, around)
+            yield from self._review_identity(name, identity, context)
         groups: dict[str, str] = {}
         for name in self.resource_groups:
             first = groups.setdefault(name.lower(), name)
             if first != name:
                 yield _same_to_azure(self.place("resourceGroups", name), first)
 
-    def _review_identity(self, name: str, identity: Identity, around: Surroundings) -> Problems:
+    def _review_identity(self, name: str, identity: Identity, context: ReviewContext) -> Problems:
         place, group = self.place("identities", name), identity.resource_group
-        if self.location_of(identity) is None and around.whole(f"{self.KEY}.resourceGroups"):
+        if self.location_of(identity) is None and context.whole(f"{self.KEY}.resourceGroups"):
             near = nearest(group, self.resource_groups)
             yield Problem(
                 f"{place}.location",
@@ -478,7 +478,7 @@ class AsoCredentials(Section):
                 )
                 yield Problem(f"{place}.roles.{key}", problem, "remove one of the two")
 
-    def _review_resources(self, resources: Sequence[DeclaredResource], around: Surroundings) -> Problems:
+    def _review_resources(self, resources: Sequence[DeclaredResource], context: ReviewContext) -> Problems:
         """Check where resources are, that no two are one, and the credentials their entries name."""
         for name, entry in self.resources.items():
             if entry.credential is not None and entry.credential not in self.named:
@@ -493,9 +493,9 @@ class AsoCredentials(Section):
                 problem = "it says no namespace, and nothing is declared in default"
                 yield Problem(one.place, problem, "add metadata.namespace", one.at)
             else:
-                unknown = around.review_namespace(one.place, one.resource.namespace)
+                unknown = context.review_namespace(one.place, one.resource.namespace)
                 yield from (replace(each, at=one.at) for each in unknown)
-            namespace = around.confined.get(self.place("resources", one.entry), one.resource.namespace)
+            namespace = context.confined.get(self.place("resources", one.entry), one.resource.namespace)
             if namespace != one.resource.namespace:
                 problem = f"it is in namespace {one.resource.namespace}, and its tenant's is {namespace}"
                 yield Problem(
@@ -525,12 +525,12 @@ def _same_to_azure(place: str, first: str) -> Problem:
 
 def _review_resolutions(resolved: Sequence[tuple[DeclaredResource, Resolution]]) -> Problems:
     """Refuse a resource that ASO would not serve, in its words."""
-    for one, resolution in resolved:
-        fault = resolution.fault
+    for one, found in resolved:
+        fault = found.fault
         if fault is None:
             continue
         fix = "fix it where it says, in the manifest or in asoCredentials"
-        if resolution.secret is None and resolution.scope is None:
+        if found.secret is None and found.scope is None:
             fix = f"add {one.resource.namespace} to asoCredentials.namespaces, or credential to its entry"
         yield Problem(
             f"{one.place} {one.resource}",

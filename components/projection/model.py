@@ -1,4 +1,4 @@
-"""The nouns of a projection: which Secret is copied to where, and for whom."""
+"""The model of a projection: which Secret is copied to where, and for whom."""
 
 from __future__ import annotations
 

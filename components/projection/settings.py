@@ -12,8 +12,8 @@ from components.labels import ASO_CREDENTIAL
 from components.naming import is_data_key, is_namespace, is_object_name
 from components.projection.keys import AsoMethod, KeyPlan, plan_keys
 from components.projection.sources import Source, names_version
-from components.settings.noun import Noun
-from components.settings.words import ObjectName, Text, fit, unfit
+from components.settings.config_model import ConfigModel
+from components.settings.field_types import ObjectName, Text, config_error, must
 
 
 def _names_secret(text: str) -> bool:
@@ -22,7 +22,7 @@ def _names_secret(text: str) -> bool:
     return is_namespace(namespace) and is_object_name(name) and len(key) < 2 and all(map(is_data_key, key))
 
 
-class Delivery(Noun):
+class Delivery(ConfigModel):
     """A copy of the claimed account's Secret in the tenant's namespace, which follows its rotation."""
 
     name: ObjectName | None = Field(default=None, description="Name of the copy.")
@@ -46,22 +46,22 @@ class Delivery(Noun):
     @model_validator(mode="after")
     def _can_be_written(self) -> Self:
         if self.name is None and self.aso_credential is None:
-            raise unfit("a copy has a name, else nobody would find it", "add name, or asoCredential")
+            raise config_error("a copy has a name, else nobody would find it", "add name, or asoCredential")
         try:
             _ = self.plan
         except ProjectionError as error:
-            raise unfit(error.problem, error.fix) from None
+            raise config_error(error.problem, error.fix) from None
         return self
 
 
-class CredentialSource(Noun):
+class CredentialSource(ConfigModel):
     """Where a credential is: an entry of credentials, a Secret, an account's Secret, or Secret Manager."""
 
     entry: Text | None = Field(default=None, description="Name of an entry of credentials.")
     secret: (
         Annotated[
             str,
-            fit(
+            must(
                 _names_secret,
                 "it names no Secret, and no key of one",
                 "write NAMESPACE/NAME, or NAMESPACE/NAME/KEY",
@@ -76,7 +76,7 @@ class CredentialSource(Noun):
     gcp_secret: (
         Annotated[
             str,
-            fit(
+            must(
                 names_version,
                 "it names no version of a secret in Google's Secret Manager",
                 "write projects/PROJECT/secrets/NAME/versions/NUMBER, or latest for the number",
@@ -87,7 +87,7 @@ class CredentialSource(Noun):
         default=None,
         description="Version in Google's Secret Manager: projects/…/secrets/…/versions/…, or latest.",
     )
-    key: Annotated[str, fit(is_data_key, "no Secret has such a key", "correct it")] | None = Field(
+    key: Annotated[str, must(is_data_key, "no Secret has such a key", "correct it")] | None = Field(
         default=None, description="Key of the account's Secret; absent: the object of all its keys."
     )
 
@@ -95,12 +95,12 @@ class CredentialSource(Noun):
     def _is_in_one_place(self) -> Self:
         places = (self.entry, self.secret, self.account, self.gcp_secret)
         if sum(each is not None for each in places) != 1:
-            raise unfit(
+            raise config_error(
                 "a credential is in one place",
                 "give its entry's name, {secret: …}, {account: …} or {gcpSecret: …}",
             )
         if self.key is not None and self.account is None:
-            raise unfit("a key is of an account's Secret", "write secret: NAMESPACE/NAME/KEY")
+            raise config_error("a key is of an account's Secret", "write secret: NAMESPACE/NAME/KEY")
         return self
 
     def source(self, place: str) -> Source:

@@ -25,10 +25,9 @@ from components.pull_secret.observations import read
 from components.pull_secret.payload import Verdict, judge
 from components.pull_secret.preconditions import ADAPTERS, GOOGLE
 from components.pull_secret.retention import Retention
+from components.settings.config_model import ConfigModel
 from components.settings.document import nearest
-from components.settings.noun import Noun
-from components.settings.section import Problems, Section, Surroundings, Written
-from components.settings.words import (
+from components.settings.field_types import (
     FilePath,
     Flag,
     Name,
@@ -37,10 +36,11 @@ from components.settings.words import (
     Positive,
     Region,
     Text,
-    fit,
+    config_error,
     is_of_the_cluster,
-    unfit,
+    must,
 )
+from components.settings.section import Problems, ReviewContext, Section, Written
 
 _NUMBER = re.compile(r"[0-9]{1,19}")
 _EMAIL = re.compile(r"[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com")
@@ -52,13 +52,13 @@ def _reachable(text: str) -> str:
         url = urlsplit(text)
         nowhere = url.port == 0 and url.hostname not in _LOOPBACK
     except ValueError:
-        raise unfit("it is no URL of an API", "write it such as https://hyperfleet.example") from None
+        raise config_error("it is no URL of an API", "write it such as https://hyperfleet.example") from None
     if nowhere or not url.hostname or url.scheme not in ("http", "https") or url.query or url.username:
-        raise unfit("it is no URL of an API", "write it such as https://hyperfleet.example")
+        raise config_error("it is no URL of an API", "write it such as https://hyperfleet.example")
     if url.scheme == "http" and url.hostname not in _LOOPBACK:
-        raise unfit("over http anybody on the way can read the token", "use https")
+        raise config_error("over http anybody on the way can read the token", "use https")
     if "/api/hyperfleet" in url.path:
-        raise unfit(
+        raise config_error(
             "/api/hyperfleet is added to it, and would stand there twice", "leave that and the rest out"
         )
     return text
@@ -66,7 +66,7 @@ def _reachable(text: str) -> str:
 
 ProjectId: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         is_gcp_project,
         "it is no id of a project of Google Cloud: 6 to 30 lower-case letters, digits and '-'",
         "take it from: gcloud projects list",
@@ -75,7 +75,7 @@ ProjectId: TypeAlias = Annotated[
 Url: TypeAlias = Annotated[str, AfterValidator(_reachable)]
 
 
-class EntryProject(Noun):
+class EntryProject(ConfigModel):
     """The project of Google Cloud that holds an entry: by its id, or that of an account a tenant claims."""
 
     name: ProjectId | None = Field(default=None, description="Id of the project.")
@@ -86,7 +86,9 @@ class EntryProject(Noun):
     @model_validator(mode="after")
     def _is_named_one_way(self) -> Self:
         if (self.name is None) == (self.account is None):
-            raise unfit("a project is named, or it is an account's, one of the two", "give name or account")
+            raise config_error(
+                "a project is named, or it is an account's, one of the two", "give name or account"
+            )
         return self
 
 
@@ -94,26 +96,26 @@ def _as_project(given: object) -> object:
     return {"name": given} if isinstance(given, str) else given
 
 
-class EntryWorkload(Noun):
+class EntryWorkload(ConfigModel):
     """A ServiceAccount of a GKE cluster, with an identity of its own in Google Cloud."""
 
     project_number: Annotated[
         str,
-        fit(_NUMBER.fullmatch, "a project's number has digits only", "write them in quotes, without blanks"),
+        must(_NUMBER.fullmatch, "a project's number has digits only", "write them in quotes, without blanks"),
     ] = Field(description="Number of the project of the GKE cluster, in quotes.")
     project: ProjectId = Field(description="Id of that project.")
     namespace: NamespaceName = Field(description="Namespace of the ServiceAccount.")
     service_account: ObjectName = Field(description="Name of the ServiceAccount.")
 
 
-class EntryUser(Noun):
+class EntryUser(ConfigModel):
     """Who gets rights on entries: a workload, or an account of Google Cloud, the older way."""
 
     workload: EntryWorkload | None = Field(default=None, description="ServiceAccount of a GKE cluster.")
     service_account: (
         Annotated[
             str,
-            fit(
+            must(
                 _EMAIL.fullmatch,
                 "it is no account of Google Cloud",
                 "write it as NAME@PROJECT.iam.gserviceaccount.com",
@@ -125,7 +127,9 @@ class EntryUser(Noun):
     @model_validator(mode="after")
     def _is_named_one_way(self) -> Self:
         if (self.workload is None) == (self.service_account is None):
-            raise unfit("it is a workload or an account, one of the two", "give workload or serviceAccount")
+            raise config_error(
+                "it is a workload or an account, one of the two", "give workload or serviceAccount"
+            )
         return self
 
     @property
@@ -137,7 +141,7 @@ class EntryUser(Noun):
         return grants.workload(one.project_number, one.project, one.namespace, one.service_account)
 
 
-class ClusterEntry(Noun):
+class ClusterEntry(ConfigModel):
     """A cluster of HyperFleet, and the pull secret it gets."""
 
     name: Text = Field(description="Name of the cluster, for people: label cluster-name.")
@@ -168,11 +172,13 @@ class ClusterEntry(Noun):
     @model_validator(mode="after")
     def _hands_over_what_it_has(self) -> Self:
         if self.hand_over and (self.pull_secret_from is None or self.pull_secret_from.entry is None):
-            raise unfit("only the Secret of an entry of credentials is handed over", "leave handOver out")
+            raise config_error(
+                "only the Secret of an entry of credentials is handed over", "leave handOver out"
+            )
         return self
 
 
-class HyperFleetApi(Noun):
+class HyperFleetApi(ConfigModel):
     """The HyperFleet that is told how pull secrets stand."""
 
     api_url: Url = Field(description="URL in front of /api/hyperfleet; the token is in HYPERFLEET_API_TOKEN.")
@@ -217,12 +223,12 @@ class PullSecretsSection(Section):
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
         if self.deletion_protection and self.on_delete is Retention.DESTROY:
-            raise unfit(
+            raise config_error(
                 "onDelete: destroy deletes entries, and deletionProtection refuses that",
                 "keep one of the two",
             )
         if len({*self.locations}) != len(self.locations):
-            raise unfit("locations names a region twice", "remove one of them")
+            raise config_error("locations names a region twice", "remove one of them")
         return self
 
     @property
@@ -296,16 +302,16 @@ class PullSecretsSection(Section):
             if given.pull_secret_from is not None:
                 yield self.place("clusters", id_, "pullSecretFrom"), given.pull_secret_from
 
-    def review(self, around: Surroundings) -> Problems:
+    def review(self, context: ReviewContext) -> Problems:
         """Check names and their limits, namespaces, references, and what pull secrets hold."""
         unfit_templates = [*self._review_templates()]
         yield from unfit_templates
-        yield from self._review_observations(around.root)
+        yield from self._review_observations(context.root)
         for id_, given in self.clusters.items():
             place = self.place("clusters", id_)
             yield from self._review_names(place, id_)
             if not unfit_templates:
-                yield from self._review_namespace(id_, around)
+                yield from self._review_namespace(id_, context)
             yield from _review_slip(f"{place}.provider", given.provider, [GOOGLE])
             for adapter in given.adapters:
                 unsaid = [each for each in ADAPTERS if each not in given.adapters]
@@ -316,12 +322,12 @@ class PullSecretsSection(Section):
                     problem = "what opens an account is no pull secret"
                     yield Problem(where, problem, "name an entry of credentials, a Secret, or a gcpSecret")
                 else:
-                    yield from around.review_source(where, source, self.place_of(id_)[0])
-                verdict = self.verdict(id_, around.credentials)
+                    yield from context.review_source(where, source, self.place_of(id_)[0])
+                verdict = self.verdict(id_, context.credentials)
                 for error in verdict.errors if verdict else ():
                     yield error.within(f"{where} ({source.entry}: {error.place})")
-            if given.project is not None and given.project.account is not None and around.whole("tenants"):
-                yield from _review_account(f"{place}.project.account", given.project.account, around)
+            if given.project is not None and given.project.account is not None and context.whole("tenants"):
+                yield from _review_account(f"{place}.project.account", given.project.account, context)
         yield from self._review_entries()
 
     @property
@@ -356,12 +362,12 @@ class PullSecretsSection(Section):
                 problem = f"{self.place(key)} has {{region}} in it, and the cluster has none"
                 yield Problem(f"{place}.region", problem, "give the region of the cluster")
 
-    def _review_namespace(self, id_: str, around: Surroundings) -> Problems:
+    def _review_namespace(self, id_: str, context: ReviewContext) -> Problems:
         """Check that a cluster's namespace is usable, and nobody's but those who name the cluster."""
         place, namespace = self.place("clusters", id_), self.place_of(id_)[0]
-        own = around.confined.get(place)
-        others = {*around.confined.values(), *(() if own is None else around.namespaces)}
-        if namespace == around.pool or is_of_the_cluster(namespace):
+        own = context.confined.get(place)
+        others = {*context.confined.values(), *(() if own is None else context.namespaces)}
+        if namespace == context.pool or is_of_the_cluster(namespace):
             problem = f"its Secret would be in namespace {namespace}, which is no cluster's"
             yield Problem(place, problem, "give another id, or another namespaceTemplate")
         elif namespace != own and namespace in others:
@@ -369,7 +375,7 @@ class PullSecretsSection(Section):
             fix = "name the cluster in the file of the tenant that has it, or give it another id"
             yield Problem(place, problem, fix)
         elif not self.namespaces.is_of_one_cluster:
-            yield from around.review_namespace(
+            yield from context.review_namespace(
                 self.place("namespaceTemplate"),
                 namespace,
                 "name a tenant's, list it in cluster.existingNamespaces if it is there already, or use {id}",
@@ -394,11 +400,11 @@ def _review_slip(place: str, name: str, known: Sequence[str]) -> Problems:
         yield Problem(place, problem, f"write {near[0]}, or another name")
 
 
-def _review_account(place: str, account: str, around: Surroundings) -> Problems:
-    known = around.accounts.get(account)
+def _review_account(place: str, account: str, context: ReviewContext) -> Problems:
+    known = context.accounts.get(account)
     if known is None:
         problem = f"{account} is no account of a tenant, so nobody knows the project"
-        yield Problem(place, problem, nearest(account, around.accounts))
+        yield Problem(place, problem, nearest(account, context.accounts))
     elif known.type is not None and hyperscaler_of(known.type) != "gcp":
         problem = f"the account is of type {known.type}, and its id is no project of Google Cloud"
         yield Problem(place, problem, "name an account of type gcp")

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import Field, model_validator
 
 from components.secret_stores.model import DataKey, Duration, NamespaceName, ObjectName, Shape
-from components.settings.words import fit, unfit
+from components.settings.field_types import config_error, must
 
 
 class Backend(StrEnum):
@@ -40,7 +40,7 @@ class DeletionPolicy(StrEnum):
 
 RemoteKey: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         lambda text: text and text == text.strip() and text.isprintable(),
         "it is empty, or has characters nobody sees",
         "name the secret as its store does",
@@ -136,7 +136,7 @@ class ExternalSecret(Shape):
     @model_validator(mode="after")
     def _reads_something(self) -> Self:
         if not self.data and not self.data_from:
-            raise unfit("it reads nothing, and makes an empty Secret", "give data or dataFrom")
+            raise config_error("it reads nothing, and makes an empty Secret", "give data or dataFrom")
         return self
 
     @property
@@ -161,7 +161,9 @@ class PushSecret(Shape):
     def _writes_nothing_twice(self) -> Self:
         remotes = [each.remote for each in self.data]
         if len({*remotes}) < len(remotes):
-            raise unfit("two of its entries go to one place, so one would be lost", "give each a place")
+            raise config_error(
+                "two of its entries go to one place, so one would be lost", "give each a place"
+            )
         return self
 
     @property

@@ -17,11 +17,11 @@ from components.secret_stores.consumers import (
 )
 from components.secret_stores.model import Condition, DataKey, Duration, RetrySettings
 from components.secret_stores.registry import CLUSTER_GROUP, GROUP, VERSION
-from components.settings.noun import Noun
-from components.settings.words import Flag, NamespaceName, ObjectName, Text, unfit
+from components.settings.config_model import ConfigModel
+from components.settings.field_types import Flag, NamespaceName, ObjectName, Text, config_error
 
 
-class _Named(Noun):
+class _Named(ConfigModel):
     name: ObjectName | None = Field(
         default=None, description="Its name; absent: its key. Each namespace may have one of a name."
     )
@@ -51,14 +51,14 @@ class ProviderEntry(_Named):
     @model_validator(mode="after")
     def _has_a_place_for_its_secret(self) -> Self:
         if self.credentials_from is not None and self.namespace is None:
-            raise unfit(
+            raise config_error(
                 "who uses a provider of the whole cluster brings the credential along, so it has no Secret",
                 "give it a namespace, or leave credentialsFrom out",
             )
         return self
 
 
-class CallersProvider(Noun):
+class CallersProvider(ConfigModel):
     """Names the provider of whoever reads or pushes, in the namespace of each."""
 
     kind: Text = Field(description="Kind of provider.")
@@ -97,12 +97,12 @@ class StoreEntry(_Named):
     @model_validator(mode="after")
     def _is_somebodys(self) -> Self:
         if self.cluster == (self.namespace is not None):
-            raise unfit(
+            raise config_error(
                 "a store is one namespace's or the whole cluster's, one of the two",
                 "give namespace, or cluster: true",
             )
         if self.conditions and not self.cluster:
-            raise unfit(
+            raise config_error(
                 "conditions say who may use a store of the whole cluster, and this one is its namespace's",
                 "leave conditions out",
             )
@@ -110,19 +110,19 @@ class StoreEntry(_Named):
         given = sum(way is not None for way in ways)
         if given != 1:
             several = {0: "neither is given", 2: "both are given"}.get(given, "all are given")
-            raise unfit(
+            raise config_error(
                 f"a store has one provider, referred to or embedded; {several}",
                 "give providerRef or provider",
             )
         if self.callers_provider is not None and not self.cluster:
-            raise unfit(
+            raise config_error(
                 "a store of one namespace has one caller, whose provider providerRef names",
                 "give providerRef, or cluster: true",
             )
         return self
 
 
-class ReadValue(Noun):
+class ReadValue(ConfigModel):
     """A value of a store: by its key there, or of an account its tenant claims."""
 
     account: Text | None = Field(
@@ -137,14 +137,14 @@ class ReadValue(Noun):
     @model_validator(mode="after")
     def _is_found_one_way(self) -> Self:
         if self.account is not None and (self.property_name or self.version):
-            raise unfit(
+            raise config_error(
                 "the Secret of an account has keys, and neither properties nor versions",
                 "leave property and version out",
             )
         return self
 
 
-class ExtractEntry(Noun):
+class ExtractEntry(ConfigModel):
     """A secret whose fields become keys: one of the store, or that of an account its tenant claims."""
 
     account: Text | None = Field(
@@ -159,16 +159,16 @@ class ExtractEntry(Noun):
     @model_validator(mode="after")
     def _is_one_secret(self) -> Self:
         if (self.account is None) == (self.key is None):
-            raise unfit("its fields are those of one secret", "give key or account")
+            raise config_error("its fields are those of one secret", "give key or account")
         if self.account is not None and (self.property_name or self.version):
-            raise unfit(
+            raise config_error(
                 "the Secret of an account has keys, and neither properties nor versions",
                 "leave property and version out",
             )
         return self
 
 
-class FindEntry(Noun):
+class FindEntry(ConfigModel):
     """Secrets of a store, each under its name."""
 
     name: Text | None = Field(default=None, description="Regular expression (RE2) that matches in a name.")
@@ -177,11 +177,11 @@ class FindEntry(Noun):
     @model_validator(mode="after")
     def _is_one_way(self) -> Self:
         if (self.name is None) == (not self.tags):
-            raise unfit("secrets are found one way", "give name or tags")
+            raise config_error("secrets are found one way", "give name or tags")
         return self
 
 
-class SourceEntry(Noun):
+class SourceEntry(ConfigModel):
     """Where a read gathers keys from."""
 
     extract: ExtractEntry | None = Field(default=None, description="The fields of one secret.")
@@ -190,7 +190,7 @@ class SourceEntry(Noun):
     @model_validator(mode="after")
     def _is_one_source(self) -> Self:
         if (self.extract is None) == (self.find is None):
-            raise unfit("it is one source", "give extract or find")
+            raise config_error("it is one source", "give extract or find")
         return self
 
 
@@ -210,7 +210,7 @@ class _Consumer(_Named):
     @model_validator(mode="after")
     def _looks_when_it_can(self) -> Self:
         if self.refresh_interval is not None and self.backend is Backend.DIRECT:
-            raise unfit(
+            raise config_error(
                 "the direct back end looks at every update of the stack, so an interval would do nothing",
                 "leave refreshInterval out, or choose backend: eso",
             )
@@ -242,11 +242,11 @@ class ReadEntry(_Consumer):
     @model_validator(mode="after")
     def _reads_something(self) -> Self:
         if not self.data and not self.data_from:
-            raise unfit("it reads nothing, and makes an empty Secret", "give data or dataFrom")
+            raise config_error("it reads nothing, and makes an empty Secret", "give data or dataFrom")
         return self
 
 
-class PushValue(Noun):
+class PushValue(ConfigModel):
     """A key of a Secret of the namespace, and where it goes to."""
 
     secret: ObjectName | None = Field(default=None, description="Secret of the namespace.")
@@ -268,7 +268,7 @@ class PushValue(Noun):
     @model_validator(mode="after")
     def _is_of_one_secret(self) -> Self:
         if (self.secret is None) == (self.account is None):
-            raise unfit("it is a key of one Secret", "give secret or account")
+            raise config_error("it is a key of one Secret", "give secret or account")
         return self
 
 

@@ -27,7 +27,7 @@ from components.secret_stores.model import (
     Shape,
 )
 from components.secret_stores.registry import RefRegister
-from components.settings.words import Flag, unfit
+from components.settings.field_types import Flag, config_error
 
 _Rule: TypeAlias = tuple[str, str]
 
@@ -126,7 +126,7 @@ def _judged(rules: Sequence[_Rule], given: Any) -> Any:
     )
     for rule, message in rules:
         if not _program(rule).eval(data={"self": said}).value():
-            raise unfit(message, AS_ESO)
+            raise config_error(message, AS_ESO)
     return given
 
 

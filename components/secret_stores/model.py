@@ -1,4 +1,4 @@
-"""The nouns of secret stores: providers, the selectors in them, and the stores that use them.
+"""The model of secret stores: providers, the selectors in them, and the stores that use them.
 
 A *provider* says where secrets are kept and which objects of the cluster hold the credential for that
 place. A *store* is what consumers name; it refers to a provider, or has one embedded the way External
@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.alias_generators import to_camel
 
 from components.naming import is_data_key, is_namespace, is_object_name
-from components.settings.words import Count, fit, unfit
+from components.settings.field_types import Count, config_error, must
 
 AS_ESO: Final = "write it the way External Secrets Operator does"
 """The fix of what is wrong with a document in a way nobody has words of ours for."""
@@ -39,35 +39,35 @@ def _base64(text: str) -> str:
     try:
         base64.b64decode(text, validate=True).decode()
     except ValueError:
-        raise unfit("it is no base64 of text", "encode the certificates with: base64 -w0") from None
+        raise config_error("it is no base64 of text", "encode the certificates with: base64 -w0") from None
     return text
 
 
 def _refresh_interval(given: Any) -> Any:
     if isinstance(given, str) and not _DURATION.fullmatch(given):
-        raise unfit(*_NO_DURATION)
+        raise config_error(*_NO_DURATION)
     if not isinstance(given, int | str) or isinstance(given, bool) or (isinstance(given, int) and given < 0):
-        raise unfit("it is no duration, and no number of seconds", "write such as 1h, 90s or 3600")
+        raise config_error("it is no duration, and no number of seconds", "write such as 1h, 90s or 3600")
     return given
 
 
 NamespaceName: TypeAlias = Annotated[
     str,
-    fit(is_namespace, "Kubernetes takes no such namespace", "write up to 63 of a-z, 0-9 and, inside, '-'"),
+    must(is_namespace, "Kubernetes takes no such namespace", "write up to 63 of a-z, 0-9 and, inside, '-'"),
 ]
 ObjectName: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         is_object_name,
         "Kubernetes takes no such name",
         "write up to 253 of a-z, 0-9 and, inside, '-' and '.'",
     ),
 ]
 DataKey: TypeAlias = Annotated[
-    str, fit(is_data_key, "no Secret has such a key", "write letters, digits, '-', '_' and '.'")
+    str, must(is_data_key, "no Secret has such a key", "write letters, digits, '-', '_' and '.'")
 ]
 CaBundle: TypeAlias = Annotated[str, AfterValidator(_base64)]
-Duration: TypeAlias = Annotated[str, fit(_DURATION.fullmatch, *_NO_DURATION)]
+Duration: TypeAlias = Annotated[str, must(_DURATION.fullmatch, *_NO_DURATION)]
 
 
 class Selector(Shape):

@@ -47,8 +47,8 @@ from components.secret_stores.referent import (
 from components.secret_stores.registry import Kind
 from components.secret_stores.specs import KubernetesSpec
 from components.settings.document import nearest, problems_of
-from components.settings.section import Problems, Section, Surroundings, Written
-from components.settings.words import ObjectName
+from components.settings.field_types import ObjectName
+from components.settings.section import Problems, ReviewContext, Section, Written
 
 Named: TypeAlias = Callable[[str], Any]
 """Returns the name of the Secret of an account, tenant/slot: a text, or an output."""
@@ -193,10 +193,10 @@ class SecretStoresSection(Section):
         for name, read in self.reads.items():
             yield read.namespace, self.target(name), self.place("reads", name)
 
-    def review(self, around: Surroundings) -> Problems:
+    def review(self, context: ReviewContext) -> Problems:
         """Check references, specs, who may use which store, what each back end can do, and clashes."""
         yield from self._twice()
-        review = _Review(self, around)
+        review = _Review(self, context)
         for name in self.providers:
             yield from review.provider(name)
         for name in self.stores:
@@ -251,11 +251,11 @@ class _Review:
     whole: no part of the section or of the tenants was left out for a fault; else references may miss it.
     """
 
-    def __init__(self, section: SecretStoresSection, around: Surroundings) -> None:
+    def __init__(self, section: SecretStoresSection, context: ReviewContext) -> None:
         self._section = section
-        self._around = around
-        self.whole = around.whole(section.KEY, "tenants")
-        self._labels = namespace_labels(around.tenants)
+        self._context = context
+        self.whole = context.whole(section.KEY, "tenants")
+        self._labels = namespace_labels(context.tenants)
         self._sound: set[str] = set()
         self._ways: dict[str, tuple[AnyStore, AnyProvider | None]] = {}
         self._places: dict[tuple[str, str, str | None], str] = {}
@@ -269,7 +269,7 @@ class _Review:
             return
         problems: list[Problem] = []
         if given.namespace is not None:
-            problems += self._around.review_namespace(f"{place}.namespace", given.namespace)
+            problems += self._context.review_namespace(f"{place}.namespace", given.namespace)
         if (source := given.credentials_from) is not None:
             problems += self._login(f"{place}.credentialsFrom", source, given.namespace or "", kind)
         try:
@@ -290,17 +290,17 @@ class _Review:
             problem = "a provider logs in before any account is claimed"
             yield Problem(where, problem, "name an entry of credentials, a Secret, or a gcpSecret")
             return
-        yield from self._around.review_source(where, source, namespace)
+        yield from self._context.review_source(where, source, namespace)
         judge = partial(login_problem, kind.credential)
-        if source.entry is not None and (unfit := self._around.credentials.judged(source.entry, judge)):
+        if source.entry is not None and (unfit := self._context.credentials.judged(source.entry, judge)):
             yield unfit.within(f"{where} ({source.entry})")
 
     def store(self, name: str) -> Problems:
         """Judge a store with its provider, and whether ESO could have it where it is to."""
         section = self._section
         given, place = section.stores[name], section.place("stores", name)
-        if given.namespace is not None and given.namespace not in self._around.namespaces:
-            yield from self._around.review_namespace(f"{place}.namespace", given.namespace)
+        if given.namespace is not None and given.namespace not in self._context.namespaces:
+            yield from self._context.review_namespace(f"{place}.namespace", given.namespace)
             return
         reference = given.provider_ref
         if reference is not None and reference not in self._sound:
@@ -345,14 +345,14 @@ class _Review:
         """Find namespaces that are none of the stack's, and nearly one that is not named besides."""
         named = [each for condition in conditions for each in condition.namespaces]
         for each in named:
-            if self._around.slip_of(each) not in (None, *named):
-                yield from self._around.review_namespace(place, each)
+            if self._context.slip_of(each) not in (None, *named):
+                yield from self._context.review_namespace(place, each)
 
     def read(self, name: str, read: ReadEntry) -> Problems:
         """Judge a read by its back end."""
         place = self._section.place("reads", name)
         problems = [*self._consumer(place, read, Purpose.READ)]
-        for where, account in read.accounts if read.namespace in self._around.namespaces else ():
+        for where, account in read.accounts if read.namespace in self._context.namespaces else ():
             problems += self._claimed(f"{place}.{where}.account", account, read)
         yield from problems
         way = self._way(read)
@@ -371,7 +371,7 @@ class _Review:
         place = self._section.place("pushes", name)
         problems = [*self._consumer(place, push, Purpose.PUSH)]
         for key, value in push.data.items():
-            if value.account is not None and push.namespace in self._around.namespaces:
+            if value.account is not None and push.namespace in self._context.namespaces:
                 problems += self._delivered(f"{place}.data.{key}.account", value.account, push)
         yield from problems
         way = self._way(push)
@@ -409,12 +409,12 @@ class _Review:
                 yield objection.within(f"{place}.data")
 
     def _consumer(self, place: str, given: ReadEntry | PushEntry, purpose: Purpose) -> Problems:
-        yield from self._around.review_namespace(f"{place}.namespace", given.namespace)
+        yield from self._context.review_namespace(f"{place}.namespace", given.namespace)
         if given.store not in self._section.stores:
             problem = f"{given.store} is no entry of stores"
             yield Problem(f"{place}.store", problem, nearest(given.store, self._section.stores))
             return
-        if given.namespace not in self._around.namespaces or given.store not in self._ways:
+        if given.namespace not in self._context.namespaces or given.store not in self._ways:
             return
         if self._section.stores[given.store].callers_provider is not None:
             yield from self._callers(place, given)
@@ -459,7 +459,7 @@ class _Review:
         """Judge a read of an account where the pool keeps it."""
         problems = [*self._account(place, account, read)]
         yield from problems
-        way, pool = self._way(read), self._around.pool
+        way, pool = self._way(read), self._context.pool
         if problems or way is None or pool is None:
             return
         spec = way[1].spec
@@ -474,7 +474,7 @@ class _Review:
         """Judge a push of an account: of the copy that its tenant has."""
         problems = [*self._account(place, account, push)]
         yield from problems
-        known = self._around.accounts.get(account)
+        known = self._context.accounts.get(account)
         if not problems and known is not None and known.delivery is None:
             yield Problem(
                 place,
@@ -483,10 +483,10 @@ class _Review:
             )
 
     def _account(self, place: str, account: str, consumer: ReadEntry | PushEntry) -> Problems:
-        known = self._around.accounts.get(account)
+        known = self._context.accounts.get(account)
         if known is None:
             problem = f"{account} is no account of a tenant"
-            yield Problem(place, problem, nearest(account, self._around.accounts))
+            yield Problem(place, problem, nearest(account, self._context.accounts))
         elif known.namespace != consumer.namespace:
             yield Problem(
                 place,

@@ -18,15 +18,15 @@ from components.secret_stores.model import (
     ServiceAccountSelector,
     Shape,
 )
-from components.settings.words import Flag, fit, unfit
+from components.settings.field_types import Flag, config_error, must
 
 _REGION: Final = re.compile("[a-z0-9-]{1,50}")
 _SERVICE_ACCOUNT: Final = re.compile(r".*@.*\.iam\.gserviceaccount\.com")
 
-NotEmpty: TypeAlias = Annotated[str, fit(bool, "it is empty", "give its text")]
+NotEmpty: TypeAlias = Annotated[str, must(bool, "it is empty", "give its text")]
 ServiceAccountEmail: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         _SERVICE_ACCOUNT.fullmatch,
         "Google has no service account of such a name",
         "write name@project.iam.gserviceaccount.com",
@@ -80,7 +80,7 @@ class KubernetesAuth(Shape):
     @model_validator(mode="after")
     def _is_one_way(self) -> Self:
         if len(self.model_fields_set) != 1:
-            raise unfit("there is exactly one way to log in", "give cert, token or serviceAccount")
+            raise config_error("there is exactly one way to log in", "give cert, token or serviceAccount")
         return self
 
 
@@ -95,7 +95,9 @@ class KubernetesSpec(ProviderSpec):
     @model_validator(mode="after")
     def _logs_in_one_way(self) -> Self:
         if self.auth and self.auth_ref:
-            raise unfit("auth and authRef are two ways to log in, and only one is taken", "leave one out")
+            raise config_error(
+                "auth and authRef are two ways to log in, and only one is taken", "leave one out"
+            )
         return self
 
 
@@ -118,7 +120,7 @@ class AwsCredentials(Shape):
     """An AWS identity that Google trusts."""
 
     aws_credentials_secret_ref: Selector
-    region: Annotated[str, fit(_REGION.fullmatch, "AWS has no such region", "write such as eu-central-1")]
+    region: Annotated[str, must(_REGION.fullmatch, "AWS has no such region", "write such as eu-central-1")]
 
 
 class ConfigMapSelector(Selector):
@@ -182,9 +184,9 @@ class GitLabSpec(ProviderSpec):
     @model_validator(mode="after")
     def _has_variables(self) -> Self:
         if not self.project_id and not self.group_ids:
-            raise unfit("it does not say whose variables are meant", "add projectID or groupIDs")
+            raise config_error("it does not say whose variables are meant", "add projectID or groupIDs")
         if self.inherit_from_groups and self.group_ids:
-            raise unfit(
+            raise config_error(
                 "inheritFromGroups means the groups of the project, and groupIDs others",
                 "leave one of the two out",
             )
@@ -227,7 +229,7 @@ class AzureKeyVaultSpec(ProviderSpec):
     @model_validator(mode="after")
     def _knows_its_cloud(self) -> Self:
         if self.environment_type == "AzureStackCloud" and self.custom_cloud_config is None:
-            raise unfit("the addresses of an Azure Stack are nowhere else", "add customCloudConfig")
+            raise config_error("the addresses of an Azure Stack are nowhere else", "add customCloudConfig")
         if self.custom_cloud_config and not self.use_azure_sdk:
-            raise unfit("only the new Azure SDK takes customCloudConfig", "add useAzureSDK: true")
+            raise config_error("only the new Azure SDK takes customCloudConfig", "add useAzureSDK: true")
         return self

@@ -28,15 +28,23 @@ from components.service_credentials.conformity import (
     judge_text,
 )
 from components.service_credentials.names import app_secret, environment_secret, source_secret
+from components.settings.config_model import ConfigModel
 from components.settings.document import nearest
-from components.settings.noun import Noun
-from components.settings.section import Problems, Section, Surroundings, Written
-from components.settings.words import FileName, Flag, NamespaceName, ObjectName, Text, fit, unfit
+from components.settings.field_types import (
+    FileName,
+    Flag,
+    NamespaceName,
+    ObjectName,
+    Text,
+    config_error,
+    must,
+)
+from components.settings.section import Problems, ReviewContext, Section, Written
 
 _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
 
 
-class Binding(Noun):
+class Binding(ConfigModel):
     """Who uses a service: a Secret of its own, with one file per credential."""
 
     display_name: FileName | None = Field(
@@ -44,7 +52,7 @@ class Binding(Noun):
     )
 
 
-class Instance(Noun):
+class Instance(ConfigModel):
     """A service somebody else runs, known by its credentials."""
 
     secret_name: ObjectName | None = Field(
@@ -82,14 +90,14 @@ class Instance(Noun):
     @model_validator(mode="after")
     def _has_credentials(self) -> Self:
         if self.credentials_from is None and not self.legacy:
-            raise unfit(
+            raise config_error(
                 "a service without credentials serves nobody",
                 "add credentialsFrom, or legacy: true if its Secret is in the cluster already",
             )
         if self.hand_over and self.entry is None:
-            raise unfit("only Secrets of an entry of credentials are handed over", "leave it out")
+            raise config_error("only Secrets of an entry of credentials are handed over", "leave it out")
         if self.remove_legacy and not (self.legacy and self.credentials_from):
-            raise unfit(
+            raise config_error(
                 "only what was migrated leaves a legacy Secret behind, and only with credentials of its own",
                 "give legacy: true and credentialsFrom beside it, or leave it out",
             )
@@ -132,12 +140,12 @@ class Instance(Noun):
         return credentials.judged(self.entry, judge) or Verdict()
 
 
-class Workload(Noun):
+class Workload(ConfigModel):
     """What runs an application: an object with a template of pods, which somebody else made."""
 
     api_version: Text = Field(default="apps/v1", description="Group and version of its kind.")
     kind: Annotated[
-        str, fit(_KIND.fullmatch, "no kind of Kubernetes is written so", "write it such as Deployment")
+        str, must(_KIND.fullmatch, "no kind of Kubernetes is written so", "write it such as Deployment")
     ] = Field(default="Deployment", description="Any kind with a template of pods.")
     name: ObjectName = Field(description="Its name, in the namespace of the application.")
     containers: tuple[Text, ...] = Field((), description="Containers that are bound; absent: all.")
@@ -146,7 +154,7 @@ class Workload(Noun):
     )
 
 
-class App(Noun):
+class App(ConfigModel):
     """An application, with one VCAP_SERVICES over all its bindings."""
 
     namespace: NamespaceName = Field(description="Namespace of the application and of its bindings.")
@@ -175,20 +183,20 @@ class Services(Section):
     instances: Mapping[ObjectName, Instance] = Field(default={}, description="Name → instance.")
     apps: Mapping[ObjectName, App] = Field(default={}, description="Name → application.")
 
-    def review(self, around: Surroundings) -> Problems:
+    def review(self, context: ReviewContext) -> Problems:
         """Check namespaces, and what credentials hold."""
         for name, instance in self.instances.items():
             place = self.place("instances", name)
-            yield from around.review_namespace(f"{place}.namespace", instance.namespace)
+            yield from context.review_namespace(f"{place}.namespace", instance.namespace)
             if instance.credentials_from is not None:
                 place = f"{place}.credentialsFrom"
-                yield from around.review_source(place, instance.credentials_from, instance.namespace)
-                for error in instance.verdict(around.credentials).errors:
+                yield from context.review_source(place, instance.credentials_from, instance.namespace)
+                for error in instance.verdict(context.credentials).errors:
                     where = f"{place} ({instance.entry}: {error.place})"
                     yield Problem(where, error.problem, error.fix)
         for name, app in self.apps.items():
-            yield from around.review_namespace(f"{self.place('apps', name)}.namespace", app.namespace)
-            yield from self._review_app(name, app, around)
+            yield from context.review_namespace(f"{self.place('apps', name)}.namespace", app.namespace)
+            yield from self._review_app(name, app, context)
         for _, secret, place in self.written():
             if len(secret) > OBJECT_NAME_LIMIT:
                 problem = f"its Secret {secret} has more than the {OBJECT_NAME_LIMIT} characters of a name"
@@ -224,7 +232,7 @@ class Services(Section):
         """Whether an application reads VCAP_SERVICES from a file: on request, or as no variable holds it."""
         return app.file or (self.vcap_size(app, credentials) or 0) > ENVIRONMENT_LIMIT
 
-    def _review_app(self, name: str, app: App, around: Surroundings) -> Problems:
+    def _review_app(self, name: str, app: App, context: ReviewContext) -> Problems:
         """Check the bindings of an application, and whether a Secret holds all of them together."""
         place = self.place("apps", name, "bindings")
         known = [
@@ -244,7 +252,7 @@ class Services(Section):
                 fault = Problem(place, problem, f"bind a service of {app.namespace}")
             elif app.bindings.count(reference) > 1:
                 fault = Problem(place, f"{reference} is named more than once", "name it once")
-            elif instance.verdict(around.credentials).errors:
+            elif instance.verdict(context.credentials).errors:
                 sound = False
             if fault is not None:
                 sound = False
@@ -255,7 +263,7 @@ class Services(Section):
         for directory in sorted({each for each in directories if directories.count(each) > 1 and sound}):
             problem = f"two of its bindings have the directory {directory}"
             yield Problem(place, problem, "give one of them another displayName")
-        size = self.vcap_size(app, around.credentials) if sound else None
+        size = self.vcap_size(app, context.credentials) if sound else None
         if size is not None and size > SIZE_LIMIT:
             problem = f"its VCAP_SERVICES has {size} bytes, and a Secret takes no more than {SIZE_LIMIT}"
             yield Problem(place, problem, "bind fewer services to one application")

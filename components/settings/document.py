@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 
 from components.errors import Problem
 from components.naming import config_path
-from components.settings.words import UNFIT
+from components.settings.field_types import CONFIG_ERROR
 
 Model = TypeVar("Model", bound=BaseModel)
 Document = dict[str, Any]
@@ -180,7 +180,7 @@ def explain(fault: ErrorDetails, otherwise: str = _SEE) -> tuple[str, str]:
             return "the number is too small", f"write {least} or more"
         case "literal_error" | "enum":
             return "it is none of the words known here", f"use {context['expected']}"
-        case kind if kind == UNFIT:
+        case kind if kind == CONFIG_ERROR:
             return context["problem"], context["fix"]
         case kind:
             return _PLAIN.get(kind, (f"it is not of the form that is meant here ({kind})", otherwise))

@@ -8,7 +8,7 @@ from components.connection import in_pod
 from components.errors import Problem
 from components.naming import config_path
 from components.projection.settings import CredentialSource
-from components.settings.nouns import Cluster, Tenant
+from components.settings.models import Cluster, Tenant
 from components.settings.section import Problems
 
 

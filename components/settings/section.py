@@ -17,9 +17,9 @@ from components.credentials import KEY, Credentials
 from components.errors import Problem
 from components.naming import config_path
 from components.projection.settings import CredentialSource, Delivery
+from components.settings.config_model import ConfigModel
 from components.settings.document import nearest
-from components.settings.noun import Noun
-from components.settings.words import named_in
+from components.settings.field_types import named_in
 
 Problems: TypeAlias = Iterator[Problem]
 
@@ -50,7 +50,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class ReviewContext:
     """The rest of the configuration, as a section sees it.
 
     tenants: name → namespace. namespaces: those that a room may write into. pool: namespace of the account
@@ -117,7 +117,7 @@ class Surroundings:
             yield Problem(place, problem, "give {account: TENANT/SLOT}")
 
 
-class Section(Noun):
+class Section(ConfigModel):
     """What one room reads of the configuration, under the key KEY."""
 
     KEY: ClassVar[str]
@@ -128,7 +128,7 @@ class Section(Noun):
         return config_path(cls.KEY, *segments)
 
     @abstractmethod
-    def review(self, around: Surroundings) -> Problems:
+    def review(self, context: ReviewContext) -> Problems:
         """Yield what no part of the section can know alone: references, contents, clashes."""
 
     @abstractmethod

@@ -15,15 +15,15 @@ from pydantic import Field, ValidationError
 
 from components.documents import Document, Unreadable, read_file
 from components.errors import ConfigurationError, Problem
+from components.settings.config_model import ConfigModel
 from components.settings.document import below, problems_of
-from components.settings.noun import Noun
+from components.settings.field_types import Name
 from components.settings.places import steps_in
-from components.settings.words import Name
 
 STACKS: Final = "stacks.yaml"
 
 
-class Shard(Noun):
+class Shard(ConfigModel):
     """What one stack has of the tenants."""
 
     since: Name | None = Field(
@@ -31,7 +31,7 @@ class Shard(Noun):
     )
 
 
-class Shards(Noun):
+class Shards(ConfigModel):
     """Stacks that share one folder of tenants' files: each has those from its first name to the next's."""
 
     pool: Name | None = Field(default=None, description="Stack that declares their pool: brought up before.")
@@ -42,7 +42,7 @@ class Shards(Noun):
         return [stack for stack, shard in self.stacks.items() if (shard.since or "") <= tenant][-1]
 
 
-class _File(Noun):
+class _File(ConfigModel):
     fleets: Mapping[Name, Shards]
 
 

@@ -31,9 +31,10 @@ from components.secret_stores.settings import SecretStoresSection
 from components.service_credentials.settings import Services
 from components.settings.cloud_keys import NAMESPACES, cloud_meant, review_cloud_keys
 from components.settings.cloud_sdks import review_sdk
+from components.settings.config_model import ConfigModel
 from components.settings.document import read_as_meant, well_formed, without_values
-from components.settings.noun import Noun
-from components.settings.nouns import Cluster, Tenant
+from components.settings.field_types import FilePath, Name, config_error
+from components.settings.models import Cluster, Tenant
 from components.settings.places import begins, located
 from components.settings.review import (
     review_cluster,
@@ -44,15 +45,14 @@ from components.settings.review import (
 from components.settings.section import (
     Account,
     Dangling,
+    ReviewContext,
     Section,
-    Surroundings,
     Written,
     review_written,
 )
 from components.settings.shards import Stacks
 from components.settings.tenant_files import KEY as TENANTS_FROM
 from components.settings.tenant_files import read_tenants
-from components.settings.words import FilePath, Name, unfit
 
 NAMESPACE: Final = "credfleet:"
 _CANCELLED_CALLS: Final = ("Exception: context canceled", "Resource monitor has terminated, shutting down")
@@ -75,12 +75,12 @@ _CREDENTIALS_SCHEMA: Final = {
 }
 
 
-def _section(*, of: type[Noun]) -> BeforeValidator:
+def _section(*, of: type[ConfigModel]) -> BeforeValidator:
     """Read a section: `{}` is the same as none, and any other empty value is a slip."""
 
     def read(given: object) -> object:
         if not given and given != {}:
-            raise unfit(
+            raise config_error(
                 "it is empty but no map: taken as absent, the next update would delete all that it declared",
                 "give its keys, {} to declare nothing, or remove it",
             )
@@ -89,7 +89,7 @@ def _section(*, of: type[Noun]) -> BeforeValidator:
     return BeforeValidator(read, json_schema_input_type=of)
 
 
-class Settings(Noun):
+class Settings(ConfigModel):
     """What a stack declares. Make it with `load` or `parse`, which check what no part can know alone."""
 
     cluster: Cluster = Cluster()
@@ -179,8 +179,8 @@ class Settings(Noun):
         absent = tuple(each for each in absent if not _follows(each, malformed) or each.place in faulty)
         malformed = (*absent, *(each for each in malformed if not _follows(each, absent)))
         whole = [each for each in unreadable if each.place == config_path(KEY)]
-        around = replace(settings.surroundings(root, (*malformed, *whole)), confined=files.confined)
-        review = settings._review(stated, around, rows)
+        context = replace(settings.review_context(root, (*malformed, *whole)), confined=files.confined)
+        review = settings._review(stated, context, rows)
         unknown = {config_path(str(path[0]).removeprefix(NAMESPACE), *path[1:]) for path in sealed}
         written = (*_foreign(values), *unreadable, *misspelt, *strange, *malformed)
         found = (*written, *(each for each in review if not _follows(each, written)))
@@ -196,9 +196,9 @@ class Settings(Noun):
         rooms = (self.services, self.aso_credentials, self.pull_secrets, self.secret_stores)
         return [section for section in rooms if section is not None]
 
-    def surroundings(self, root: Path, malformed: Sequence[Problem] = ()) -> Surroundings:
+    def review_context(self, root: Path, malformed: Sequence[Problem] = ()) -> ReviewContext:
         """Return what the sections may refer to. malformed: what was left out of the settings, and why."""
-        return Surroundings(
+        return ReviewContext(
             tenants={name: tenant.namespace for name, tenant in self.tenants.items()},
             namespaces=usable_namespaces(self.tenants, self.cluster),
             accounts={
@@ -217,22 +217,22 @@ class Settings(Noun):
         served_by = self.account_pool and account.pool(self.account_pool.ruleset)
         return served_by.type if isinstance(served_by, Pool) else None
 
-    def _review(self, stated: Stated, around: Surroundings, rows: _Rows) -> Iterator[Problem]:
+    def _review(self, stated: Stated, context: ReviewContext, rows: _Rows) -> Iterator[Problem]:
         pool, existing = self.account_pool, rows.existing
         writes = any((self.tenants, pool, self.sections))
-        yield from review_cluster(self.cluster, writes=writes and around.whole("cluster"))
+        yield from review_cluster(self.cluster, writes=writes and context.whole("cluster"))
         yield from review_namespaces(self.tenants, self._taken_namespaces())
         if pool is not None:
             problems = rows.problems
-            if pool.members_from is not None and not around.whole("accountPool.partitionKeys"):
-                read, problems = read_members(around.root / pool.members_from, None)
+            if pool.members_from is not None and not context.whole("accountPool.partitionKeys"):
+                read, problems = read_members(context.root / pool.members_from, None)
                 existing = [row for row in read if row.credentials_from is None]
             yield from problems
-            yield from review_pool(pool, existing, stated, around)
+            yield from review_pool(pool, existing, stated, context)
         accounts = {name: tenant.accounts for name, tenant in self.tenants.items()}
-        yield from review_accounts(accounts, pool, existing, stated, around)
+        yield from review_accounts(accounts, pool, existing, stated, context)
         for section in self.sections:
-            yield from section.review(around)
+            yield from section.review(context)
         if pool is not None and pool.is_in_other_cluster:
             yield from review_far_accounts(
                 chain.from_iterable(section.sources() for section in self.sections)

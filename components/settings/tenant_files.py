@@ -21,9 +21,9 @@ from components.documents import Document, Mark, Step, Unreadable, read_file, sh
 from components.errors import Problem
 from components.naming import config_path
 from components.settings.document import in_print, misspelt, nearest
+from components.settings.field_types import is_of_the_cluster, named_in
 from components.settings.places import ENDS, steps_in
 from components.settings.store_logins import logs_in
-from components.settings.words import is_of_the_cluster, named_in
 
 KEY: Final = "tenantsFrom"
 DEFAULTS: Final = "_defaults"

@@ -18,15 +18,15 @@ from components.aso_credentials.component import (
 from components.aso_credentials.credential import AsoCredential
 from components.aso_credentials.keys import GLOBAL_SETTINGS, NAMESPACE_SECRET, STRICT_ACCOUNT
 from components.aso_credentials.model import Data
-from components.aso_credentials.nouns import SecretName
 from components.aso_credentials.provider import AsoProjectionArgs, OperatorPin, OperatorPinArgs
+from components.aso_credentials.resolution import SecretName
 from components.aso_credentials.resources import AsoResourceArgs, AsoResources, AsoResourcesArgs
 from components.aso_credentials.service_account import AsoServiceAccount, AsoServiceAccountArgs
 from components.aso_credentials.settings import AsoCredentials, Entry
 from components.connection import ClusterTarget
 from components.holding import holder_here
 from components.projection.provider import source_inputs
-from components.settings.section import Surroundings
+from components.settings.section import ReviewContext
 from components.waiting import joined, told
 from components.wiring.declared import Declared
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def declare_aso_credentials(
-    section: AsoCredentials, around: Surroundings, declared: Declared, opts: pulumi.ResourceOptions
+    section: AsoCredentials, context: ReviewContext, declared: Declared, opts: pulumi.ResourceOptions
 ) -> tuple[Mapping[str, Any], pulumi.Output[Mapping[str, str]]]:
     """Declare everything the section names, and return it, and what of its resources is skipped → why.
 
@@ -43,7 +43,7 @@ def declare_aso_credentials(
     identities, name → {clientId, principalId}; resources, NAMESPACE/KIND.GROUP/NAME → namespace/name of the
     Secret that serves it. A reference is namespace/name.
     """
-    made = _Declaring(section, around, declared, opts)
+    made = _Declaring(section, context, declared, opts)
     secrets = {entry.secret: made.credential(entry) for entry in section.entries()}
     if section.global_settings is not None:
         secrets[section.global_name] = made.settings()
@@ -71,11 +71,11 @@ class _Declaring:
     def __init__(
         self,
         section: AsoCredentials,
-        around: Surroundings,
+        context: ReviewContext,
         declared: Declared,
         opts: pulumi.ResourceOptions,
     ) -> None:
-        self._section, self._around, self._declared, self._opts = section, around, declared, opts
+        self._section, self._context, self._declared, self._opts = section, context, declared, opts
         self.waiting: dict[str, pulumi.Output[str]] = {}
         self._azure: dict[str | None, pulumi.ResourceOptions] = {}
         # the provider of Azure is made only if there is something in Azure
@@ -240,7 +240,7 @@ class _Declaring:
 
     def _data(self, entry: Entry) -> pulumi.Output[Data]:
         """Make a Secret's data of the configuration's secrets and of the ids Azure gave its identity."""
-        credential, known = entry.credential, self._around.credentials
+        credential, known = entry.credential, self._context.credentials
         if credential.is_referred:
             return pulumi.Output.from_input({})
         contents = pulumi.Output.all(*(known.secret(name, bytes) for name in credential.entries))
@@ -260,14 +260,14 @@ class _Declaring:
         """
         copies: Mapping[SecretName | None, str] = {
             SecretName(account.namespace, account.delivery.target): name
-            for name, account in self._around.accounts.items()
+            for name, account in self._context.accounts.items()
             if account.delivery is not None
         }
         served: Mapping[SecretName | None, pulumi.Input[Sequence[pulumi.Resource]]] = {**declared}
-        found, problems = self._section.read_resources(self._around.root)
+        found, problems = self._section.read_resources(self._context.root)
         if problems:
             raise TypeError(f"settings let resources through that cannot be read: {problems[0].problem}")
-        resolved = self._section.resolved(found, self._around)
+        resolved = self._section.resolved(found, self._context)
         for entry, group in groupby(resolved, key=lambda pair: pair[0].entry):
             args = [
                 AsoResourceArgs(

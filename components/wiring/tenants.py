@@ -34,7 +34,7 @@ from components.projection.component import DeliveryArgs, TenantDeliveries, Tena
 from components.projection.foresight import digests
 from components.projection.provider import SecretProjection
 from components.projection.settings import Delivery
-from components.settings.nouns import Tenant
+from components.settings.models import Tenant
 from components.settings.stack import Settings
 from components.wiring.declared import Account, Declared, Digests
 

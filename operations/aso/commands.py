@@ -67,7 +67,7 @@ def explain(
 
     No value of a Secret is ever shown. Exit code 1 when ASO would refuse a resource.
     """
-    from components.aso_credentials.nouns import Operator
+    from components.aso_credentials.resolution import Operator
     from operations.aso.explain import explained
 
     where = Where(namespace=operator_namespace, kubeconfig=kubeconfig, context=context) if live else None

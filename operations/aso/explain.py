@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from components.aso_credentials import keys
 from components.aso_credentials.manifests import Found, objects_in
-from components.aso_credentials.nouns import Operator, Resolution, Resource, SecretName, Secrets
+from components.aso_credentials.resolution import Operator, Resolution, Resource, SecretName, Secrets
 from components.aso_credentials.resolver import resolve
 from components.connection import Connection, NoReply
 from components.errors import CredfleetError

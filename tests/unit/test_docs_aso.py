@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import yaml
 
-from components.aso_credentials.nouns import Reason
+from components.aso_credentials.resolution import Reason
 from tests.support.aso import manifest
 from tests.support.stacks import ROOT, as_passed, problems
 

@@ -19,7 +19,7 @@ from components.aso_credentials import keys
 from components.aso_credentials.certificate import CertificateFault, certificate_fault
 from components.aso_credentials.credential import AsoCredential
 from components.aso_credentials.model import method_of
-from components.aso_credentials.nouns import Operator, Reason, Resolution, Resource, SecretName
+from components.aso_credentials.resolution import Operator, Reason, Resolution, Resource, SecretName
 from components.aso_credentials.resolver import resolve
 from components.aso_credentials.scoped import Kind, refusal
 from components.projection.keys import AsoMethod, plan_keys

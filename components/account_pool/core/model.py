@@ -1,4 +1,4 @@
-"""The nouns of the account pool: members, records, tokens, partitions and requests.
+"""The models of the account pool: members, records, tokens, partitions and requests.
 
 A *member* is a Secret that holds the credential of one account; only its metadata is ever seen here. A
 *record* is a ConfigMap that says which tenant has which member, and who holds it. A *token* on the member

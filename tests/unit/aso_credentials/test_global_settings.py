@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from components.aso_credentials import keys
-from components.aso_credentials.nouns import Operator, Resource, SecretName
+from components.aso_credentials.resolution import Operator, Resource, SecretName
 from components.aso_credentials.resolver import resolve
 from components.aso_credentials.settings import GlobalSettings
 from components.aso_credentials.settings import Operator as Given

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import pytest
 
 from components.aso_credentials import keys
-from components.aso_credentials.nouns import WITHHELD, Operator, Owner, Resolution, Resource, SecretName
+from components.aso_credentials.resolution import WITHHELD, Operator, Owner, Resolution, Resource, SecretName
 from components.aso_credentials.resolver import resolve
 from components.errors import CredfleetError
 from tests.support.cases import cases

@@ -1,4 +1,4 @@
-"""The nouns of a resolution: a resource, the operator that serves it, and what ASO makes of it."""
+"""What a resolution is made of: a resource, the operator that serves it, and what ASO makes of it."""
 
 from __future__ import annotations
 

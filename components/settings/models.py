@@ -8,12 +8,12 @@ from pydantic import Field
 
 from components.account_pool.settings import Slot
 from components.naming import config_path
-from components.settings.noun import Noun
+from components.settings.config_model import ConfigModel
+from components.settings.field_types import ClusterUid, FilePath, Name, NamespaceName, Text
 from components.settings.section import Written
-from components.settings.words import ClusterUid, FilePath, Name, NamespaceName, Text
 
 
-class Cluster(Noun):
+class Cluster(ConfigModel):
     """Which cluster the stack writes to. Any other is refused before the first write."""
 
     context: Text | None = Field(
@@ -30,7 +30,7 @@ class Cluster(Noun):
     )
 
 
-class Tenant(Noun):
+class Tenant(ConfigModel):
     """Where the rooms meet: a namespace and the accounts used in it."""
 
     namespace: NamespaceName = Field(description="Namespace of the tenant's objects; declared by the stack.")

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from components.labels import HYPERSCALER_TYPE, PREFIX, SHARED, TENANT_NAME
 from components.naming import is_label_key, is_label_value, is_namespace, is_object_name
 
-UNFIT: Final = "unfit"
+CONFIG_ERROR: Final = "unfit"
 """The kind of pydantic error that carries a problem and a fix of ours."""
 
 _WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,126}[A-Za-z0-9])?")
@@ -30,17 +30,17 @@ def named_in(text: str) -> str:
     return text if all(map(_WORD.fullmatch, parts)) else ""
 
 
-def unfit(problem: str, fix: str) -> PydanticCustomError:
+def config_error(problem: str, fix: str) -> PydanticCustomError:
     """Make the error a validator raises."""
-    return PydanticCustomError(UNFIT, "{problem}", {"problem": problem, "fix": fix})
+    return PydanticCustomError(CONFIG_ERROR, "{problem}", {"problem": problem, "fix": fix})
 
 
-def fit(test: Callable[[str], object], problem: str, fix: str) -> AfterValidator:
+def must(test: Callable[[str], object], problem: str, fix: str) -> AfterValidator:
     """Return the validator of a text that passes a test; problem and fix are told of one that does not."""
 
     def check(text: str) -> str:
         if not test(text):
-            raise unfit(problem, fix)
+            raise config_error(problem, fix)
         return text
 
     return AfterValidator(check)
@@ -60,7 +60,7 @@ def is_of_the_cluster(namespace: str) -> bool:
 
 NamespaceName: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         lambda text: is_namespace(text) and not is_of_the_cluster(text),
         "it is no namespace of a fleet: Kubernetes takes up to 63 of a-z, 0-9 and, inside, '-',"
         " and keeps default and kube-… to itself",
@@ -69,7 +69,7 @@ NamespaceName: TypeAlias = Annotated[
 ]
 ObjectName: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         is_object_name,
         "Kubernetes takes no such name: it wants up to 253 of a-z, 0-9 and, inside, '-' and '.'",
         "rename it, such as aws-1",
@@ -77,7 +77,7 @@ ObjectName: TypeAlias = Annotated[
 ]
 Name: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         lambda text: _WORD.fullmatch(text) is not None,
         "references are made of this name, so it has up to 128 letters, digits and, inside, '-', '_' and '.'",
         "rename it, such as acme",
@@ -85,7 +85,7 @@ Name: TypeAlias = Annotated[
 ]
 PoolType: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         lambda text: is_label_value(text) and text == text.lower(),
         "types are compared exactly and are lower-case label values of up to 63 characters",
         "write it in lower case, such as aws or gcp_cf-sa30",
@@ -93,7 +93,7 @@ PoolType: TypeAlias = Annotated[
 ]
 LabelKey: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         is_label_key,
         "Kubernetes takes no such key of a label: up to 63 characters, bare or behind a domain and '/'",
         "write it such as tenantName",
@@ -101,7 +101,7 @@ LabelKey: TypeAlias = Annotated[
 ]
 PartitionKey: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         lambda text: is_label_key(text) and text not in _RESERVED_LABELS and not text.startswith(PREFIX),
         f"a partition key is a label the pool owner writes; {PREFIX}…, "
         f"{', '.join(sorted(_RESERVED_LABELS))} belong to the pool",
@@ -110,7 +110,7 @@ PartitionKey: TypeAlias = Annotated[
 ]
 PartitionValue: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         lambda text: is_label_value(text) and text != "false",
         "it is no value of a partition: a label value of up to 63 characters; leaving the key out says false",
         'give a value such as "true", or leave the key out',
@@ -118,7 +118,7 @@ PartitionValue: TypeAlias = Annotated[
 ]
 Region: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         lambda text: _REGION.fullmatch(text) is not None,
         "a region has a-z, 0-9 and '-' only, and may become part of a pool's type",
         "write it such as europe-west1 or cf-eu11",
@@ -126,7 +126,7 @@ Region: TypeAlias = Annotated[
 ]
 Text: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         lambda text: text and text == text.strip() and text.isprintable() and not _UNFILLED.search(text),
         "it is empty, has blanks at its ends, characters nobody sees, or $(…), ${…} or {{…}} unfilled",
         "write it without them",
@@ -134,7 +134,7 @@ Text: TypeAlias = Annotated[
 ]
 ClusterUid: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         lambda text: _UUID.fullmatch(text) is not None,
         "a cluster is told by the uid of its namespace kube-system, and this is no uid",
         "take it from: kubectl get namespace kube-system -o jsonpath={.metadata.uid}",
@@ -142,7 +142,7 @@ ClusterUid: TypeAlias = Annotated[
 ]
 FilePath: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         lambda text: bool(text) and text.isprintable() and not PurePath(text).name.startswith("{"),
         "it is no path of a file; what a file holds, such as a kubeconfig, would stand here in plain",
         "give the path of the file",
@@ -150,7 +150,7 @@ FilePath: TypeAlias = Annotated[
 ]
 FileName: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         lambda text: _FILE_NAME.fullmatch(text) is not None and text.strip(".") != "",
         "it becomes a directory that applications look for: up to 253 of a-z, 0-9, '-' and '.'",
         "rename it, such as orders-db",

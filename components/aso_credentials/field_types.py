@@ -11,7 +11,7 @@ from components.aso_credentials.arm_id import GROUP, SCOPE_FIX, is_scope
 from components.aso_credentials.federation import SUBJECT, is_federation_name
 from components.aso_credentials.roles import BUILT_IN, role_guid
 from components.naming import is_guid, is_namespace, is_object_name
-from components.settings.words import fit
+from components.settings.field_types import must
 
 _ISSUER: Final = re.compile(r"https://[^\s/?#][^\s?#]*")
 _GROUP: Final = re.compile(GROUP)
@@ -20,7 +20,7 @@ _DURATION: Final = re.compile(r"never|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
 
 
 def _matches(pattern: re.Pattern[str], problem: str, fix: str) -> AfterValidator:
-    return fit(lambda text: pattern.fullmatch(text) is not None, problem, fix)
+    return must(lambda text: pattern.fullmatch(text) is not None, problem, fix)
 
 
 def _is_subject(text: str) -> bool:
@@ -31,7 +31,7 @@ def _is_subject(text: str) -> bool:
 Guid: TypeAlias = Annotated[
     str,
     AfterValidator(str.strip),
-    fit(
+    must(
         is_guid,
         "it is no GUID, and Azure would look for nothing else",
         "copy the id, as 8-4-4-4-12 hex digits",
@@ -47,7 +47,7 @@ Issuer: TypeAlias = Annotated[
 ]
 Subject: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         _is_subject,
         "it is not that of one ServiceAccount, and Azure knows no wildcards",
         f"write {SUBJECT}NAMESPACE:NAME",
@@ -59,7 +59,7 @@ Duration: TypeAlias = Annotated[
 ]
 Scope: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         is_scope,
         "it is no ARM id of a subscription, of what is in one, or of a management group",
         SCOPE_FIX,
@@ -67,7 +67,7 @@ Scope: TypeAlias = Annotated[
 ]
 RoleName: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         lambda text: role_guid(text) is not None,
         "it is none of the roles known by name here, and Azure takes GUIDs only",
         f"give the role's GUID, or one of {', '.join(BUILT_IN)}",
@@ -91,7 +91,7 @@ IdentityName: TypeAlias = Annotated[
 ]
 FederationName: TypeAlias = Annotated[
     str,
-    fit(
+    must(
         is_federation_name,
         "Azure takes no such federated credential: 3 to 120 letters, digits, '-' and '_'",
         "rename it, such as blue-cluster",

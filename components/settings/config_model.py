@@ -1,4 +1,4 @@
-"""The base of all nouns of the configuration."""
+"""The base of all models of the configuration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
 
-class Noun(BaseModel):
+class ConfigModel(BaseModel):
     """A part of the configuration: unknown keys are errors, nothing changes later, no error shows a value."""
 
     model_config = ConfigDict(
