@@ -1,6 +1,6 @@
 """Declare the fleet of a stack."""
 
 from components.fleet import Fleet
-from components.settings.stack import Settings
+from components.stack_config.stack import Settings
 
 Fleet("fleet", Settings.load()).export()

@@ -15,10 +15,10 @@ from components.errors import ConfigurationError
 from components.projection.component import sparing_others
 from components.providers import kubernetes_provider
 from components.service_credentials.component import declare_services, keeping_ids
-from components.settings import silence
-from components.settings.stack import Settings
-from components.settings.tenant_files import DIGEST
 from components.skipped_lines import skipped_lines
+from components.stack_config import empty_config as silence
+from components.stack_config.stack import Settings
+from components.stack_config.tenant_files import DIGEST
 from components.waiting import told
 from components.wiring.aso_credentials import declare_aso_credentials
 from components.wiring.declared import Declared

@@ -18,7 +18,7 @@ from pulumi.runtime.config import CONFIG, get_config_env, is_config_secret
 from components.documents import read_json
 from components.kubernetes_plugin import refuse_older_plugin
 from components.open_ports import VARIABLES, leaves_port_open
-from components.settings.models import Cluster
+from components.stack_config.models import Cluster
 
 if TYPE_CHECKING:
     import pulumi_azure_native

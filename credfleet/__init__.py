@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from components.projection.provider import SecretProjection as SecretProjection
     from components.projection.provider import SecretProjectionArgs as SecretProjectionArgs
     from components.providers import kubernetes_provider as kubernetes_provider
-    from components.settings.models import Cluster as Cluster
-    from components.settings.stack import Settings as Settings
+    from components.stack_config.models import Cluster as Cluster
+    from components.stack_config.stack import Settings as Settings
 
 _MODULES: Final = {
     "account_pool.component": (
@@ -56,8 +56,8 @@ _MODULES: Final = {
     "holding": ("holder_here",),
     "projection.provider": ("SecretProjection", "SecretProjectionArgs"),
     "providers": ("kubernetes_provider",),
-    "settings.models": ("Cluster",),
-    "settings.stack": ("Settings",),
+    "stack_config.models": ("Cluster",),
+    "stack_config.stack": ("Settings",),
 }
 _MODULE_OF: Final = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -22,11 +22,11 @@ from components.account_pool.forecast.forecast import ClaimForecast
 from components.account_pool.forecast.outlook import leaving, vacancies
 from components.account_pool.forecast.skipping import foretold_reason, skips
 from components.account_pool.roster import PoolRoster
+from components.config.shards import Stacks
 from components.connection import ClusterTarget
 from components.dynamic import WARNING
 from components.errors import CredfleetError, Misconfigured, NotSignedIn
 from components.naming import former_stack
-from components.settings.shards import Stacks
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,14 +21,14 @@ from pydantic import ValidationError
 from components.account_pool.core.declared import DeclaredMember
 from components.account_pool.core.model import Member
 from components.account_pool.settings import Partition
+from components.config.config_model import ConfigModel
+from components.config.document import explain, in_print, misspelt
+from components.config.field_types import ObjectName, PoolType, Text
 from components.documents import shown
 from components.errors import Problem
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE
 from components.naming import config_path
 from components.projection.settings import CredentialFrom
-from components.settings.config_model import ConfigModel
-from components.settings.document import explain, in_print, misspelt
-from components.settings.field_types import ObjectName, PoolType, Text
 
 _COLUMNS: Final = ("name", "type", "accountId")
 _DECLARES: Final[Mapping[str, str]] = {

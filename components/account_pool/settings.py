@@ -15,12 +15,8 @@ from components.account_pool.core.keys import INTERNAL, POOL_STATE
 from components.account_pool.core.model import ClaimRequest, Policy
 from components.account_pool.member_data import OWNER
 from components.account_pool.rules import ANY, PLANS, Fault, Pool, Request, Ruleset, read_rules
-from components.labels import EU_ACCESS, HYPERSCALER_TYPE, HYPERSCALERS, SHARED, TENANT_NAME
-from components.naming import config_path, is_namespace, is_object_name
-from components.projection.model import HANDED_OVER
-from components.projection.settings import CredentialGiven, CredentialSource, Delivery
-from components.settings.config_model import ConfigModel
-from components.settings.field_types import (
+from components.config.config_model import ConfigModel
+from components.config.field_types import (
     ClusterUid,
     Count,
     FilePath,
@@ -38,7 +34,11 @@ from components.settings.field_types import (
     config_error,
     must,
 )
-from components.settings.section import Written
+from components.config.section import Written
+from components.labels import EU_ACCESS, HYPERSCALER_TYPE, HYPERSCALERS, SHARED, TENANT_NAME
+from components.naming import config_path, is_namespace, is_object_name
+from components.projection.model import HANDED_OVER
+from components.projection.settings import CredentialGiven, CredentialSource, Delivery
 
 Partition = Mapping[PartitionKey, PartitionValue]
 Cloud = Annotated[

@@ -19,12 +19,12 @@ from components.account_pool.member_data import data_fault
 from components.account_pool.members_file import ExistingMember
 from components.account_pool.rules import Fault, Pool, Ruleset
 from components.account_pool.settings import AccountPool, Member, Slot
+from components.config.document import nearest
+from components.config.section import Dangling, Problems, ReviewContext
 from components.credentials import Credentials
 from components.errors import Problem
 from components.labels import EU_ACCESS, hyperscaler_of
 from components.naming import GUID, config_path
-from components.settings.document import nearest
-from components.settings.section import Dangling, Problems, ReviewContext
 
 _ID_FORMS: Final = {
     "aws": re.compile(r"[0-9]{12}"),

@@ -11,10 +11,10 @@ from components.aso_credentials import keys
 from components.aso_credentials.field_types import Guid
 from components.aso_credentials.model import Data, Unfit, client_secret_of, faults_of
 from components.aso_credentials.resolution import WITHHELD
+from components.config.config_model import ConfigModel
+from components.config.field_types import Flag, Name, NamespaceName, ObjectName, Text, config_error
 from components.credentials import Credentials
 from components.projection.settings import CredentialFrom, CredentialSource
-from components.settings.config_model import ConfigModel
-from components.settings.field_types import Flag, Name, NamespaceName, ObjectName, Text, config_error
 
 _ANY_ID: Final = "00000000-0000-0000-0000-000000000000"
 _IDS_ALONE: Final[Data] = dict.fromkeys(keys.REQUIRED, WITHHELD)

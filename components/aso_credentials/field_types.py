@@ -10,8 +10,8 @@ from pydantic import AfterValidator
 from components.aso_credentials.arm_id import GROUP, SCOPE_FIX, is_scope
 from components.aso_credentials.federation import SUBJECT, is_federation_name
 from components.aso_credentials.roles import BUILT_IN, role_guid
+from components.config.field_types import must
 from components.naming import is_guid, is_namespace, is_object_name
-from components.settings.field_types import must
 
 _ISSUER: Final = re.compile(r"https://[^\s/?#][^\s?#]*")
 _GROUP: Final = re.compile(GROUP)

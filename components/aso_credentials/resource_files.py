@@ -12,11 +12,11 @@ from pydantic import Field
 from components.aso_credentials import keys
 from components.aso_credentials.manifests import Found, Manifest, objects_in
 from components.aso_credentials.resolution import Resource
+from components.config.config_model import ConfigModel
+from components.config.field_types import FilePath, ObjectName
 from components.documents import shown
 from components.errors import CredfleetError, Problem
 from components.naming import config_path
-from components.settings.config_model import ConfigModel
-from components.settings.field_types import FilePath, ObjectName
 
 KEY: Final = "asoCredentials"
 

@@ -29,12 +29,12 @@ from components.aso_credentials.resolver import resolve
 from components.aso_credentials.resource_files import KEY, DeclaredResource, Resources, read_resources
 from components.aso_credentials.roles import assignment_name
 from components.aso_credentials.scoped import refusal
+from components.config.config_model import ConfigModel
+from components.config.document import nearest
+from components.config.field_types import Flag, Name, NamespaceName, ObjectName, Positive, Text
+from components.config.section import Problems, ReviewContext, Section, Written
 from components.errors import Problem
 from components.projection.settings import CredentialSource, Delivery
-from components.settings.config_model import ConfigModel
-from components.settings.document import nearest
-from components.settings.field_types import Flag, Name, NamespaceName, ObjectName, Positive, Text
-from components.settings.section import Problems, ReviewContext, Section, Written
 
 _ORIGINS: Final[Mapping[str, tuple[str, str]]] = {
     keys.CLIENT_SECRET: (

@@ -7,13 +7,13 @@ from typing import Annotated, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from components.config.config_model import ConfigModel
+from components.config.field_types import ObjectName, Text, config_error, must
 from components.errors import ProjectionError
 from components.labels import ASO_CREDENTIAL
 from components.naming import is_data_key, is_namespace, is_object_name
 from components.projection.keys import AsoMethod, KeyPlan, plan_keys
 from components.projection.sources import Source, names_version
-from components.settings.config_model import ConfigModel
-from components.settings.field_types import ObjectName, Text, config_error, must
 
 
 def _names_secret(text: str) -> bool:

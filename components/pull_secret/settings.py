@@ -12,6 +12,22 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from components.config.config_model import ConfigModel
+from components.config.document import nearest
+from components.config.field_types import (
+    FilePath,
+    Flag,
+    Name,
+    NamespaceName,
+    ObjectName,
+    Positive,
+    Region,
+    Text,
+    config_error,
+    is_of_the_cluster,
+    must,
+)
+from components.config.section import Problems, ReviewContext, Section, Written
 from components.credentials import Credentials
 from components.errors import Problem
 from components.labels import hyperscaler_of
@@ -25,22 +41,6 @@ from components.pull_secret.observations import read
 from components.pull_secret.payload import Verdict, judge
 from components.pull_secret.preconditions import ADAPTERS, GOOGLE
 from components.pull_secret.retention import Retention
-from components.settings.config_model import ConfigModel
-from components.settings.document import nearest
-from components.settings.field_types import (
-    FilePath,
-    Flag,
-    Name,
-    NamespaceName,
-    ObjectName,
-    Positive,
-    Region,
-    Text,
-    config_error,
-    is_of_the_cluster,
-    must,
-)
-from components.settings.section import Problems, ReviewContext, Section, Written
 
 _NUMBER = re.compile(r"[0-9]{1,19}")
 _EMAIL = re.compile(r"[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com")

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
+from components.config.document import problems_of
 from components.errors import Problem, StoreError
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.conditions import NAME_LABEL
@@ -32,7 +33,6 @@ from components.secret_stores.model import (
 )
 from components.secret_stores.referent import pinned, provider_of
 from components.secret_stores.registry import Kind, RefRegister
-from components.settings.document import problems_of
 
 Model = TypeVar("Model", bound=BaseModel)
 

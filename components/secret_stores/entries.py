@@ -7,6 +7,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, JsonValue, model_validator
 
+from components.config.config_model import ConfigModel
+from components.config.field_types import Flag, NamespaceName, ObjectName, Text, config_error
 from components.projection.settings import CredentialFrom
 from components.secret_stores.consumers import (
     Backend,
@@ -17,8 +19,6 @@ from components.secret_stores.consumers import (
 )
 from components.secret_stores.model import Condition, DataKey, Duration, RetrySettings
 from components.secret_stores.registry import CLUSTER_GROUP, GROUP, VERSION
-from components.settings.config_model import ConfigModel
-from components.settings.field_types import Flag, NamespaceName, ObjectName, Text, config_error
 
 
 class _Named(ConfigModel):

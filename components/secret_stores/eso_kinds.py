@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, JsonValue, Strict, create_model, model_validator
 
+from components.config.field_types import Flag, config_error
 from components.secret_stores.model import (
     AS_ESO,
     CaBundle,
@@ -27,7 +28,6 @@ from components.secret_stores.model import (
     Shape,
 )
 from components.secret_stores.registry import RefRegister
-from components.settings.field_types import Flag, config_error
 
 _Rule: TypeAlias = tuple[str, str]
 

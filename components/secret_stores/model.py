@@ -17,8 +17,8 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, InstanceOf
 from pydantic.alias_generators import to_camel
 
+from components.config.field_types import Count, config_error, must
 from components.naming import is_data_key, is_namespace, is_object_name
-from components.settings.field_types import Count, config_error, must
 
 AS_ESO: Final = "write it the way External Secrets Operator does"
 """The fix of what is wrong with a document in a way nobody has words of ours for."""

@@ -9,6 +9,9 @@ from typing import Any, ClassVar, TypeAlias
 
 from pydantic import Field, ValidationError
 
+from components.config.document import nearest, problems_of
+from components.config.field_types import ObjectName
+from components.config.section import Problems, ReviewContext, Section, Written
 from components.errors import CredfleetError, Problem
 from components.labels import TENANT
 from components.naming import tenant_label
@@ -46,9 +49,6 @@ from components.secret_stores.referent import (
 )
 from components.secret_stores.registry import Kind
 from components.secret_stores.specs import KubernetesSpec
-from components.settings.document import nearest, problems_of
-from components.settings.field_types import ObjectName
-from components.settings.section import Problems, ReviewContext, Section, Written
 
 Named: TypeAlias = Callable[[str], Any]
 """Returns the name of the Secret of an account, tenant/slot: a text, or an output."""

@@ -7,6 +7,7 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import Field, Strict, model_validator
 
+from components.config.field_types import Flag, config_error, must
 from components.secret_stores.model import (
     CaBundle,
     CaSelector,
@@ -18,7 +19,6 @@ from components.secret_stores.model import (
     ServiceAccountSelector,
     Shape,
 )
-from components.settings.field_types import Flag, config_error, must
 
 _REGION: Final = re.compile("[a-z0-9-]{1,50}")
 _SERVICE_ACCOUNT: Final = re.compile(r".*@.*\.iam\.gserviceaccount\.com")

@@ -17,6 +17,7 @@ import pulumi
 from pulumi_kubernetes.core.v1 import Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
+from components.config.document import nearest
 from components.credentials import Credentials
 from components.holding import holder_here
 from components.naming import HELD_AS, config_path, guid_of
@@ -55,7 +56,6 @@ from components.service_credentials.provider import (
     instance_properties,
 )
 from components.service_credentials.settings import App, Binding, Instance, Services
-from components.settings.document import nearest
 from components.waiting import joined, unless
 
 _Data = Callable[[ServiceCredentials], Mapping[str, bytes]]

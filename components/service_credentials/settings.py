@@ -9,6 +9,18 @@ from typing import Annotated, ClassVar, Final, Self
 
 from pydantic import Field, model_validator
 
+from components.config.config_model import ConfigModel
+from components.config.document import nearest
+from components.config.field_types import (
+    FileName,
+    Flag,
+    NamespaceName,
+    ObjectName,
+    Text,
+    config_error,
+    must,
+)
+from components.config.section import Problems, ReviewContext, Section, Written
 from components.credentials import Credentials
 from components.errors import Problem
 from components.go_json import Numbers
@@ -28,18 +40,6 @@ from components.service_credentials.conformity import (
     judge_text,
 )
 from components.service_credentials.names import app_secret, environment_secret, source_secret
-from components.settings.config_model import ConfigModel
-from components.settings.document import nearest
-from components.settings.field_types import (
-    FileName,
-    Flag,
-    NamespaceName,
-    ObjectName,
-    Text,
-    config_error,
-    must,
-)
-from components.settings.section import Problems, ReviewContext, Section, Written
 
 _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
 

@@ -23,10 +23,10 @@ from components.aso_credentials.resolution import SecretName
 from components.aso_credentials.resources import AsoResourceArgs, AsoResources, AsoResourcesArgs
 from components.aso_credentials.service_account import AsoServiceAccount, AsoServiceAccountArgs
 from components.aso_credentials.settings import AsoCredentials, Entry
+from components.config.section import ReviewContext
 from components.connection import ClusterTarget
 from components.holding import holder_here
 from components.projection.provider import source_inputs
-from components.settings.section import ReviewContext
 from components.waiting import joined, told
 from components.wiring.declared import Declared
 

@@ -10,7 +10,7 @@ import pulumi
 from components.credentials import Credentials
 from components.secret_stores.component import SecretStores, SecretStoresArgs
 from components.secret_stores.settings import SecretStoresSection
-from components.settings.models import Tenant
+from components.stack_config.models import Tenant
 from components.wiring.declared import Declared
 
 

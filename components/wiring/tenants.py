@@ -34,8 +34,8 @@ from components.projection.component import DeliveryArgs, TenantDeliveries, Tena
 from components.projection.foresight import digests
 from components.projection.provider import SecretProjection
 from components.projection.settings import Delivery
-from components.settings.models import Tenant
-from components.settings.stack import Settings
+from components.stack_config.models import Tenant
+from components.stack_config.stack import Settings
 from components.wiring.declared import Account, Declared, Digests
 
 _ACCOUNT_READER: Final = "account-reader"

@@ -10,16 +10,16 @@ from typing import Any, Final
 
 from components.account_pool.rules import Fault, Request, Ruleset
 from components.account_pool.settings import AccountPool
+from components.config.document import misspelt
+from components.config.places import located
 from components.credentials import KEY
 from components.errors import ConfigurationError, CredfleetError, Misconfigured, Problem
 from components.labels import EU_ACCESS
 from components.naming import config_path
-from components.settings.cloud_keys import is_encrypted, plain_logins
-from components.settings.document import misspelt
-from components.settings.places import located
-from components.settings.schema import stack_file_schema, tenant_file_schema
-from components.settings.silence import SILENCE, declares
-from components.settings.stack import NAMESPACE, Settings
+from components.stack_config.cloud_keys import is_encrypted, plain_logins
+from components.stack_config.empty_config import SILENCE, declares
+from components.stack_config.schema import stack_file_schema, tenant_file_schema
+from components.stack_config.stack import NAMESPACE, Settings
 from operations.cli.answer import Answer, as_json
 from operations.folders import Folders
 from operations.sandbox.stack_state import stack_here

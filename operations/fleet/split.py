@@ -17,12 +17,12 @@ from pulumi_sandbox import files
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.values import Properties, Secret, Value
 
+from components.config.shards import STACKS, Shard, Shards, Stacks
 from components.credentials import KEY as CREDENTIALS
 from components.errors import ConfigurationError, CredfleetError, how_many
 from components.naming import HELD_AS
-from components.settings.shards import STACKS, Shard, Shards, Stacks
-from components.settings.stack import NAMESPACE, Settings
-from components.settings.tenant_files import DIGEST, PARTS, TenantFiles, owner_of, read_tenants
+from components.stack_config.stack import NAMESPACE, Settings
+from components.stack_config.tenant_files import DIGEST, PARTS, TenantFiles, owner_of, read_tenants
 from operations.cli.answer import Answer
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from components.account_pool.core.consumers import stack_of
+from components.config.shards import STACKS, Shard, Shards, Stacks
 from components.errors import CredfleetError
-from components.settings.shards import STACKS, Shard, Shards, Stacks
-from components.settings.stack import Settings
+from components.stack_config.stack import Settings
 from operations.sandbox.results import FLEET
 from operations.stack.at_rest import StackAtRest
 from operations.stack.state_file import deployment_in

@@ -14,8 +14,8 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.services import Step
 
+from components.config.shards import STACKS, Shards, Stacks
 from components.errors import ConfigurationError, ExplainedError, Misused, how_many
-from components.settings.shards import STACKS, Shards, Stacks
 from components.skipped_lines import skipped_in
 from operations.cli.answer import Answer
 from operations.cli.failures import CANCELLED, CLAIMS_SKIPPED, GENERIC

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from components.account_pool.core.pool import Pool
     from components.account_pool.settings import AccountPool
     from components.connection import ClusterTarget
-    from components.settings.models import Cluster
+    from components.stack_config.models import Cluster
 
 NamespaceOption = Annotated[
     str,

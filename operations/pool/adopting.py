@@ -12,7 +12,7 @@ from components.account_pool.rules import Fault
 from components.account_pool.settings import AccountPool
 from components.errors import Misconfigured, Misused, Withheld
 from components.naming import stack_holder
-from components.settings.models import Tenant
+from components.stack_config.models import Tenant
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged, pool_of

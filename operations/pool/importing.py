@@ -20,12 +20,12 @@ from components.account_pool.core.pool import OPERATOR
 from components.account_pool.members_file import ExistingMember, differences, read_members_file
 from components.account_pool.settings import Member
 from components.account_pool.settings_review import credential_fault, review_identities
+from components.config.document import explain
 from components.connection import Answer as Meaning
 from components.connection import Connection, NoReply, Reply, connect
 from components.credentials import Credentials
 from components.documents import read_json
 from components.errors import ConfigurationError, Misconfigured, NotAllowed, Problem, Unreachable
-from components.settings.document import explain
 from operations.cli.answer import Answer
 from operations.cli.inputs import STANDARD_INPUT, place_of, read_bytes
 from operations.cli.tables import Column, Table

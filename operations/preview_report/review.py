@@ -17,9 +17,9 @@ from typing import Any, Final
 from pulumi_sandbox.protocol import urns
 
 from components.account_pool.forecast.forecast import Claim, Forecast, heard
+from components.config.field_types import named_in
 from components.documents import read_json
 from components.labels import TENANT
-from components.settings.field_types import named_in
 from components.skipped_lines import skipped_in
 from operations.preview_report.digest import Diagnostic, Digest, State, Step
 from operations.stack.state import short_type

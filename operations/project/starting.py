@@ -19,8 +19,8 @@ from typing import Any, Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from components.errors import CredfleetError
-from components.settings.cloud_sdks import review_sdk
-from components.settings.schema import stack_file_schema
+from components.stack_config.cloud_sdks import review_sdk
+from components.stack_config.schema import stack_file_schema
 from operations.cli.answer import Answer, Part, as_json
 from operations.cli.tables import Commands
 from operations.project.words import PASSPHRASE, ROOMS, Cloud

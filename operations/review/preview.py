@@ -35,7 +35,7 @@ import components
 import operations
 from components.connection import RECORDED
 from components.errors import CredfleetError
-from components.settings.stack import NAMESPACE
+from components.stack_config.stack import NAMESPACE
 from operations.folders import Folders
 from operations.review import confined
 from operations.review.confinement import Confinement

@@ -23,8 +23,8 @@ from components.connection import ClusterTarget, record
 from components.credentials import KEY
 from components.documents import read_json
 from components.errors import CredfleetError
-from components.settings import tenant_files
-from components.settings.stack import NAMESPACE, Settings
+from components.stack_config import tenant_files
+from components.stack_config.stack import NAMESPACE, Settings
 from operations.folders import Folders
 from operations.preview_report.digest import digest_of
 from operations.review.preview import Recorded, preview

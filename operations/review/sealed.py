@@ -25,7 +25,7 @@ from pulumi_sandbox.protocol.values import Properties, Secret, Value, contains_u
 from components.credentials import KEY
 from components.naming import is_guid
 from components.seals import SEALED, UNSEEN
-from components.settings.stack import NAMESPACE
+from components.stack_config.stack import NAMESPACE
 
 Shape: TypeAlias = Any
 """JSON: {"text": length}, {"guid": true}, {"number": how it is written, 0 for each digit}, {"open": text},

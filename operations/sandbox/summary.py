@@ -30,7 +30,7 @@ from operations.stack.state import Snapshot
 if TYPE_CHECKING:
     from components.account_pool.core.model import Member
     from components.account_pool.settings import AccountPool
-    from components.settings.stack import Settings
+    from components.stack_config.stack import Settings
 
 
 def report_of(

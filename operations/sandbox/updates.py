@@ -17,8 +17,8 @@ from pulumi_sandbox.stack_cluster import StackCluster, choose
 from pulumi_sandbox.steering import visible
 
 from components.errors import CredfleetError, how_many
-from components.settings.stack import Settings
 from components.skipped_lines import SKIPPED
+from components.stack_config.stack import Settings
 from operations.cli.answer import Answer
 from operations.cli.ask import ask
 from operations.cli.failures import CLAIMS_SKIPPED

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
+from components.config.document import problems_of
 from components.connection import Connection, NoReply
 from components.documents import Unreadable, file_bytes, read_all
 from components.errors import ConfigurationError, CredfleetError, Problem
@@ -32,7 +33,6 @@ from components.secret_stores.model import (
 )
 from components.secret_stores.registry import Kind, is_clusterwide
 from components.secret_stores.rewriting import ESO
-from components.settings.document import problems_of
 from operations.cli.inputs import STANDARD_INPUT, place_of
 
 

@@ -9,7 +9,7 @@ from components.secret_stores.explain import KnownObjects
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.reach import Reached, reach
 from components.secret_stores.settings import SecretStoresSection, namespace_labels
-from components.settings.review import usable_namespaces
+from components.stack_config.review import usable_namespaces
 from operations.cli.answer import Answer
 from operations.cli.tables import Column, Table
 from operations.config.settings import settings_of

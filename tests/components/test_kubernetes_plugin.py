@@ -15,7 +15,7 @@ import pytest
 from components import kubernetes_plugin
 from components.kubernetes_plugin import ACCEPTED, RELIED_ON, lacking_options, refuse_older_plugin
 from components.providers import kubernetes_provider
-from components.settings.models import Cluster
+from components.stack_config.models import Cluster
 from tests.support import plugin_stand_in
 from tests.support.recorder import record
 

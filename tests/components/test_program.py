@@ -105,7 +105,7 @@ def test_every_key_may_be_left_out_of_a_stack_file_and_is_not_marked_secret_as_a
 
 
 def test_importing_the_program_imports_no_cloud_it_does_not_use_and_nothing_of_the_sandbox() -> None:
-    asked = "import components.fleet, components.settings, sys; print(*sys.modules)"
+    asked = "import components.fleet, components.config, sys; print(*sys.modules)"
 
     answer = subprocess.run(
         [sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True

@@ -8,7 +8,7 @@ import pulumi
 import pytest
 
 from components.providers import azure_provider, gcp_provider, kubernetes_provider
-from components.settings.models import Cluster
+from components.stack_config.models import Cluster
 from tests.support.recorder import Recorder, Secret, record
 
 PROVIDER = "pulumi:providers:kubernetes"

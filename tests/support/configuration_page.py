@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from components.settings.schema import stack_file_schema
+from components.stack_config.schema import stack_file_schema
 from tests.support.stacks import ROOT
 
 PAGE: Final = ROOT / "docs" / "configuration.md"

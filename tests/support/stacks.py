@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from components.errors import ConfigurationError, Problem
-from components.settings.stack import Settings
+from components.stack_config.stack import Settings
 
 ROOT: Final = Path(__file__).parents[2]
 SECRET_KEYS: Final = frozenset({"credfleet:credentials"})

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from components.errors import ConfigurationError, Problem
-from components.settings import cloud_sdks
-from components.settings.stack import Settings
+from components.stack_config import cloud_sdks
+from components.stack_config.stack import Settings
 from operations.config.settings import check, settings_of
 from tests.support.aso import CLIENT, SUB, TENANT
 from tests.support.stacks import ROOT, SECRET_KEYS, problems, stack

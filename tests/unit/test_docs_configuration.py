@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 import yaml
 
-from components.settings.stack import SIZE_LIMIT
+from components.stack_config.stack import SIZE_LIMIT
 from tests.support import configuration_page
 from tests.support.stacks import as_passed, problems
 

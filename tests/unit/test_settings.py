@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from components.account_pool.core.model import Policy
 from components.errors import ConfigurationError
 from components.projection.settings import CredentialSource
-from components.settings.review import review_far_accounts
-from components.settings.stack import Settings
+from components.stack_config.review import review_far_accounts
+from components.stack_config.stack import Settings
 from tests.support.cases import cases, table
 from tests.support.stacks import ROOT, SECRET_KEYS, as_passed, problems, settings, stack
 
@@ -294,7 +294,7 @@ def test_load_reads_what_parse_reads() -> None:
 
 
 def test_the_published_schema_is_what_the_settings_say() -> None:
-    from components.settings.schema import stack_file_schema
+    from components.stack_config.schema import stack_file_schema
 
     published = json.loads((ROOT / "docs" / "schema" / "stack.json").read_text(encoding="utf-8"))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from components.settings.stack import Settings
+from components.stack_config.stack import Settings
 from tests.support.cases import cases, table
 from tests.support.stacks import SMALL, problems, settings, stack
 

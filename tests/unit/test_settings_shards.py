@@ -11,9 +11,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.config.shards import STACKS, Shards, Stacks
 from components.errors import ConfigurationError
-from components.settings.shards import STACKS, Shards, Stacks
-from components.settings.stack import Settings
+from components.stack_config.stack import Settings
 from tests.support.cases import cases, table
 from tests.support.stacks import SECRET_KEYS, stack
 

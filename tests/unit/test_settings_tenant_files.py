@@ -11,8 +11,8 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from components.errors import ConfigurationError, Problem
-from components.settings.schema import tenant_file_schema
-from components.settings.stack import Settings
+from components.stack_config.schema import tenant_file_schema
+from components.stack_config.stack import Settings
 from tests.support.cases import cases, table
 from tests.support.stacks import SECRET_KEYS, stack
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pulumi_sandbox.protocol import urns
 from typer.testing import CliRunner
 
-from components.settings.shards import Shards
-from components.settings.tenant_files import PARTS, read_tenants
+from components.config.shards import Shards
+from components.stack_config.tenant_files import PARTS, read_tenants
 from operations.fleet.split import Split, proposed
 from operations.main import app
 from operations.review.record import Record

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from threading import Barrier
 
-from components.settings.shards import Shards
+from components.config.shards import Shards
 from operations.fleet.updating import Outcome, ordered
 from sandbox.tests.support.cli_folder import HANG, Cli, await_file, left_behind, running
 from tests.support.fleet_project import CREDFLEET

@@ -11,7 +11,7 @@ import pytest
 
 from components.connection import Connection, RecordedCluster, Recording, Reply
 from components.errors import ClusterError, CredfleetError
-from components.settings.stack import Settings
+from components.stack_config.stack import Settings
 from operations.config.settings import judged
 from operations.review.record import Record, code_of, made
 from operations.stack.at_rest import StackAtRest

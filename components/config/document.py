@@ -11,9 +11,9 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from components.config.field_types import CONFIG_ERROR
 from components.errors import Problem
 from components.naming import config_path
-from components.settings.field_types import CONFIG_ERROR
 
 Model = TypeVar("Model", bound=BaseModel)
 Document = dict[str, Any]

@@ -17,13 +17,13 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from components.config.document import in_print, misspelt, nearest
+from components.config.field_types import is_of_the_cluster, named_in
+from components.config.places import ENDS, steps_in
 from components.documents import Document, Mark, Step, Unreadable, read_file, shown
 from components.errors import Problem
 from components.naming import config_path
-from components.settings.document import in_print, misspelt, nearest
-from components.settings.field_types import is_of_the_cluster, named_in
-from components.settings.places import ENDS, steps_in
-from components.settings.store_logins import logs_in
+from components.stack_config.store_logins import logs_in
 
 KEY: Final = "tenantsFrom"
 DEFAULTS: Final = "_defaults"

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from pydantic import Field
 
 from components.account_pool.settings import Slot
+from components.config.config_model import ConfigModel
+from components.config.field_types import ClusterUid, FilePath, Name, NamespaceName, Text
+from components.config.section import Written
 from components.naming import config_path
-from components.settings.config_model import ConfigModel
-from components.settings.field_types import ClusterUid, FilePath, Name, NamespaceName, Text
-from components.settings.section import Written
 
 
 class Cluster(ConfigModel):

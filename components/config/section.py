@@ -1,7 +1,7 @@
 """A section of a stack's configuration: what one room reads, and what of the rest it may refer to.
 
-A room states its section in `<room>/settings.py`, beside its core; `components/settings/stack.py` composes
-the sections. This module imports no room, so that all of them can import it.
+A room states its section in `<room>/settings.py`, beside its core; `components/stack_config/stack.py`
+composes the sections. This module imports no room, so that all of them can import it.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final, TypeAlias
 
+from components.config.config_model import ConfigModel
+from components.config.document import nearest
+from components.config.field_types import named_in
 from components.credentials import KEY, Credentials
 from components.errors import Problem
 from components.naming import config_path
 from components.projection.settings import CredentialSource, Delivery
-from components.settings.config_model import ConfigModel
-from components.settings.document import nearest
-from components.settings.field_types import named_in
 
 Problems: TypeAlias = Iterator[Problem]
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from components.config.places import located
 from components.documents import Unreadable, read_file
 from components.errors import Problem
-from components.settings.places import located
-from components.settings.stack import NAMESPACE, Settings
+from components.stack_config.stack import NAMESPACE, Settings
 
 _DECLARES_NOTHING: Final = frozenset(f"{NAMESPACE}{key}" for key in ("cluster", "credentials", "heldAs"))
 SILENCE: Final = Problem(

@@ -20,6 +20,19 @@ from components.account_pool.rules import Pool
 from components.account_pool.settings import AccountPool, Slot
 from components.account_pool.settings_review import Stated, review_accounts, review_pool
 from components.aso_credentials.settings import AsoCredentials
+from components.config.config_model import ConfigModel
+from components.config.document import read_as_meant, well_formed, without_values
+from components.config.field_types import FilePath, Name, config_error
+from components.config.places import begins, located
+from components.config.section import (
+    Account,
+    Dangling,
+    ReviewContext,
+    Section,
+    Written,
+    review_written,
+)
+from components.config.shards import Stacks
 from components.credentials import KEY, Credentials, read_credentials
 from components.documents import read_json
 from components.errors import ConfigurationError, Problem
@@ -29,30 +42,17 @@ from components.pull_secret.settings import PullSecretsSection
 from components.secret_stores.certificate_files import read_certificates
 from components.secret_stores.settings import SecretStoresSection
 from components.service_credentials.settings import Services
-from components.settings.cloud_keys import NAMESPACES, cloud_meant, review_cloud_keys
-from components.settings.cloud_sdks import review_sdk
-from components.settings.config_model import ConfigModel
-from components.settings.document import read_as_meant, well_formed, without_values
-from components.settings.field_types import FilePath, Name, config_error
-from components.settings.models import Cluster, Tenant
-from components.settings.places import begins, located
-from components.settings.review import (
+from components.stack_config.cloud_keys import NAMESPACES, cloud_meant, review_cloud_keys
+from components.stack_config.cloud_sdks import review_sdk
+from components.stack_config.models import Cluster, Tenant
+from components.stack_config.review import (
     review_cluster,
     review_far_accounts,
     review_namespaces,
     usable_namespaces,
 )
-from components.settings.section import (
-    Account,
-    Dangling,
-    ReviewContext,
-    Section,
-    Written,
-    review_written,
-)
-from components.settings.shards import Stacks
-from components.settings.tenant_files import KEY as TENANTS_FROM
-from components.settings.tenant_files import read_tenants
+from components.stack_config.tenant_files import KEY as TENANTS_FROM
+from components.stack_config.tenant_files import read_tenants
 
 NAMESPACE: Final = "credfleet:"
 _CANCELLED_CALLS: Final = ("Exception: context canceled", "Resource monitor has terminated, shutting down")

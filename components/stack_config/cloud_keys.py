@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 from urllib.parse import urlsplit
 
+from components.config.document import misspelt
 from components.errors import Problem
 from components.naming import is_gcp_project
-from components.settings.document import misspelt
 
 Form: TypeAlias = tuple[Callable[[str], object], str, str]
 """What passes, and problem and fix for what does not."""

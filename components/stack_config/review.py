@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from components.config.section import Problems
 from components.connection import in_pod
 from components.errors import Problem
 from components.naming import config_path
 from components.projection.settings import CredentialSource
-from components.settings.models import Cluster, Tenant
-from components.settings.section import Problems
+from components.stack_config.models import Cluster, Tenant
 
 
 def review_cluster(cluster: Cluster, *, writes: bool) -> Problems:

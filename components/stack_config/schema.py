@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from components.settings.stack import NAMESPACE, Settings
-from components.settings.tenant_files import CLASS, CLASSES, PARTS
+from components.stack_config.stack import NAMESPACE, Settings
+from components.stack_config.tenant_files import CLASS, CLASSES, PARTS
 
 
 def stack_file_schema() -> dict[str, Any]:
