@@ -129,7 +129,7 @@ def test_a_preview_tells_a_record_that_cannot_be_read_and_still_refuses(
     monkeypatch: pytest.MonkeyPatch, pool: Pool, junk: str
 ) -> None:
     told: list[str] = []
-    monkeypatch.setattr(roster, "tell", told.append)
+    monkeypatch.setattr(roster, "log", told.append)
     (failure,) = preview({**BEFORE, "members": {}}, BEFORE)
     assert "it is claimed by tenant acme" in failure.reason
     assert [line for line in told if line.startswith(f"warning: {junk}: ")]
@@ -140,7 +140,7 @@ def test_a_preview_tells_a_record_that_cannot_be_read_and_still_refuses(
 def test_labels_keep_their_names_while_anything_is_written_under_them(
     monkeypatch: pytest.MonkeyPatch, pool: Pool
 ) -> None:
-    monkeypatch.setattr(roster, "tell", list[str]().append)
+    monkeypatch.setattr(roster, "log", list[str]().append)
     (failure,) = preview({**BEFORE, "labels": {"tenant": "tenantName"}}, BEFORE)
     assert failure.reason.startswith("credfleet:accountPool.labels: 1 claim recorded and ")
 
