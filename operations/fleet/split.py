@@ -287,8 +287,8 @@ def _files(found: Split, first: StackAtRest) -> dict[Path, str]:
 
     Raises CredfleetError: `held-otherwise`, `credential-missing`.
     """
-    root, folder = first.project.directory, first.project.stack_files
-    paths = {stack: folder / f"Pulumi.{stack}.yaml" for stack in found.after.stacks}
+    root = first.project.directory
+    paths = {stack: first.project.stack_file(stack) for stack in found.after.stacks}
     documents = {stack: load_yaml(path) for stack, path in paths.items() if path.exists()}
     _refuse_held_otherwise(found, first, paths, documents)
     texts: dict[Path, str] = {}

@@ -129,7 +129,7 @@ def _drifted(backend: Backend, found: Standing, stopped: Event) -> Standing:
 
 def _files(folders: Folders, stack: str, snapshot: Snapshot) -> tuple[str, tuple[str, ...]]:
     """Return whether the files of a stack are what its state was made with, and what is wrong with them."""
-    file = Project.load(folders.project).stack_files / f"Pulumi.{stack}.yaml"
+    file = Project.load(folders.project).stack_file(stack)
     if not file.exists():
         return "no file", ()
     at_rest = StackAtRest.find(folders.project, stack, backend_dir=folders.backend)

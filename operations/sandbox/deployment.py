@@ -158,10 +158,10 @@ def select_stack(project: Path, stack: str, workspace: LocalWorkspace | None = N
     workspace: of the project, where it is not to be that of the environment.
 
     Raises:
-        CredfleetError: code `stack-unavailable`.
+        CredfleetError: code `stack-unavailable`; and as `Project.load`, and as `load_map` of its file.
     """
     workspace = workspace or LocalWorkspace(work_dir=str(project))
-    file = Project.load(project).stack_files / f"Pulumi.{stack}.yaml"
+    file = Project.load(project).stack_file(stack)
     workspace.secrets_provider = load_map(file).data.get("secretsprovider") if file.exists() else None
     try:
         return Stack.create_or_select(stack, workspace)

@@ -45,7 +45,7 @@ class StackAtRest:
             )
         within = project_dir if shut_in else None
         project = Project.load(_own(project_dir / "Pulumi.yaml", within).parent)
-        stack_file = StackFile.load(_own(project.stack_files / f"Pulumi.{stack}.yaml", within), project.name)
+        stack_file = StackFile.load(_own(project.stack_file(stack), within), project.name)
         state_file = backend_dir / ".pulumi" / "stacks" / project.name / f"{stack}.json"
         if not stack_file.path.exists() and not any(map(Path.exists, _kept_as(state_file))):
             raise CredfleetError(

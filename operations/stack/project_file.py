@@ -49,6 +49,10 @@ class Project:
     stack_files: Path
     declarations: tuple[Declaration, ...]
 
+    def stack_file(self, stack: str) -> Path:
+        """Return where the file of a stack is, or would be."""
+        return self.stack_files / f"Pulumi.{stack}.yaml"
+
     @classmethod
     def load(cls, directory: Path) -> Project:
         """Read a project.
