@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from components.documents import read_json
 from components.errors import ClusterError, NotSignedIn
-from components.http_answers import Answer, answer_of
+from components.http_answers import HttpOutcome, answer_of
 from components.importing import IMPORT_LOCK
 from components.kubeconfig import FIX, place_of, refuse_unusable, sign_in_again
 from components.repeating import FIRST_ANSWER_SECONDS, PATIENCE_SECONDS, pause
@@ -109,7 +109,7 @@ class Reply:
         return str(self.body.get("reason") or f"HTTP {self.status}")
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> HttpOutcome:
         """What the status means."""
         return answer_of(self.status)
 
@@ -117,7 +117,7 @@ class Reply:
     def lacks_namespace(self) -> bool:
         """Whether it says, of an object that was to be created, that its namespace is gone or is going."""
         causes = (self.body.get("details") or {}).get("causes") or ()
-        return self.answer is Answer.ABSENT or any(each.get("reason") == _TERMINATING for each in causes)
+        return self.answer is HttpOutcome.ABSENT or any(each.get("reason") == _TERMINATING for each in causes)
 
 
 class NoReply(Exception):  # noqa: N818 - not an error of the program: a fact about a call
@@ -216,7 +216,7 @@ def _reply(path: str, status: int, sent: bytes, retry_after: float) -> Reply:
     except (ValueError, RecursionError):
         body = None
     is_object = isinstance(body, dict) and ("kind" in body or not path.startswith("/api"))
-    if answer_of(status) is Answer.DONE and not is_object:
+    if answer_of(status) is HttpOutcome.DONE and not is_object:
         raise NoReply(f"what answers HTTP {status} there is no API server")
     return Reply(status, body if isinstance(body, dict) else {}, retry_after)
 
@@ -288,7 +288,7 @@ class _PatientConnection(Connection):
                 raise
             except NoReply as error:
                 silence = error
-            is_settled = reply is not None and reply.answer is not Answer.UNREACHABLE
+            is_settled = reply is not None and reply.answer is not HttpOutcome.UNREACHABLE
             if reply is not None and (is_settled or self._limit):
                 self._limit = PATIENCE_SECONDS
             if reply is not None and is_settled:
@@ -548,7 +548,7 @@ class _Complaints(logging.Handler):
 
 def _verify(connection: Connection, uid: str) -> None:
     reply = connection.patient.call("GET", "/api/v1/namespaces/kube-system")
-    if reply.answer is not Answer.DONE:
+    if reply.answer is not HttpOutcome.DONE:
         raise ClusterError(
             code="not-allowed",
             place=connection.server,

@@ -291,7 +291,7 @@ class FollowingProvider(DynamicProvider):
         """Whether what was written, of this digest, is what the source says now; may raise CredfleetError."""
         raise NotImplementedError
 
-    def is_foreseen_otherwise(self, _props: Properties) -> bool:
+    def is_predicted_otherwise(self, _props: Properties) -> bool:
         """Whether the source will say something else after this very update; may raise CredfleetError."""
         return False
 
@@ -301,7 +301,7 @@ class FollowingProvider(DynamicProvider):
             return False
         try:
             is_current = self.is_current({**news, **_incarnation(olds)}, str(olds.get("digest")))
-            return not is_current or self.is_foreseen_otherwise(news)
+            return not is_current or self.is_predicted_otherwise(news)
         except CredfleetError:
             recorded = olds.get("foreseen")  # by a review without keys alone: what the last update wrote
             return recorded is not None and recorded != news.get("foreseen")

@@ -137,12 +137,12 @@ class PoolError(CredfleetError):
 class Exhausted(PoolError):  # noqa: N818 - the word of the protocol
     """No member of the partition is free: nothing was claimed, nothing is left behind."""
 
-    def __init__(self, *, pool: str, account_type: str, partition: str, census: str) -> None:
+    def __init__(self, *, pool: str, account_type: str, partition: str, counts: str) -> None:
         super().__init__(
             code="exhausted",
             place=f"pool {pool}",
             problem=(
-                f"no free {account_type} account is left (partition {partition}): {census}; "
+                f"no free {account_type} account is left (partition {partition}): {counts}; "
                 "nothing was claimed"
             ),
             fix="add accounts, or clean or release some, and run again",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class Answer(StrEnum):
+class HttpOutcome(StrEnum):
     """What came of a call. UNREACHABLE: it passes by itself, and the call may have been carried out."""
 
     DONE = "done"
@@ -16,18 +16,18 @@ class Answer(StrEnum):
     REFUSED = "refused"
 
 
-def answer_of(status: int) -> Answer:
+def answer_of(status: int) -> HttpOutcome:
     """Return what a status means."""
     match status:
         case 401 | 403:
-            return Answer.NOT_ALLOWED
+            return HttpOutcome.NOT_ALLOWED
         case 404:
-            return Answer.ABSENT
+            return HttpOutcome.ABSENT
         case 409:
-            return Answer.CONFLICT
+            return HttpOutcome.CONFLICT
         case _ if status < 300:
-            return Answer.DONE
+            return HttpOutcome.DONE
         case _ if status == 429 or status >= 500:
-            return Answer.UNREACHABLE
+            return HttpOutcome.UNREACHABLE
         case _:
-            return Answer.REFUSED
+            return HttpOutcome.REFUSED

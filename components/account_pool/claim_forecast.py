@@ -18,9 +18,9 @@ from components.account_pool.core.declared import Declaration
 from components.account_pool.core.model import ClaimRequest
 from components.account_pool.core.pool import Pool
 from components.account_pool.forecast import evacuation, forecast
-from components.account_pool.forecast.forecast import ClaimForecast
-from components.account_pool.forecast.outlook import leaving, vacancies
-from components.account_pool.forecast.skipping import foretold_reason, skips
+from components.account_pool.forecast.claims import leaving, vacancies
+from components.account_pool.forecast.forecast import ForecastInput
+from components.account_pool.forecast.skipping import forecast_reason, skips
 from components.account_pool.roster import PoolRoster
 from components.config.shards import Stacks
 from components.connection import ClusterTarget
@@ -36,8 +36,8 @@ class ClaimForecasts:
     Nothing is expected of a pool that cannot be seen: its claims are tried.
     """
 
-    claims: Mapping[forecast.Claim, ClaimForecast] = field(
-        default_factory=dict[forecast.Claim, ClaimForecast]
+    claims: Mapping[forecast.Claim, ForecastInput] = field(
+        default_factory=dict[forecast.Claim, ForecastInput]
     )
     lines: Sequence[str] = ()
 
@@ -60,32 +60,32 @@ class ClaimForecasts:
             if elsewhere:
                 settings = Pool.settings_of(target, declared.namespace) or PoolConfigMap()
                 declared = replace(declared, partition_keys=settings.partition_keys)
-            census = declared.with_census(Pool.census(target, declared.namespace))
+            snapshot = declared.applied_to(Pool.snapshot(target, declared.namespace))
         except (Misconfigured, NotSignedIn) as error:
             raise pulumi.RunError(str(error)) from None
         except CredfleetError as error:
             return cls(lines=[*forecast.unseen_lines(declared.namespace, str(error))])
         if not elsewhere:
-            census = replace(census, consumers=declared.consumers)
+            snapshot = replace(snapshot, consumers=declared.consumers)
         claims = sorted(claims, key=lambda claim: not claim.required)  # what fails the update comes first
         is_ours = Stacks.read(Path.cwd()).tenants_of(pulumi.get_stack())
-        gone = leaving((each for each in census.records if is_ours(each.tenant)), claims)
-        moves = evacuation.expected(census, claims, declared.partition_keys, gone)
-        holders = {holder for record in census.records for holder in record.holders}
+        gone = leaving((each for each in snapshot.records if is_ours(each.tenant)), claims)
+        moves = evacuation.expected(snapshot, claims, declared.partition_keys, gone)
+        holders = {holder for record in snapshot.records for holder in record.holders}
         skipped = [
-            skips(move.expectation.refusal, required=claim.required or claim.holder in holders)
+            skips(move.forecast.refusal, required=claim.required or claim.holder in holders)
             for claim, move in zip(claims, moves, strict=True)
         ]
         asked = [evacuation.here(claim, move.generation) for claim, move in zip(claims, moves, strict=True)]
-        expected = [move.expectation for move in moves]
+        expected = [move.forecast for move in moves]
         lines = (
-            *(f"{WARNING}{one.place}: {one.problem}\n→ {one.fix}" for one in census.problems),
+            *(f"{WARNING}{one.place}: {one.problem}\n→ {one.fix}" for one in snapshot.problems),
             *forecast.lines(
                 expected,
-                vacancies(census, asked, declared.partition_keys),
+                vacancies(snapshot, asked, declared.partition_keys),
                 [each for each, is_skipped in zip(expected, skipped, strict=True) if is_skipped],
             ),
-            *forecast.joint_lines(census, asked, declared.partition_keys),
+            *forecast.joint_lines(snapshot, asked, declared.partition_keys),
         )
         return cls(
             {
@@ -112,10 +112,10 @@ class ClaimForecasts:
         roster.owner.apply(tell, run_with_unknowns=True)
 
 
-def _forecast(namespace: str, move: evacuation.Move, *, is_skipped: bool) -> ClaimForecast:
+def _forecast(namespace: str, move: evacuation.Move, *, is_skipped: bool) -> ForecastInput:
     known = {} if move.generation is None else {"generation": move.generation}
-    if move.expectation.refusal is None:
+    if move.forecast.refusal is None:
         return known
     if is_skipped:
-        return {**known, "skipped": foretold_reason(namespace, move.expectation)}
-    return {**known, "doomed": move.expectation.text}
+        return {**known, "skipped": forecast_reason(namespace, move.forecast)}
+    return {**known, "doomed": move.forecast.text}

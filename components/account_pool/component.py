@@ -34,7 +34,7 @@ from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.declared import Declaration, DeclaredMember
 from components.account_pool.core.model import ClaimRequest, tenant_label
 from components.account_pool.core.quotas import quota_data, quota_labels, quota_name
-from components.account_pool.forecast.forecast import Claim, ClaimForecast
+from components.account_pool.forecast.forecast import Claim, ForecastInput
 from components.account_pool.forecast.skipping import in_words
 from components.account_pool.member_data import OWNER
 from components.account_pool.member_secret import MemberSecret
@@ -150,7 +150,7 @@ class AccountPool(pulumi.ComponentResource):
         if self.get_provider("kubernetes:core/v1:Secret") is None:
             pulumi.log.warn(_REPLACES, self)
         self._child = pulumi.ResourceOptions(parent=self)
-        self.foreseen: Mapping[Claim, ClaimForecast] = {}
+        self.foreseen: Mapping[Claim, ForecastInput] = {}
         roster = self._keep_roster(args)
         namespace = Namespace(
             f"{name}-namespace",
@@ -186,8 +186,8 @@ class AccountPool(pulumi.ComponentResource):
             args.settings.partition_keys,
             args.members,
             args.allow_destroy,
-            args.settings.dialect.names,
-            args.settings.dialect.shared_capacity,
+            args.settings.scheme.names,
+            args.settings.scheme.shared_capacity,
             args.settings.consumers,
         )
         owner = holder_here("accountPool", args.namespace)
@@ -226,7 +226,7 @@ class AccountPool(pulumi.ComponentResource):
     ) -> tuple[pulumi.Output[str], pulumi.Resource]:
         """Declare the Secret of an account; one that is handed over stays when it is declared no more."""
         shown = args.members[member].as_member(member)
-        labels, annotations = args.settings.dialect.labels(shown.labels), shown.annotations
+        labels, annotations = args.settings.scheme.labels(shown.labels), shown.annotations
         if (source := args.elsewhere.get(member)) is not None:
             given = MarkedArgs(
                 namespace=self.namespace,
@@ -294,7 +294,7 @@ class TenantAccountsArgs:
     claims: Sequence[ClaimRequest]
     reader: Grantee | None
     settings: PoolConfigMap | None = None
-    foreseen: Mapping[Claim, ClaimForecast] = field(default_factory=dict[Claim, ClaimForecast])
+    foreseen: Mapping[Claim, ForecastInput] = field(default_factory=dict[Claim, ForecastInput])
 
 
 class ClaimedAccount(TypedDict):

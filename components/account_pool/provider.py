@@ -20,7 +20,7 @@ from components.account_pool.core.model import Claimed, ClaimRequest, Fence, Par
 from components.account_pool.core.pool import Pool
 from components.account_pool.forecast import forecast
 from components.account_pool.forecast.evacuation import slot_of
-from components.account_pool.forecast.forecast import ClaimForecast
+from components.account_pool.forecast.forecast import ForecastInput
 from components.account_pool.forecast.skipping import LEFT_TO_OTHERS, SKIPPED, in_words, reason_of, skips
 from components.connection import DENIED_BY_POLICY, ClusterTarget
 from components.dynamic import IDENTITY, WARNING, DynamicProvider, DynamicResource, Properties, log
@@ -68,7 +68,7 @@ class AccountClaimArgs:
     spill: Input[bool] | None = None
     required: Input[bool] | None = field(default=None, compare=False)
     generation: Input[int] | None = field(default=None, metadata=IDENTITY)
-    forecast: Input[ClaimForecast] | None = field(default=None, compare=False)
+    forecast: Input[ForecastInput] | None = field(default=None, compare=False)
 
 
 class AccountClaimProvider(DynamicProvider):
@@ -245,7 +245,7 @@ def _meaningless(inputs: Properties) -> Iterator[CheckFailure]:
             yield CheckFailure("partition" if error.place.startswith("partition") else "type", str(error))
 
 
-def _forecast(props: Properties) -> ClaimForecast | None:
+def _forecast(props: Properties) -> ForecastInput | None:
     """Return what the claim can expect; None where the pool was not looked at, as in older states."""
     known = props.get("forecast")
     return known if isinstance(known, Mapping) else None

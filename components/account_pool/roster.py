@@ -14,7 +14,6 @@ from functools import cache
 from pulumi import Output, RunError
 from pulumi.dynamic import CheckFailure
 
-from components.account_pool.core.census import Census
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.consumers import Consumer, keeping
 from components.account_pool.core.declared import (
@@ -25,6 +24,7 @@ from components.account_pool.core.declared import (
     refusals,
 )
 from components.account_pool.core.pool import Pool
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast import forecast
 from components.connection import ClusterTarget
 from components.dynamic import DynamicProvider, DynamicResource, Properties, log
@@ -107,17 +107,17 @@ class PoolRosterProvider(DynamicProvider):
                 " its destroy"
             )
 
-    def _narrowed(self, news: Properties, see: Callable[[str], Census]) -> Iterator[Problem]:
+    def _narrowed(self, news: Properties, see: Callable[[str], PoolSnapshot]) -> Iterator[Problem]:
         """Refuse a capacity of the whole pool under which accounts in use do not go."""
         if news.get("sharedCapacity") is None:
             return
         capacity = int(news["sharedCapacity"])
         said = Pool.settings_of(ClusterTarget.parse(self.cluster_of_pool), str(news["namespace"]))
-        former = said and said.dialect.shared_capacity
+        former = said and said.scheme.shared_capacity
         if former is not None and capacity < former:
             yield from narrowed_all(former, capacity, see(str(news["namespace"])))
 
-    def _refuse_other_words(self, inputs: Properties, see: Callable[[str], Census]) -> None:
+    def _refuse_other_words(self, inputs: Properties, see: Callable[[str], PoolSnapshot]) -> None:
         """Raise Misconfigured where another stack declares no pool, or one with other labels."""
         namespace = str(inputs["namespace"])
         settings = Pool.settings_of(ClusterTarget.parse(self.cluster_of_pool), namespace)
@@ -128,10 +128,10 @@ class PoolRosterProvider(DynamicProvider):
                 fix="run `up` in the stack that declares the pool, or name the namespace that it names",
             )
         settings = settings or PoolConfigMap()
-        if dict(settings.dialect.names) != (inputs.get("labels") or {}):
+        if dict(settings.scheme.names) != (inputs.get("labels") or {}):
             raise Misconfigured(
                 place="credfleet:accountPool.labels",
-                problem=f"pool {namespace} calls the labels of its accounts {_named(settings.dialect.names)}",
+                problem=f"pool {namespace} calls the labels of its accounts {_named(settings.scheme.names)}",
                 fix="say the same under accountPool.labels as the stack that declares the pool",
             )
 
@@ -149,11 +149,11 @@ class PoolRosterProvider(DynamicProvider):
             raise RunError("; ".join(map(_line, problems)))
         return {}
 
-    def _census(self, namespace: str) -> Census:
-        census = Pool.census(ClusterTarget.parse(self.cluster_of_pool), namespace)
-        for problem in census.problems:
+    def _census(self, namespace: str) -> PoolSnapshot:
+        snapshot = Pool.snapshot(ClusterTarget.parse(self.cluster_of_pool), namespace)
+        for problem in snapshot.problems:
             log(f"warning: {_line(problem)}")
-        return census
+        return snapshot
 
 
 class PoolRoster(DynamicResource[PoolRosterArgs], module="credfleet", name="PoolRoster"):
@@ -164,17 +164,17 @@ class PoolRoster(DynamicResource[PoolRosterArgs], module="credfleet", name="Pool
     owner: Output[str | None]
 
 
-def _problems(olds: Properties, news: Properties, see: Callable[[str], Census]) -> Iterator[Problem]:
+def _problems(olds: Properties, news: Properties, see: Callable[[str], PoolSnapshot]) -> Iterator[Problem]:
     old, new = _declaration(olds), _declaration(news)
     if old is not None and new is not None and is_touched(old, new):
         yield from refusals(old, new, see(old.namespace))
 
 
-def _tell_who_keeps(news: Properties, see: Callable[[str], Census]) -> None:
+def _tell_who_keeps(news: Properties, see: Callable[[str], PoolSnapshot]) -> None:
     """Say who has what the consumers that are declared would not be given, while the pool names others."""
     if news.get("consumers") and not news.get("elsewhere"):
-        census, consumers = see(str(news["namespace"])), _consumers(news)
-        for line in keeping(census.records, consumers) if census.consumers != consumers else ():
+        snapshot, consumers = see(str(news["namespace"])), _consumers(news)
+        for line in keeping(snapshot.records, consumers) if snapshot.consumers != consumers else ():
             log(f"warning: {line}")
 
 

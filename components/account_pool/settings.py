@@ -10,8 +10,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from components.account_pool.core import consumers
 from components.account_pool.core.declared import DeclaredMember
-from components.account_pool.core.dialect import NAMED, Dialect
 from components.account_pool.core.keys import INTERNAL, POOL_STATE
+from components.account_pool.core.label_scheme import NAMED, LabelScheme
 from components.account_pool.core.model import ClaimRequest, Policy
 from components.account_pool.member_data import OWNER
 from components.account_pool.rules import ANY, PLANS, Fault, Pool, Request, Ruleset, read_rules
@@ -339,9 +339,9 @@ class AccountPool(ConfigModel):
         return {**given, "namespace": named} if isinstance(named, str) and is_namespace(named) else given
 
     @property
-    def dialect(self) -> Dialect:
+    def scheme(self) -> LabelScheme:
         """The words of the pool."""
-        return Dialect(self.labels.names, self.shared_capacity)
+        return LabelScheme(self.labels.names, self.shared_capacity)
 
     @property
     def is_in_other_cluster(self) -> bool:

@@ -21,7 +21,7 @@ from components.aso_credentials.running import mode_of, were_started_since
 from components.connection import ClusterTarget, Connection, NoReply, connect
 from components.dynamic import IDENTITY, DynamicProvider, DynamicResource, Properties, is_unknown
 from components.errors import CredfleetError, ProjectionError
-from components.http_answers import Answer
+from components.http_answers import HttpOutcome
 from components.importing import IMPORT_LOCK
 from components.projection.provider import CompositionArgs, CompositionProvider
 
@@ -189,4 +189,4 @@ class OperatorPin(DynamicResource[OperatorPinArgs], module="credfleet", name="Op
 def _body(connection: Connection, path: str) -> Mapping[str, Any]:
     """Return what is at a path, nothing when there is nothing or it may not be read."""
     reply = connection.call("GET", path)
-    return reply.body if reply.answer is Answer.DONE else {}
+    return reply.body if reply.answer is HttpOutcome.DONE else {}

@@ -27,7 +27,7 @@ from components.aso_credentials.resolution import (
     Severity,
 )
 from components.aso_credentials.scoped import (
-    Kind,
+    RefusalKind,
     borrowed,
     oddities,
     refusal,
@@ -119,7 +119,7 @@ class _Resolver:
         data = self.data_of(secret, resource) or {}
         chosen = Resolution(resource, secret, scope)
         refused = refusal(data, self.operator)
-        if refused and refused.kind is Kind.INCOMPLETE:
+        if refused and refused.kind is RefusalKind.INCOMPLETE:
             message = (
                 f"credential Secret {secret} {refused.text}, and ASO falls back to no other: complete it"
             )

@@ -17,7 +17,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from components.aso_credentials import keys
 from components.connection import ClusterTarget, NoReply, connect
 from components.errors import CredfleetError
-from components.http_answers import Answer
+from components.http_answers import HttpOutcome
 from components.refusing import refusing
 from components.waiting import unless
 
@@ -103,7 +103,7 @@ def _served(cluster: ClusterTarget, version: str) -> frozenset[str] | None:
     """
     try:
         known = connect(cluster).patient.call("GET", "/apis")
-        if known.answer is not Answer.DONE:
+        if known.answer is not HttpOutcome.DONE:
             return None
         groups = known.body.get("groups", ())
         if not any(version == each["groupVersion"] for group in groups for each in group["versions"]):

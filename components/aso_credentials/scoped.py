@@ -31,7 +31,7 @@ _AUTHORITY: Final = re.compile(
 """An address of scheme https, as far as Go's `net/url` is particular about one."""
 
 
-class Kind(StrEnum):
+class RefusalKind(StrEnum):
     """What of a Secret keeps ASO from making a credential of it."""
 
     INCOMPLETE = "incomplete"
@@ -45,63 +45,67 @@ class Kind(StrEnum):
     ACCOUNT = "account"
 
 
-class Refusal(NamedTuple):
+class ScopedRefusal(NamedTuple):
     """Why ASO makes no credential of a Secret; no value is in the text."""
 
-    kind: Kind
+    kind: RefusalKind
     text: str
 
 
-def refusal(data: Data, operator: Operator) -> Refusal | None:
+def refusal(data: Data, operator: Operator) -> ScopedRefusal | None:
     """Return why ASO cannot make a credential of a Secret, None when it can."""
     if missing := [key for key in keys.REQUIRED if key not in data]:
         text = ", ".join(f"does not contain key {key}" for key in missing)
-        return Refusal(Kind.INCOMPLETE, text)
+        return ScopedRefusal(RefusalKind.INCOMPLETE, text)
     if fault := _foreign_cloud(data, operator):
-        return Refusal(Kind.CLOUD, fault)
+        return ScopedRefusal(RefusalKind.CLOUD, fault)
     method = method_of(data)
     if method is None:
         known = f"{keys.WORKLOAD_IDENTITY} nor {keys.POD_IDENTITY}"
         text = f"{keys.AUTH_MODE} is neither {known}, in lower case: correct it"
-        return None if keys.IDENTITY_FILE in data else Refusal(Kind.MODE, text)
+        return None if keys.IDENTITY_FILE in data else ScopedRefusal(RefusalKind.MODE, text)
     if method is AsoMethod.POD_IDENTITY:
-        return None if data[keys.CLIENT] else Refusal(Kind.CLIENT, f"{keys.CLIENT} is empty: write it")
+        return (
+            None
+            if data[keys.CLIENT]
+            else ScopedRefusal(RefusalKind.CLIENT, f"{keys.CLIENT} is empty: write it")
+        )
     return _unproved(method, data, operator) or _unknown_place(method, data, operator)
 
 
-def _unproved(method: AsoMethod, data: Data, operator: Operator) -> Refusal | None:
+def _unproved(method: AsoMethod, data: Data, operator: Operator) -> ScopedRefusal | None:
     """Return what is wrong with what the method proves itself by."""
     match method:
         case AsoMethod.SERVICE_PRINCIPAL_SECRET if not data[keys.CLIENT_SECRET]:
-            return Refusal(Kind.CLIENT_SECRET, f"{keys.CLIENT_SECRET} is empty: remove the key")
+            return ScopedRefusal(RefusalKind.CLIENT_SECRET, f"{keys.CLIENT_SECRET} is empty: remove the key")
         case AsoMethod.SERVICE_PRINCIPAL_CERTIFICATE if data[keys.CERTIFICATE] != WITHHELD:
             fault = certificate_fault(data[keys.CERTIFICATE], data.get(keys.CERTIFICATE_PASSWORD))
             text = f"cannot parse {keys.CERTIFICATE}: {fault}"
-            return Refusal(Kind.CERTIFICATE, text) if fault else None
+            return ScopedRefusal(RefusalKind.CERTIFICATE, text) if fault else None
         case AsoMethod.WORKLOAD_IDENTITY if operator.strict and keys.SERVICE_ACCOUNT in data:
             named = is_object_name(data[keys.SERVICE_ACCOUNT].decode(errors="replace"))
             text = f"{keys.SERVICE_ACCOUNT} is no name of a ServiceAccount: correct it"
-            return None if named else Refusal(Kind.ACCOUNT, text)
+            return None if named else ScopedRefusal(RefusalKind.ACCOUNT, text)
         case _:
             return None
 
 
-def _unknown_place(method: AsoMethod, data: Data, operator: Operator) -> Refusal | None:
+def _unknown_place(method: AsoMethod, data: Data, operator: Operator) -> ScopedRefusal | None:
     """Return what is wrong with the tenant or the address that tokens come from."""
     own = operator.environment
     tenant = data[keys.TENANT]
     borrows = _takes_the_environment(method, operator)
     if borrows and not data[keys.CLIENT] and own is not None and keys.CLIENT not in own:
-        return Refusal(Kind.CLIENT, f"{keys.CLIENT} is empty: write it")
+        return ScopedRefusal(RefusalKind.CLIENT, f"{keys.CLIENT} is empty: write it")
     if borrows and not tenant:
         tenant = WITHHELD if own is None else own.get(keys.TENANT, b"")
     if tenant != WITHHELD and not _TENANT.fullmatch(tenant):
         how = "is no id of a tenant, with nothing around it" if tenant else "is empty"
-        return Refusal(Kind.TENANT, f"{keys.TENANT} {how}: write the bare GUID")
+        return ScopedRefusal(RefusalKind.TENANT, f"{keys.TENANT} {how}: write the bare GUID")
     host = data.get(keys.AUTHORITY_HOST) or (own or {}).get(keys.AUTHORITY_HOST) or b"https:"
     if _is_authority(host.decode(errors="replace")):
         return None
-    return Refusal(Kind.AUTHORITY, f"{keys.AUTHORITY_HOST} is no https:// address: correct it")
+    return ScopedRefusal(RefusalKind.AUTHORITY, f"{keys.AUTHORITY_HOST} is no https:// address: correct it")
 
 
 def _is_authority(text: str) -> bool:

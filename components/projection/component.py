@@ -16,12 +16,12 @@ import pulumi
 
 from components.connection import ClusterTarget, NoReply, connect
 from components.errors import CredfleetError, ProjectionError
-from components.http_answers import Answer
+from components.http_answers import HttpOutcome
 from components.import_command import Importer, keep
-from components.projection.foresight import digests
 from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import path_of
 from components.projection.model import SecretRef, is_composed, is_of_others
+from components.projection.predicted import digests
 from components.projection.provider import SecretProjection, SecretProjectionArgs
 from components.refusing import refusing
 from components.waiting import unless
@@ -170,4 +170,4 @@ def _found(cluster: ClusterTarget, path: str) -> dict[str, Any] | None:
         reply = connect(cluster).patient.call("GET", path)
     except (CredfleetError, NoReply):
         return None
-    return reply.body if reply.answer is Answer.DONE else None
+    return reply.body if reply.answer is HttpOutcome.DONE else None

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from components.connection import ClusterTarget, Connection, NoReply, Reply, reach
 from components.errors import ProjectionError
-from components.http_answers import Answer
+from components.http_answers import HttpOutcome
 from components.naming import stack_of
 from components.projection.model import PROJECTED_BY, JsonObject, SecretRef, annotations_of
 from components.projection.projector import Projector
@@ -55,7 +55,7 @@ class KubernetesSecrets:
             raise _failed(ref, f"the API server does not answer ({silence})", "run again") from None
         if method == "POST" and reply.lacks_namespace:
             raise _without_namespace(ref, body or {})
-        if reply.answer in (Answer.DONE, Answer.ABSENT, Answer.CONFLICT):
+        if reply.answer in (HttpOutcome.DONE, HttpOutcome.ABSENT, HttpOutcome.CONFLICT):
             return reply
         if webhook := _WEBHOOK.search(reply.text):
             problem = (
@@ -64,7 +64,7 @@ class KubernetesSecrets:
             raise _failed(
                 ref, problem, f"see in the log of webhook {webhook[1]} why; fix that, and run again"
             )
-        if reply.answer is Answer.NOT_ALLOWED:
+        if reply.answer is HttpOutcome.NOT_ALLOWED:
             fix = "let whoever runs this read the source and write Secrets of the target's namespace"
             raise _failed(ref, f"the API server does not allow it: {reply.text}", fix)
         raise _failed(ref, f"the API server refused to {method} it: {reply.reason}", "run again")
@@ -101,7 +101,7 @@ def _without_namespace(ref: SecretRef, body: JsonObject) -> ProjectionError:
 
 
 def _done(reply: Reply) -> JsonObject | None:
-    return reply.body if reply.answer is Answer.DONE else None
+    return reply.body if reply.answer is HttpOutcome.DONE else None
 
 
 def _ref(body: JsonObject) -> SecretRef:

@@ -160,7 +160,7 @@ def data_of(secret: JsonObject) -> Mapping[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenCopy:
     """A copy that stands: the digest of what is in it, and version and type of what it was made from."""
 
     digest: str

@@ -14,7 +14,7 @@ from components.projection.model import (
     INCARNATION,
     JsonObject,
     SecretRef,
-    Written,
+    WrittenCopy,
     annotations_of,
     data_of,
     digest,
@@ -100,7 +100,7 @@ class Projector:
 
     def write(
         self, wanted: Wanted, mark: Callable[[JsonObject], JsonObject] = lambda target: target
-    ) -> Written:
+    ) -> WrittenCopy:
         """Make the target what it should be. Raises ProjectionError, also for a target that is not ours.
 
         mark: returns it with what else is noted on it; may raise ProjectionError.
@@ -123,7 +123,7 @@ class Projector:
                 written = self._secrets.replace(changed)
             if written is not None:
                 version = str(source["metadata"]["resourceVersion"])
-                return Written(digest(written, data), version, str(source.get("type", "")))
+                return WrittenCopy(digest(written, data), version, str(source.get("type", "")))
         raise _contended(wanted)
 
     def digest(self, wanted: Wanted) -> str | None:

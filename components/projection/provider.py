@@ -28,10 +28,10 @@ from components.dynamic import (
     name_errors,
 )
 from components.errors import CredfleetError, ProjectionError
-from components.projection.foresight import differs
 from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import open_projector, open_secrets
 from components.projection.model import JsonObject, Projection, SecretRef, is_handed_over
+from components.projection.predicted import differs
 from components.projection.projector import Projector, Secrets
 from components.projection.sources import Composition, Source
 from components.secret_manager import SecretManager, SecretManagerTarget, open_secret_manager
@@ -160,7 +160,7 @@ class SecretProjectionProvider(FollowingProvider):
         """Whether the copy is what the source makes of it now."""
         return self._projector(props).is_current(_projection(props), digest)
 
-    def is_foreseen_otherwise(self, props: Properties) -> bool:
+    def is_predicted_otherwise(self, props: Properties) -> bool:
         """Whether the copy will hold something else."""
         target = SecretRef(props["targetNamespace"], props["targetName"])
         foreseen = props.get("foreseen")

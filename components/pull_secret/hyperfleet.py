@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from components.errors import PullSecretError
-from components.http_answers import Answer, answer_of
+from components.http_answers import HttpOutcome, answer_of
 from components.importing import IMPORT_LOCK
 from components.pull_secret.model import Availability, Phase
 
@@ -129,7 +129,7 @@ class HyperFleet:
             answer = requests.request(
                 method, url, json=body, headers=headers, timeout=self.seconds, allow_redirects=False
             )
-            if answer_of(answer.status_code) is Answer.UNREACHABLE:
+            if answer_of(answer.status_code) is HttpOutcome.UNREACHABLE:
                 raise requests.ConnectionError(f"HTTP {answer.status_code}")
             return answer
 
@@ -146,9 +146,9 @@ class HyperFleet:
                 cluster_id, "unreachable", "HyperFleet does not answer", "run again once it does"
             ) from None
         found, meaning = _body(answer), answer_of(answer.status_code)
-        if meaning is Answer.ABSENT and found.get("code", _NO_SUCH_PATH) != _NO_SUCH_PATH:
+        if meaning is HttpOutcome.ABSENT and found.get("code", _NO_SUCH_PATH) != _NO_SUCH_PATH:
             return None
-        if meaning is not Answer.DONE or (method == "GET" and not found):
+        if meaning is not HttpOutcome.DONE or (method == "GET" and not found):
             what = "" if found else ", and in words that are not its own"
             fix = f"see whether {self.url} is its URL, and the token in {TOKEN} is one of its"
             if answer.status_code == HTTPStatus.METHOD_NOT_ALLOWED:

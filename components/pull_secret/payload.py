@@ -36,7 +36,7 @@ _Object: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class PayloadVerdict:
     """What may be told of a payload.
 
     size: its bytes. registries: the names under `auths`, those left out that may be credentials.
@@ -48,20 +48,20 @@ class Verdict:
     warnings: tuple[Problem, ...]
 
 
-def judge(payload: bytes, *, strict: bool = False) -> Verdict:
+def judge(payload: bytes, *, strict: bool = False) -> PayloadVerdict:
     """Judge a payload. strict: doubts are errors, not warnings. The verdict holds no part of a credential."""
     too_large = (_too_large(len(payload)),) if len(payload) > LIMIT else ()
     if len(payload) > _LEGIBLE:
-        return Verdict(len(payload), (), too_large, ())
+        return PayloadVerdict(len(payload), (), too_large, ())
     try:
         document = _parse(payload)
         auths = _auths(document)
     except _NoPullSecretError as error:
-        return Verdict(len(payload), (), (*too_large, error.fault), ())
+        return PayloadVerdict(len(payload), (), (*too_large, error.fault), ())
     registries = tuple(dict.fromkeys(name for name, _ in auths if _may_be_told(name)))
     doubts = (*_doubts(document, auths),)
     errors = (*too_large, *doubts) if strict else too_large
-    return Verdict(len(payload), registries, errors, () if strict else doubts)
+    return PayloadVerdict(len(payload), registries, errors, () if strict else doubts)
 
 
 class _NoPullSecretError(Exception):

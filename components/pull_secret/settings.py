@@ -38,7 +38,7 @@ from components.pull_secret import grants, names
 from components.pull_secret.hyperfleet import Contract, Observed
 from components.pull_secret.model import Availability, Cluster, Phase
 from components.pull_secret.observations import read
-from components.pull_secret.payload import Verdict, judge
+from components.pull_secret.payload import PayloadVerdict, judge
 from components.pull_secret.preconditions import ADAPTERS, GOOGLE
 from components.pull_secret.retention import Retention
 
@@ -273,7 +273,7 @@ class PullSecretsSection(Section):
             known=seen.known,
         )
 
-    def verdict(self, id_: str, credentials: Credentials) -> Verdict | None:
+    def verdict(self, id_: str, credentials: Credentials) -> PayloadVerdict | None:
         """Return what is to be said of a cluster's pull secret; None when it has none that can be read."""
         given = self.clusters[id_].pull_secret_from
         name = given and given.entry

@@ -86,7 +86,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class VersionStanding:
     """How a version stands.
 
     digest: of what it holds; empty when it cannot be read. latest: the number of the version that the alias
@@ -118,7 +118,7 @@ def added(versions: AddedVersions, secret: str, content: bytes) -> int:
     return newest.number if same else versions.add(secret, content).number
 
 
-def verify(versions: Versions, expected: Expected, before: int) -> tuple[Standing, Sequence[int]]:
+def verify(versions: Versions, expected: Expected, before: int) -> tuple[VersionStanding, Sequence[int]]:
     """Read back what was added, and disable what an answer that was lost has left behind.
 
     before: the number of the version that was verified last, 0 when none was. Versions between the two that
@@ -147,17 +147,17 @@ def verify(versions: Versions, expected: Expected, before: int) -> tuple[Standin
     return standing, [versions.disable(stray).number for stray in strays]
 
 
-def stand(versions: Versions, expected: Expected) -> Standing | None:
+def stand(versions: Versions, expected: Expected) -> VersionStanding | None:
     """Return how a version stands; None when it is not there."""
     found = versions.version(expected.name)
     if found is None:
         return None
     if found.state is not VersionState.ENABLED:
-        return Standing(found.state, "", 0, "")
+        return VersionStanding(found.state, "", 0, "")
     digest = digest_of(expected.owner, versions.access(expected.name).content)
     latest = versions.version(version_name(expected.secret, LATEST)) or found
     overtaken = _overtaking(versions, expected, latest) if latest.number > found.number else ""
-    return Standing(found.state, digest, latest.number, overtaken)
+    return VersionStanding(found.state, digest, latest.number, overtaken)
 
 
 def enable_again(versions: Versions, expected: Expected) -> bool:

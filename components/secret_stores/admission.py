@@ -32,7 +32,7 @@ from components.secret_stores.model import (
     SecretStore,
 )
 from components.secret_stores.referent import pinned, provider_of
-from components.secret_stores.registry import Kind, RefRegister
+from components.secret_stores.registry import ProviderKind, RefRegister
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -56,7 +56,7 @@ class Use:
 
     store: AnyStore
     provider: AnyProvider
-    kind: Kind
+    kind: ProviderKind
     caller: str
     edition: str
 
@@ -124,7 +124,7 @@ def document_of(thing: AnyStore | AnyProvider, kinds: RefRegister = KINDS) -> di
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StoreUse:
     """Who wants to use a store for what.
 
     labels: of the namespace of the caller. provider: what the store refers to; None when it has one embedded.
@@ -137,7 +137,7 @@ class Asked:
     purpose: Purpose
 
 
-def admit(asked: Asked, kinds: RefRegister = KINDS) -> Use:
+def admit(asked: StoreUse, kinds: RefRegister = KINDS) -> Use:
     """Find the way of a caller through a store.
 
     Raises StoreError `refused` or `no-client`; nobody was asked anything then.
@@ -180,7 +180,7 @@ def admit(asked: Asked, kinds: RefRegister = KINDS) -> Use:
     return Use(store, served, kind, caller, edition=meant.spec.digest)
 
 
-def read_objections(read: ExternalSecret, kind: Kind) -> Iterator[Problem]:
+def read_objections(read: ExternalSecret, kind: ProviderKind) -> Iterator[Problem]:
     """Find values that providers of a kind do not have."""
     for key, remote in read.data.items():
         if remote.version is not None and not kind.has_versions:
@@ -195,7 +195,7 @@ def read_objections(read: ExternalSecret, kind: Kind) -> Iterator[Problem]:
     yield from gathering_objections(read, kind)
 
 
-def push_objections(push: PushSecret, kind: Kind) -> Iterator[Problem]:
+def push_objections(push: PushSecret, kind: ProviderKind) -> Iterator[Problem]:
     """Find entries that go to no place as providers of a kind have them, by either back end."""
     for each in push.data:
         if kind.has_properties and each.property_name is None:
@@ -214,7 +214,7 @@ def push_objections(push: PushSecret, kind: Kind) -> Iterator[Problem]:
     yield from place_objections(push, kind)
 
 
-def place_objections(push: PushSecret, kind: Kind) -> Iterator[Problem]:
+def place_objections(push: PushSecret, kind: ProviderKind) -> Iterator[Problem]:
     """Find entries that go to a place which neither back end writes to."""
     for each in push.data:
         for problem, fix in kind.names(each.remote_key, each.property_name, None):

@@ -12,10 +12,10 @@ from typing import Any
 from components.dynamic import INCARNATION
 from components.errors import CredfleetError, Problem, StoreError
 from components.projection.kubernetes_secrets import open_projector
-from components.projection.model import Written
+from components.projection.model import WrittenCopy
 from components.secret_stores.admission import (
-    Asked,
     Purpose,
+    StoreUse,
     Use,
     admit,
     parsed,
@@ -59,7 +59,7 @@ class DirectRead:
         taken = open_projector(self._target.cluster).taken(self._reading)
         return [] if taken is None or is_handed_over(self._reading, self._target) else [taken]
 
-    def write(self) -> Written:
+    def write(self) -> WrittenCopy:
         """Make its target."""
         use = self.admitted()
         take_over(self._reading, self._target)
@@ -166,7 +166,7 @@ def _admitted(properties: Properties, purpose: Purpose, target: StackTarget) -> 
     caller, labels = properties["namespace"], properties["labels"]
     if goes_by_labels(store):
         labels = {**(target.stack_cluster.labels(caller) or {}), **labels}
-    use = admit(Asked(store, provider, caller, labels, purpose))
+    use = admit(StoreUse(store, provider, caller, labels, purpose))
     strange: Problem | None = None
     if isinstance(use.provider.spec, KubernetesSpec):
         with suppress(CredfleetError):  # certificates may come by this very update: who logs in looks again

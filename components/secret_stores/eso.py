@@ -29,7 +29,7 @@ from components.secret_stores.referent import (
     spec_objections,
     store_objections,
 )
-from components.secret_stores.registry import Kind, RefRegister
+from components.secret_stores.registry import ProviderKind, RefRegister
 
 Manifest: TypeAlias = dict[str, Any]
 
@@ -108,7 +108,7 @@ def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister
     }
 
 
-def _gathered(read: ExternalSecret, kind: Kind) -> Iterator[Manifest]:
+def _gathered(read: ExternalSecret, kind: ProviderKind) -> Iterator[Manifest]:
     for source in read.data_from:
         document = source.model_dump(mode="json", by_alias=True, exclude_none=True)
         if source.extract is not None and source.extract.property_name is not None:

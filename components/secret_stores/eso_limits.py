@@ -15,7 +15,7 @@ from components.errors import Problem
 from components.secret_stores.admission import CONTROLLER, place_objections, push_objections
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.consumers import DeletionPolicy, PushSecret, UpdatePolicy
-from components.secret_stores.eso_habits import unfollowed, unused
+from components.secret_stores.eso_namespaces import unfollowed, unused
 from components.secret_stores.json_fields import as_path
 from components.secret_stores.model import (
     AnyProvider,
@@ -26,7 +26,7 @@ from components.secret_stores.model import (
     SecretSelector,
 )
 from components.secret_stores.referent import selectors
-from components.secret_stores.registry import Kind
+from components.secret_stores.registry import ProviderKind
 
 
 class Reading(Enum):
@@ -67,7 +67,7 @@ _HABITS: Final[Mapping[str, Habits]] = MappingProxyType(
 """By the key of the embedded block."""
 
 
-def store_limits(store: AnyStore, provider: AnyProvider, kind: Kind) -> Iterator[Problem]:
+def store_limits(store: AnyStore, provider: AnyProvider, kind: ProviderKind) -> Iterator[Problem]:
     """Find what of an admissible store and its provider has no equal in ESO."""
     if store.spec.controller == CONTROLLER:
         yield Problem(
@@ -92,7 +92,9 @@ def store_limits(store: AnyStore, provider: AnyProvider, kind: Kind) -> Iterator
         )
 
 
-def _cluster_store_limits(store: ClusterSecretStore, provider: AnyProvider, kind: Kind) -> Iterator[Problem]:
+def _cluster_store_limits(
+    store: ClusterSecretStore, provider: AnyProvider, kind: ProviderKind
+) -> Iterator[Problem]:
     ref = store.spec.provider_ref
     if not isinstance(provider, ClusterProvider) and ref is not None and ref.namespace is None:
         yield Problem(
@@ -108,12 +110,12 @@ def _cluster_store_limits(store: ClusterSecretStore, provider: AnyProvider, kind
         )
 
 
-def property_of(kind: Kind, name: str | None) -> str | None:
+def property_of(kind: ProviderKind, name: str | None) -> str | None:
     """Return what ESO has to be told so that it takes one field, and no path of it."""
     return as_path(name) if name is not None and _habits(kind).reading is Reading.PATH else name
 
 
-def push_limits(push: PushSecret, kind: Kind) -> Iterator[Problem]:
+def push_limits(push: PushSecret, kind: ProviderKind) -> Iterator[Problem]:
     """Find what of a push ESO would ignore or fail at."""
     if kind.capabilities is Capability.READ_ONLY:
         yield Problem(
@@ -138,5 +140,5 @@ def _namespace_harm(push: PushSecret) -> str | None:
     return None
 
 
-def _habits(kind: Kind) -> Habits:
+def _habits(kind: ProviderKind) -> Habits:
     return _HABITS.get(kind.embedded, _UNKNOWN)

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from components.errors import Problem
 from components.secret_stores.conditions import allows
-from components.secret_stores.eso_habits import Habit, unfollowed, unused
+from components.secret_stores.eso_namespaces import NamespaceRule, unfollowed, unused
 from components.secret_stores.model import AnyProvider, AnyStore, ClusterSecretStore, Condition, ProviderKey
 from components.secret_stores.referent import (
     Resolution,
@@ -192,7 +192,7 @@ def _never_read(store: AnyStore, caller: str, provider: AnyProvider, kinds: RefR
     if not isinstance(store, ClusterSecretStore) or store.spec.provider is None:
         return
     for path, habit, problem in unfollowed(provider, kinds.kind_of(provider).embedded):
-        if habit is not Habit.UNSEEN and (caller or habit is not Habit.LATE):
+        if habit is not NamespaceRule.UNSEEN and (caller or habit is not NamespaceRule.LATE):
             place = provider.key.title
             yield Problem(
                 place, f"{place}: {path} has no namespace, and {problem}", "add the namespace it is in"

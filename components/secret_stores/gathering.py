@@ -12,10 +12,10 @@ from components.errors import Problem, StoreError
 from components.naming import is_data_key
 from components.secret_stores.conditions import regex_objections
 from components.secret_stores.consumers import DataSource, ExternalSecret
-from components.secret_stores.registry import Kind
+from components.secret_stores.registry import ProviderKind
 
 
-def gathering_objections(read: ExternalSecret, kind: Kind) -> Iterator[Problem]:
+def gathering_objections(read: ExternalSecret, kind: ProviderKind) -> Iterator[Problem]:
     """Find sources of a read that providers of a kind do not have, and patterns that are none."""
     for index, source in enumerate(read.data_from):
         place = f"dataFrom[{index}]"
@@ -52,7 +52,7 @@ def _fits(character: str) -> bool:
 
 
 def _extract_objections(
-    read: ExternalSecret, place: str, source: DataSource, kind: Kind
+    read: ExternalSecret, place: str, source: DataSource, kind: ProviderKind
 ) -> Iterator[Problem]:
     ref = source.extract
     if ref is None:

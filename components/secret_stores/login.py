@@ -9,7 +9,7 @@ from typing import Any
 
 from components.credentials import is_text
 from components.errors import Problem
-from components.secret_stores.registry import Kind
+from components.secret_stores.registry import ProviderKind
 
 
 def secret_name(provider: str) -> str:
@@ -17,7 +17,7 @@ def secret_name(provider: str) -> str:
     return f"{provider}-credentials"
 
 
-def with_login(kind: Kind, spec: Mapping[str, Any], provider: str) -> dict[str, Any] | Problem:
+def with_login(kind: ProviderKind, spec: Mapping[str, Any], provider: str) -> dict[str, Any] | Problem:
     """Write into a spec the selectors that the provider's own Secret serves."""
     if not kind.credential:
         return Problem(

@@ -18,9 +18,9 @@ from pulumi.output import Unknown
 from components.dynamic import IDENTITY, DynamicResource, FollowingProvider, Properties, is_unknown
 from components.errors import CredfleetError, StoreError
 from components.importing import IMPORT_LOCK
-from components.projection.foresight import differs
 from components.projection.kubernetes_secrets import open_secrets
 from components.projection.model import SecretRef
+from components.projection.predicted import differs
 from components.projection.provider import CompositionArgs, CompositionProvider
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class _StoreProvider(FollowingProvider):
         """Whether what was written is what its source says now."""
         return self._consumer(props).is_current(digest)
 
-    def is_foreseen_otherwise(self, props: Properties) -> bool:
+    def is_predicted_otherwise(self, props: Properties) -> bool:
         """Whether a Secret that is made, or pushed, will hold something else."""
         foreseen = props.get("foreseen") or {}
         if not foreseen:

@@ -20,7 +20,7 @@ from components.projection.model import (
     PROJECTED_FROM,
     JsonObject,
     SecretRef,
-    Written,
+    WrittenCopy,
     data_of,
 )
 from components.projection.projector import Projector
@@ -89,7 +89,7 @@ class Reading:
         )
 
 
-def written(reading: Reading, use: Use, target: StackTarget) -> Written:
+def written(reading: Reading, use: Use, target: StackTarget) -> WrittenCopy:
     """Make the target what the store says now. Raises CredfleetError, also for a target that is not ours."""
     with _projector(reading, use, target) as projector:
         return projector.write(reading)

@@ -56,7 +56,7 @@ class Conversion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class ProviderKind:
     """A kind of provider, in one version.
 
     served_as: another version that serves this one; whatever is not about writing the spec is that one's.
@@ -151,8 +151,8 @@ class RefRegister:
     """The kinds a process knows; a stack's own code adds further ones by decorating their specs."""
 
     def __init__(self) -> None:
-        self._kinds: dict[tuple[str, str], Kind] = {}
-        self._embedded: dict[str, Kind] = {}
+        self._kinds: dict[tuple[str, str], ProviderKind] = {}
+        self._embedded: dict[str, ProviderKind] = {}
 
     def register(
         self, name: str, *, embedded: str, module: str | None = None, **facts: Unpack[KindFacts]
@@ -166,7 +166,7 @@ class RefRegister:
 
         def take(spec: type[Spec]) -> type[Spec]:
             module_ = module or spec.__module__
-            kind = Kind(name=name, embedded=embedded, model=lambda: spec, module=module_, **facts)
+            kind = ProviderKind(name=name, embedded=embedded, model=lambda: spec, module=module_, **facts)
             for known in (self._embedded.get(embedded), self._kinds.get((f"{GROUP}/{VERSION}", name))):
                 self._forget_shape(known)
             is_taken = kind.served_as is None and embedded in self._embedded
@@ -186,22 +186,22 @@ class RefRegister:
     def know(self, name: str, *, embedded: str, module: str, model: Callable[[], type[ProviderSpec]]) -> None:
         """Add a kind of which only the shape is known, unless its embedded key is taken."""
         if embedded not in self._embedded:
-            self._add(Kind(name=name, embedded=embedded, model=model, module=module, by_shape=True))
+            self._add(ProviderKind(name=name, embedded=embedded, model=model, module=module, by_shape=True))
 
-    def _add(self, kind: Kind) -> None:
+    def _add(self, kind: ProviderKind) -> None:
         for group in (GROUP, CLUSTER_GROUP):
             self._kinds[f"{group}/{kind.version}", kind.name] = kind
         if kind.served_as is None:
             self._embedded[kind.embedded] = kind
 
-    def _forget_shape(self, known: Kind | None) -> None:
+    def _forget_shape(self, known: ProviderKind | None) -> None:
         """Make room for a kind of a stack's own code."""
         if known is not None and known.by_shape:
             self._embedded.pop(known.embedded, None)
             for group in (GROUP, CLUSTER_GROUP):
                 self._kinds.pop((f"{group}/{known.version}", known.name), None)
 
-    def referred(self, api_version: str, name: str) -> Kind | Problem:
+    def referred(self, api_version: str, name: str) -> ProviderKind | Problem:
         """Find the kind of a provider object."""
         found = self._kinds.get((api_version, name))
         if found is not None:
@@ -215,7 +215,7 @@ class RefRegister:
             else self._nearest(name, [kind for _, kind in self._kinds]),
         )
 
-    def embedded(self, key: str) -> Kind | Problem:
+    def embedded(self, key: str) -> ProviderKind | Problem:
         """Find the kind an embedded block is of, by its key."""
         found = self._embedded.get(key)
         return found or Problem(
@@ -226,11 +226,11 @@ class RefRegister:
             self._nearest(key, self._embedded),
         )
 
-    def kind_of(self, provider: AnyProvider) -> Kind:
+    def kind_of(self, provider: AnyProvider) -> ProviderKind:
         """Return the kind of a provider made by one of this register."""
         return self._kinds[provider.api_version, provider.kind]
 
-    def serving(self, provider: AnyProvider) -> Kind:
+    def serving(self, provider: AnyProvider) -> ProviderKind:
         """Return the kind that serves a provider: its own, or the version that its own is served as."""
         return self.kind_of(self.served(provider))
 
@@ -278,7 +278,7 @@ class RefRegister:
         return f" and {count} more of ESO" if count else ""
 
     @staticmethod
-    def _nearest(name: str, known: list[str] | dict[str, Kind]) -> str:
+    def _nearest(name: str, known: list[str] | dict[str, ProviderKind]) -> str:
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
         return f"did you mean {near[0]}?" if near else "use one of these, or register the kind"
 

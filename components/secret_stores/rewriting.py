@@ -13,7 +13,7 @@ from components.errors import Problem
 from components.secret_stores.convert import embed
 from components.secret_stores.model import ProviderKey
 from components.secret_stores.referent import pinned, selectors
-from components.secret_stores.registry import CLUSTER_GROUP, GROUP, Kind, RefRegister, is_clusterwide
+from components.secret_stores.registry import CLUSTER_GROUP, GROUP, ProviderKind, RefRegister, is_clusterwide
 
 Manifest: TypeAlias = Mapping[str, Any]
 
@@ -96,7 +96,7 @@ def _embedded(
     return _with(store, "providerRef", "provider", block)
 
 
-def _provider(kind: Kind, of: Mapping[str, Any], spec: Any) -> Manifest:
+def _provider(kind: ProviderKind, of: Mapping[str, Any], spec: Any) -> Manifest:
     where = {key: of[key] for key in ("name", "namespace") if key in of}
     group = GROUP if "namespace" in where else CLUSTER_GROUP
     return {"apiVersion": f"{group}/{kind.version}", "kind": kind.name, "metadata": where, "spec": spec}

@@ -16,7 +16,7 @@ from components.errors import CredfleetError, Problem
 from components.labels import TENANT
 from components.naming import tenant_label
 from components.projection.settings import CredentialSource
-from components.secret_stores.admission import Asked, Purpose, admit, push_objections, read_objections
+from components.secret_stores.admission import Purpose, StoreUse, admit, push_objections, read_objections
 from components.secret_stores.conditions import condition_objections, requirement_faults
 from components.secret_stores.consumers import Backend, ExternalSecret, PushSecret
 from components.secret_stores.entries import (
@@ -47,7 +47,7 @@ from components.secret_stores.referent import (
     spec_objections,
     store_objections,
 )
-from components.secret_stores.registry import Kind
+from components.secret_stores.registry import ProviderKind
 from components.secret_stores.specs import KubernetesSpec
 
 Named: TypeAlias = Callable[[str], Any]
@@ -285,7 +285,7 @@ class _Review:
             self._sound.add(name)
         yield from problems
 
-    def _login(self, where: str, source: CredentialSource, namespace: str, kind: Kind) -> Problems:
+    def _login(self, where: str, source: CredentialSource, namespace: str, kind: ProviderKind) -> Problems:
         if source.account is not None:
             problem = "a provider logs in before any account is claimed"
             yield Problem(where, problem, "name an entry of credentials, a Secret, or a gcpSecret")
@@ -428,7 +428,7 @@ class _Review:
         if found.ready is Ready.DENIED and goes_by_labels(store):
             return  # whoever made the namespace may have labelled it: the update asks the cluster
         if found.ready is not Ready.READY or given.backend is Backend.DIRECT:
-            asked = Asked(store, provider, given.namespace, labels, purpose)
+            asked = StoreUse(store, provider, given.namespace, labels, purpose)
             yield from _refused(f"{place}.store", partial(admit, asked))
 
     def _way(self, given: ReadEntry | PushEntry) -> tuple[AnyStore, AnyProvider] | None:

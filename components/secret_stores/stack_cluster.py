@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from components.connection import ClusterTarget, NoReply, Reply, connect
 from components.errors import StoreError
-from components.http_answers import Answer
+from components.http_answers import HttpOutcome
 
 if TYPE_CHECKING:
     from components.secret_stores.model import CaSelector, SecretSelector, ServiceAccountSelector
@@ -68,13 +68,13 @@ class StackCluster:
     def found(self, path: str, place: str, accept: str = "application/json") -> Mapping[str, Any] | None:
         """Read an object; None when it, or its kind, is not there."""
         reply = self._call("GET", path, place, accept=accept)
-        return None if reply.answer is Answer.ABSENT else self._answered(reply, place)
+        return None if reply.answer is HttpOutcome.ABSENT else self._answered(reply, place)
 
     def merge(self, path: str, place: str, body: Mapping[str, Any]) -> None:
         """Change fields of an object; one that is gone is left so."""
         merge = "application/merge-patch+json"
         reply = self._call("PATCH", f"{path}?fieldManager={_MANAGER}", place, body, content_type=merge)
-        if reply.answer is not Answer.ABSENT:
+        if reply.answer is not HttpOutcome.ABSENT:
             self._answered(reply, place)
 
     def served(self, group_version: str) -> frozenset[str]:
@@ -116,15 +116,15 @@ class StackCluster:
 
     @staticmethod
     def _answered(reply: Reply, place: str) -> Mapping[str, Any]:
-        if reply.answer is Answer.DONE:
+        if reply.answer is HttpOutcome.DONE:
             return reply.body
-        if reply.answer is Answer.ABSENT:
+        if reply.answer is HttpOutcome.ABSENT:
             problem, fix = (
                 "it is not there, and a provider logs in with it",
                 "make it, or correct the selector",
             )
             raise StoreError(code="absent", place=place, problem=problem, fix=fix)
-        if reply.answer is Answer.NOT_ALLOWED:
+        if reply.answer is HttpOutcome.NOT_ALLOWED:
             raise StoreError(
                 code="not-allowed",
                 place=place,

@@ -52,25 +52,25 @@ _ANOTHER_KEY: Final = "correct it, or choose another key name"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Conformity:
     """All that is to be said of credentials; empty errors mean that Kubernetes takes both Secrets."""
 
     errors: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
 
 
-def judge_text(text: bytes, *, numbers: Numbers = Numbers.FLOAT, strict: bool = False) -> Verdict:
+def judge_text(text: bytes, *, numbers: Numbers = Numbers.FLOAT, strict: bool = False) -> Conformity:
     """Return the verdict on credentials as given, byte for byte: unreadable text is an error too."""
     try:
         credentials = read_credentials_object(text, numbers=numbers)
     except CredfleetError as error:
-        return Verdict((Problem(error.place, error.problem, error.fix),))
+        return Conformity((Problem(error.place, error.problem, error.fix),))
     return judge(credentials, strict=strict)
 
 
 def judge(
     credentials: ServiceCredentials, *, default_type: str = DEFAULT_TYPE, strict: bool = False
-) -> Verdict:
+) -> Conformity:
     """Return what credentials break. strict: warnings are errors too.
 
     Warnings are what reading changed, file names, and the entries servicebinding.io 1.1 gives a meaning.
@@ -78,7 +78,7 @@ def judge(
     members = credentials.members or {}
     errors = (*_unfit_keys(members), *_unfit_type(members), *_oversize(credentials, default_type))
     warnings = (*credentials.remarks, *_unfit_entries(members), *_unfit_environment(credentials))
-    return Verdict(errors + warnings) if strict else Verdict(errors, warnings)
+    return Conformity(errors + warnings) if strict else Conformity(errors, warnings)
 
 
 def _unfit_keys(members: Mapping[str, JsonValue]) -> Iterator[Problem]:

@@ -30,7 +30,7 @@ from components.dynamic import (
 )
 from components.errors import CredfleetError, ProjectionError
 from components.go_json import Numbers
-from components.http_answers import Answer
+from components.http_answers import HttpOutcome
 from components.importing import IMPORT_LOCK
 from components.projection.kubernetes_secrets import open_projector
 from components.projection.model import SecretRef, is_replaced
@@ -49,7 +49,7 @@ from components.service_credentials.names import OPAQUE, VCAP_KEY
 from components.service_credentials.workload import FIELD_MANAGER, Given, applied, nothing, unfit
 
 if TYPE_CHECKING:
-    from components.service_credentials.conformity import Verdict
+    from components.service_credentials.conformity import Conformity
 
 
 CORE: Final = "api/v1"
@@ -216,7 +216,7 @@ def _remove_legacy(connection: Connection, wanted: Migration) -> None:
     namespace, name = quote(wanted.source.namespace, safe=""), quote(wanted.source.name, safe="")
     path = f"/api/v1/namespaces/{namespace}/secrets/{name}"
     found = _called(connection, "GET", path)
-    if found.answer is Answer.ABSENT or not str(found.body.get("type")).startswith(SECRET_TYPE):
+    if found.answer is HttpOutcome.ABSENT or not str(found.body.get("type")).startswith(SECRET_TYPE):
         return
     metadata = found.body["metadata"]
     preconditions = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
@@ -229,7 +229,7 @@ def _called(connection: Connection, method: str, path: str, body: Properties | N
         reply = connection.call(method, path, body=body)
     except NoReply as silence:
         raise _refused(None, f"the API server does not answer ({silence})\n→ run again") from None
-    if reply.answer not in (Answer.DONE, Answer.ABSENT):
+    if reply.answer not in (HttpOutcome.DONE, HttpOutcome.ABSENT):
         raise _refused(
             None, f"the API server refused to {method} {path}: {reply.reason}\n→ let it, and run again"
         )
@@ -379,7 +379,7 @@ def _whole(bound: Properties) -> BoundInstance:
     return BoundInstance(**given)
 
 
-def _verdict(content: bytes, one: Properties) -> Verdict:
+def _verdict(content: bytes, one: Properties) -> Conformity:
     with IMPORT_LOCK:
         from components.service_credentials.conformity import judge_text
 
@@ -459,7 +459,7 @@ class WorkloadBindingProvider(DynamicProvider):
         connection = reach(ClusterTarget.parse(self.cluster), "run again once it does")
         path = _workload_path(connection, props)
         found = _called(connection, "GET", path) if path else None
-        if path is None or found is None or found.answer is not Answer.DONE:
+        if path is None or found is None or found.answer is not HttpOutcome.DONE:
             return True
         if is_replaced(found.body, props.get(INCARNATION)):
             return False
@@ -471,7 +471,7 @@ class WorkloadBindingProvider(DynamicProvider):
         place = f"{props['kind']} {props['namespace']}/{props['name']}"
         path = _workload_path(connection, props)
         found = _called(connection, "GET", path) if path else None
-        if path is None or found is None or found.answer is not Answer.DONE:
+        if path is None or found is None or found.answer is not HttpOutcome.DONE:
             problem, fix = "it is not there", "create it first, or correct apiVersion, kind and name"
             raise ProjectionError(code="workload-missing", place=place, problem=problem, fix=fix)
         takes_files = bool(props["directories"])
@@ -497,7 +497,7 @@ class WorkloadBindingProvider(DynamicProvider):
             )
         except NoReply as silence:
             raise _refused(None, f"the API server does not answer ({silence})\n→ run again") from None
-        if reply.answer is not Answer.DONE:
+        if reply.answer is not HttpOutcome.DONE:
             raise ProjectionError(
                 code="workload-unfit",
                 place=f"{body['kind']} {body['metadata']['namespace']}/{body['metadata']['name']}",

@@ -36,7 +36,7 @@ from components.service_credentials.binding import (
 from components.service_credentials.conformity import (
     ENVIRONMENT_LIMIT,
     SIZE_LIMIT,
-    Verdict,
+    Conformity,
     judge_text,
 )
 from components.service_credentials.names import app_secret, environment_secret, source_secret
@@ -132,12 +132,12 @@ class Instance(ConfigModel):
         """Return the credentials that a text holds."""
         return read_credentials_object(text, numbers=self.numbers)
 
-    def verdict(self, credentials: Credentials) -> Verdict:
+    def verdict(self, credentials: Credentials) -> Conformity:
         """Return what is to be said of its credentials; nothing when they are absent or unreadable."""
         if self.entry is None:
-            return Verdict()
+            return Conformity()
         judge = partial(judge_text, numbers=self.numbers, strict=self.strict)
-        return credentials.judged(self.entry, judge) or Verdict()
+        return credentials.judged(self.entry, judge) or Conformity()
 
 
 class Workload(ConfigModel):

@@ -22,7 +22,7 @@ from components.account_pool.component import (
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.declared import Declaration
 from components.account_pool.core.model import ClaimRequest
-from components.account_pool.forecast.forecast import Claim, ClaimForecast
+from components.account_pool.forecast.forecast import Claim, ForecastInput
 from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.rules import Fault
 from components.connection import ClusterTarget
@@ -31,7 +31,7 @@ from components.holding import holder_here
 from components.labels import TENANT, TENANT_NAME
 from components.naming import config_path, tenant_label
 from components.projection.component import DeliveryArgs, TenantDeliveries, TenantDeliveriesArgs
-from components.projection.foresight import digests
+from components.projection.predicted import digests
 from components.projection.provider import SecretProjection
 from components.projection.settings import Delivery
 from components.stack_config.models import Tenant
@@ -64,7 +64,7 @@ class Tenants:
         self._owners: dict[Account, Mapping[str, str]] = {}
         self._ready: dict[Account, pulumi.Output[Sequence[pulumi.Resource]]] = {}
         self.pool: Mapping[str, pulumi.Output[Any]] = {}
-        self._settings, self._foreseen = None, dict[Claim, ClaimForecast]()
+        self._settings, self._foreseen = None, dict[Claim, ForecastInput]()
         pool, claims = None, {}
         if section is not None:
             claims = {name: _claims(name, tenant, section) for name, tenant in settings.tenants.items()}
@@ -190,7 +190,7 @@ def _pool_args(
             section.partition_keys,
             section.release_policy,
             section.limits,
-            section.dialect,
+            section.scheme,
             consumers=section.named_consumers,
         ),
         members={name: member.declared for name, member in section.members.items()},

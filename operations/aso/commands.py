@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from components.aso_credentials.keys import OPERATOR_ACCOUNT, OPERATOR_NAMESPACE
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.command import command, group
 from operations.cli.options import ClusterOption
-from operations.pool.access import ContextOption, Where
+from operations.pool.access import ContextOption, PoolTarget
 
 app = group("See which credential Azure Service Operator uses.", "credfleet aso explain docs/examples/aso")
 
@@ -62,7 +62,7 @@ def explain(
     ] = False,
     kubeconfig: ClusterOption = None,
     context: ContextOption = None,
-) -> Answer:
+) -> CommandResult:
     """Tell for each ASO resource which Secret it will use, how, and what is wrong.
 
     No value of a Secret is ever shown. Exit code 1 when ASO would refuse a resource.
@@ -70,6 +70,6 @@ def explain(
     from components.aso_credentials.resolution import Operator
     from operations.aso.explain import explained
 
-    where = Where(namespace=operator_namespace, kubeconfig=kubeconfig, context=context) if live else None
+    where = PoolTarget(namespace=operator_namespace, kubeconfig=kubeconfig, context=context) if live else None
     operator = Operator(operator_namespace, multi_env, strict, operator_account)
     return explained(files, operator, where)

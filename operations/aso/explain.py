@@ -13,10 +13,10 @@ from components.aso_credentials.resolution import Operator, Resolution, Resource
 from components.aso_credentials.resolver import resolve
 from components.connection import Connection, NoReply
 from components.errors import CredfleetError
-from operations.cli.answer import Answer, Part
+from operations.cli.answer import CommandResult, Part
 from operations.cli.inputs import STANDARD_INPUT, place_of
 from operations.cli.tables import Column, Table
-from operations.pool.access import Where
+from operations.pool.access import PoolTarget
 
 _ABSENT: Final = 404
 
@@ -103,7 +103,7 @@ def _content(path: Path) -> bytes:
         ) from None
 
 
-def explained(files: Sequence[Path], operator: Operator, live: Where | None) -> Answer:
+def explained(files: Sequence[Path], operator: Operator, live: PoolTarget | None) -> CommandResult:
     """Return what ASO makes of each resource; exit code 1 when it refuses one.
 
     live: the cluster whose Secrets count instead of those in the files. Raises as `read_manifests`,
@@ -117,7 +117,7 @@ def explained(files: Sequence[Path], operator: Operator, live: Where | None) -> 
         secrets = live_secrets(connect(live.target()), manifests.resources, operator.namespace)
     resolutions = resolve(manifests.resources, secrets, operator)
     refused = any(each.fault for each in resolutions)
-    return Answer([*map(_as_document, resolutions)], _parts(resolutions), int(refused))
+    return CommandResult([*map(_as_document, resolutions)], _parts(resolutions), int(refused))
 
 
 def _as_document(resolution: Resolution) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from operations.cli.tables import Commands, Table
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class VerdictLine:
     """A line that begins with a mark: it is well, or it is not."""
 
     well: bool
@@ -26,11 +26,11 @@ class Verdict:
     bold: bool = False
 
 
-Part: TypeAlias = str | Table | Commands | Verdict
+Part: TypeAlias = str | Table | Commands | VerdictLine
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CommandResult:
     """The answer of a command: a JSON document, the same for people in parts, and the exit code."""
 
     document: Any
@@ -38,7 +38,7 @@ class Answer:
     exit_code: int = 0
 
 
-def write(answer: Answer, form: Form) -> None:
+def write(answer: CommandResult, form: Form) -> None:
     """Write an answer to standard output, in the form that was asked for.
 
     Raises CredfleetError, code `no-names`, for names of an answer that lists nothing.
@@ -66,14 +66,14 @@ def write_parts(parts: Iterable[Part], width: int | None) -> None:
             case Commands():
                 told = ((visible(command), visible(purpose)) for command, purpose in part.rows)
                 typer.echo("\n" + "\n".join(Commands(visible(part.title), (*told,)).lines(width)))
-            case Verdict(well, text, bold):
+            case VerdictLine(well, text, bold):
                 mark = typer.style("✓", fg="green") if well else typer.style("✗", fg="red")
                 typer.echo(f"{mark} {typer.style(visible(text), bold=bold or None)}")
             case str():
                 typer.echo(visible(part))
 
 
-def names(answer: Answer) -> list[str]:
+def names(answer: CommandResult) -> list[str]:
     """Return what an answer's tables name, each once; raises as `write`."""
     tables = [part for part in answer.parts if isinstance(part, Table)]
     if tables and not any(column.names for table in tables for column in table.columns):

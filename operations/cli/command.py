@@ -14,10 +14,10 @@ from typing import Annotated, Any, Final, TypeVar, get_origin
 import typer
 from typer.core import TyperGroup
 
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.options import Form, JsonOption, OutputOption
 
-_Function = TypeVar("_Function", bound=Callable[..., Answer | None])
+_Function = TypeVar("_Function", bound=Callable[..., CommandResult | None])
 _Parameters = Mapping[str, inspect.Parameter]
 
 _WIDTH: Final = 72
@@ -102,7 +102,7 @@ def command(
             for key, each in signature.parameters.items()
             for option in (groups[key].values() if key in groups else (each,))
         ]
-        chosen = form if signature.return_annotation is Answer else ()
+        chosen = form if signature.return_annotation is CommandResult else ()
         ordered = sorted(
             (each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (*own, *chosen)),
             key=lambda each: _ORDER.get(each.name, 1),

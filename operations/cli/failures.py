@@ -18,7 +18,7 @@ from pulumi_sandbox.steering import visible
 
 from components.documents import Unreadable
 from components.errors import ConfigurationError, CredfleetError, ExplainedError
-from operations.cli.answer import Answer, write, write_json
+from operations.cli.answer import CommandResult, write, write_json
 from operations.cli.command import Group
 from operations.cli.options import Form, asks_for_json, wanted_form
 
@@ -112,12 +112,7 @@ def as_document(error: Foreseen) -> dict[str, Any]:
     }
     if isinstance(error, ConfigurationError):
         body["problems"] = [
-            {
-                "place": problem.place,
-                **_place(problem.at),
-                "problem": problem.problem,
-                "fix": problem.fix,
-            }
+            {"place": problem.place, **_place(problem.at), "problem": problem.problem, "fix": problem.fix}
             for problem in error.problems
         ]
     return {"error": body}
@@ -244,7 +239,7 @@ class ReportingGroup(Group):
         """Run the command and write its answer; end with the exit code of that, or of what it raised."""
         try:
             answer = super().invoke(ctx)
-            if isinstance(answer, Answer):
+            if isinstance(answer, CommandResult):
                 write(answer, wanted_form(ctx))
         except typer.TyperException as error:
             if isinstance(error, typer.BadParameter):  # of what reads options for typer, not of ours
@@ -258,12 +253,12 @@ class ReportingGroup(Group):
         except (Exception, KeyboardInterrupt) as error:
             told = foreseen(error) or defect(error, DEFECTS)
             if (form := wanted_form(ctx)) in (Form.JSON, Form.YAML):
-                write(Answer(as_document(told), ()), form)
+                write(CommandResult(as_document(told), ()), form)
             else:
                 typer.echo("\n".join(as_lines(told)), err=True)
                 if os.environ.get("GITHUB_ACTIONS") == "true":
                     typer.echo("\n".join(as_annotations(told)), err=True)
             raise typer.Exit(exit_code(told)) from error
-        if isinstance(answer, Answer):
+        if isinstance(answer, CommandResult):
             raise typer.Exit(answer.exit_code)
         return answer

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.command import command, group
 from operations.cli.options import StackOption
 
@@ -26,7 +26,7 @@ def schema(
     of_a_tenant: Annotated[
         bool, typer.Option("--tenant", help="Of a tenant's file (tenantsFrom), instead of the stack's.")
     ] = False,
-) -> Answer:
+) -> CommandResult:
     """Print the JSON Schema of a stack file, for editors."""
     from operations.config.settings import schema
 
@@ -34,7 +34,7 @@ def schema(
 
 
 @command(app, "credfleet config check", "credfleet config check --stack prod --output json")
-def check(stack: StackOption = "dev") -> Answer:
+def check(stack: StackOption = "dev") -> CommandResult:
     """Find everything wrong with a stack's configuration at once.
 
     Nothing is deployed, no cluster is asked. Exit code 2 when anything is wrong.

@@ -20,7 +20,7 @@ from components.stack_config.cloud_keys import is_encrypted, plain_logins
 from components.stack_config.empty_config import SILENCE, declares
 from components.stack_config.schema import stack_file_schema, tenant_file_schema
 from components.stack_config.stack import NAMESPACE, Settings
-from operations.cli.answer import Answer, as_json
+from operations.cli.answer import CommandResult, as_json
 from operations.folders import Folders
 from operations.sandbox.stack_state import stack_here
 from operations.stack.at_rest import StackAtRest
@@ -34,13 +34,13 @@ _RESPELT: Final = (
 )
 
 
-def schema(*, of_a_tenant: bool) -> Answer:
+def schema(*, of_a_tenant: bool) -> CommandResult:
     """Return the JSON Schema of a stack file, or of a tenant's, in one form for all."""
     document = tenant_file_schema() if of_a_tenant else stack_file_schema()
-    return Answer(document, [as_json(document)])
+    return CommandResult(document, [as_json(document)])
 
 
-def check(stack: str) -> Answer:
+def check(stack: str) -> CommandResult:
     """Say that a stack's configuration is sound, and what of it nobody could check; raises as `settings_of`.
 
     What is encrypted is decrypted where the key is at hand.
@@ -62,7 +62,7 @@ def check(stack: str) -> Answer:
     unchecked = _unchecked(
         at_rest, sealed if decrypt is None else (), no_passphrase=why == "passphrase-missing"
     )
-    return Answer(
+    return CommandResult(
         {"stack": stack, "problems": [], "unchecked": [asdict(each) for each in unchecked]},
         [
             f"✓ the configuration of stack {stack} is sound",

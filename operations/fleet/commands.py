@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.command import command, group
 from operations.cli.options import StackOption, YesOption
 
@@ -38,7 +38,7 @@ def status(
     ] = False,
     at_once: AtOnce = 2,
     kubeconfig: Kubeconfig = None,
-) -> Answer:
+) -> CommandResult:
     """Show each stack's tenants, accounts, last update, failures, and whether its files changed since.
 
     States and files alone are read, without --drift: no key is used, no cluster is asked.
@@ -70,7 +70,7 @@ def split(
         bool, typer.Option("--write", help="Write stacks.yaml and the new stacks' files, and move the state.")
     ] = False,
     yes: YesOption = False,
-) -> Answer:
+) -> CommandResult:
     """Share the tenants in files out among stacks, by ranges of their names; without --write it is proposed.
 
     Without --by it is done as stacks.yaml says, whoever changed that. Nothing in the cluster changes: what
@@ -87,7 +87,7 @@ Chosen = Annotated[
 
 
 @command(app, "credfleet fleet up", "credfleet fleet up prod prod-2 --at-once 4")
-def up(stacks: Chosen = None, at_once: AtOnce = 2, kubeconfig: Kubeconfig = None) -> Answer:
+def up(stacks: Chosen = None, at_once: AtOnce = 2, kubeconfig: Kubeconfig = None) -> CommandResult:
     """Bring the stacks of stacks.yaml up side by side, those of pools first.
 
     Exit code 1 when one failed, 9 when claims were skipped and nothing worse happened.
@@ -98,7 +98,7 @@ def up(stacks: Chosen = None, at_once: AtOnce = 2, kubeconfig: Kubeconfig = None
 
 
 @command(app, "credfleet fleet preview", "credfleet fleet preview prod-2 --output json")
-def preview(stacks: Chosen = None, at_once: AtOnce = 2, kubeconfig: Kubeconfig = None) -> Answer:
+def preview(stacks: Chosen = None, at_once: AtOnce = 2, kubeconfig: Kubeconfig = None) -> CommandResult:
     """Tell what `fleet up` would do, in the same table and with the same exit codes; nothing is written."""
     from operations.fleet.updating import up_together
 

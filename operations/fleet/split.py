@@ -23,7 +23,7 @@ from components.errors import ConfigurationError, CredfleetError, how_many
 from components.naming import HELD_AS
 from components.stack_config.stack import NAMESPACE, Settings
 from components.stack_config.tenant_files import DIGEST, PARTS, TenantFiles, owner_of, read_tenants
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged
@@ -174,7 +174,7 @@ def proposed(name: str, before: Shards, tenants: Sequence[str], most: int) -> Sh
     return before.model_copy(update={"stacks": {**shards, stacks[0]: Shard()}})
 
 
-def split(stack: str, most: int | None, *, write: bool, yes: bool) -> Answer:
+def split(stack: str, most: int | None, *, write: bool, yes: bool) -> CommandResult:
     """Propose who has whom, or have it so. most: tenants of a stack; None: as stacks.yaml says it, or MOST.
 
     Raises:
@@ -260,7 +260,7 @@ def _pool_stack(at_rest: StackAtRest, settings: Settings) -> str | None:
     return None
 
 
-def _told(found: Split, done: str) -> Answer:
+def _told(found: Split, done: str) -> CommandResult:
     """Return who has whom; done: what is to be said of those who go elsewhere."""
     rows: list[tuple[str, ...]] = []
     stacks: list[dict[str, Any]] = []
@@ -279,7 +279,7 @@ def _told(found: Split, done: str) -> Answer:
     }
     what = f"{how_many(len(found.moves), 'tenant')} of {len(found.homes)}"
     end = f"✓ {what} {done}" if found.moves else "✓ nobody moves"
-    return Answer(document, [Table(f"Fleet {found.name}", columns, rows), end])
+    return CommandResult(document, [Table(f"Fleet {found.name}", columns, rows), end])
 
 
 def _files(found: Split, first: StackAtRest) -> dict[Path, str]:

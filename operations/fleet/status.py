@@ -13,7 +13,7 @@ from typing import Final
 from pulumi_sandbox.errors import SandboxError
 
 from components.errors import CredfleetError, ExplainedError, how_many
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged
 from operations.fleet.backend import Backend, deployment_of
@@ -30,7 +30,7 @@ _CHANGED: Final = "changed since"
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StackStanding:
     """One stack. waiting: what its configuration asks for and it does not declare yet.
 
     files: whether they are what it was last updated with. updated: when, RFC 3339; None for never.
@@ -47,7 +47,7 @@ class Standing:
     drift: str | None = None
 
 
-def fleet_status(*, drift: bool = False, at_once: int = 1, kubeconfig: Path | None = None) -> Answer:
+def fleet_status(*, drift: bool = False, at_once: int = 1, kubeconfig: Path | None = None) -> CommandResult:
     """Return how each stack of the project here stands.
 
     drift: whether to look for it, in so many stacks at the same time.
@@ -91,22 +91,22 @@ def fleet_status(*, drift: bool = False, at_once: int = 1, kubeconfig: Path | No
             f"{len(failed)} with failures",
         )
     )
-    return Answer(document, [Table("Stacks", columns, rows), told], 1 if failed else 0)
+    return CommandResult(document, [Table("Stacks", columns, rows), told], 1 if failed else 0)
 
 
 def _standing(
     backend: Backend, known: Collection[str], stack: str, *, drift: bool, stopped: Event
-) -> Standing:
+) -> StackStanding:
     """Return how a stack stands; what keeps it from being read is a failure of it alone."""
     if stack not in known or stopped.is_set():
-        return Standing(stack)
+        return StackStanding(stack)
     try:
         deployment = deployment_of(backend.exported(stack))
         snapshot = decode(deployment)
         files, problem = _files(backend.folders, stack, snapshot)
     except (ExplainedError, SandboxError) as error:
-        return Standing(stack, files="unknown", failures=(f"{error.place}: {error.problem}",))
-    found = Standing(
+        return StackStanding(stack, files="unknown", failures=(f"{error.place}: {error.problem}",))
+    found = StackStanding(
         stack,
         tenants=len(tenants_in(deployment)),
         accounts=len(claimed(snapshot.resources, ())),
@@ -118,7 +118,7 @@ def _standing(
     return _drifted(backend, found, stopped) if drift and snapshot.resources else found
 
 
-def _drifted(backend: Backend, found: Standing, stopped: Event) -> Standing:
+def _drifted(backend: Backend, found: StackStanding, stopped: Event) -> StackStanding:
     """Have the CLI say what a refresh of a stack would find, which writes nothing down."""
     looked = deploy(backend.known(found.stack).preview_refresh, lambda _: None, stopped)
     if looked.exit_code:

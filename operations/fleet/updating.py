@@ -17,7 +17,7 @@ from pulumi_sandbox.services import Step
 from components.config.shards import STACKS, Shards, Stacks
 from components.errors import ConfigurationError, ExplainedError, Misused, how_many
 from components.skipped_lines import skipped_in
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.failures import CANCELLED, CLAIMS_SKIPPED, GENERIC
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged, refuse_what_cannot_run
@@ -64,7 +64,7 @@ Update: TypeAlias = Callable[[str], Outcome]
 
 def up_together(
     names: Sequence[str], at_once: int, kubeconfig: Path | None, *, only_preview: bool = False
-) -> Answer:
+) -> CommandResult:
     """Bring stacks up, all of the file without names; at_once: how many at the same time.
 
     Exit code CLAIMS_SKIPPED where that is the worst of all; GENERIC where an update failed, CANCELLED where
@@ -88,7 +88,7 @@ def up_together(
     failed = sum(each.code not in _FINE for each in done)
     columns = ("Outcome", "Changes", Column("Skipped", folds=True), "Took", Column("Why", folds=True))
     title = "Previewed" if only_preview else "Updated"
-    return Answer(
+    return CommandResult(
         {"stacks": [asdict(each) for each in done]},
         [
             Table(title, (Column("Stack", names=True), *columns), [each.row for each in done]),

@@ -71,7 +71,7 @@ class By(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
+class PoolTarget:
     """A pool: its namespace, in the cluster of a kubeconfig file and a context of it.
 
     uid: of kube-system, which the cluster must have; None does not check it. Without a file it is the sandbox
@@ -84,7 +84,7 @@ class Where:
     uid: str | None = None
 
     @classmethod
-    def of_stack(cls, pool: AccountPool, cluster: Cluster, kubeconfig: Path | None) -> Where:
+    def of_stack(cls, pool: AccountPool, cluster: Cluster, kubeconfig: Path | None) -> PoolTarget:
         """Return the pool of a stack in the cluster it means, by another kubeconfig if one is named."""
         of_pool = (pool.from_ and pool.from_.cluster) or cluster
         stated = Path(of_pool.kubeconfig) if of_pool.kubeconfig else None
@@ -165,7 +165,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meant(Where):
+class PoolOptions(PoolTarget):
     """The pool a command means: by its options, and for what they leave open by a stack."""
 
     namespace: NamespaceOption = ""
@@ -177,7 +177,7 @@ class Meant(Where):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written(Meant):
+class WritablePoolOptions(PoolOptions):
     """A pool that a command writes to."""
 
     yes: YesOption = False
@@ -203,13 +203,15 @@ class Written(Meant):
             )
             ask(f"{question} Write to pool {self.namespace} there?", yes=False)
 
-    def for_a_look(self) -> Where:
+    def for_a_look(self) -> PoolTarget:
         """Return the same pool where nothing is written."""
-        return Where(namespace=self.namespace, kubeconfig=self.kubeconfig, context=self.context, uid=self.uid)
+        return PoolTarget(
+            namespace=self.namespace, kubeconfig=self.kubeconfig, context=self.context, uid=self.uid
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named(Written):
+class NamedPoolOptions(WritablePoolOptions):
     """A pool that has to be named, by its namespace or a stack, since something is taken from it by hand."""
 
     namespace: NamedNamespaceOption = ""
@@ -225,14 +227,14 @@ class Named(Written):
         _fill(self)
 
 
-def _fill(where: Meant) -> None:
+def _fill(where: PoolOptions) -> None:
     """Fill in what a stack says of a pool, or else the usual namespace."""
     namespace, found = where.namespace or DEFAULT_NAMESPACE, None
     if where.stack is not None:
         from operations.config.settings import pool_of, settings_of
 
         settings = settings_of(where.stack)
-        found = Where.of_stack(pool_of(settings, where.stack), settings.cluster, where.kubeconfig)
+        found = PoolTarget.of_stack(pool_of(settings, where.stack), settings.cluster, where.kubeconfig)
         namespace = where.namespace or found.namespace
         object.__setattr__(where, "kubeconfig", found.kubeconfig or _remembered(where.stack))
         object.__setattr__(where, "context", where.context or found.context)
@@ -277,7 +279,7 @@ def _known_servers() -> set[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ClaimOptions:
     """The account that is asked for: by its type, or by a plan that the rules of the stack serve.
 
     holder: None when it was left out.
@@ -285,8 +287,7 @@ class Asked:
 
     tenant: TenantOption
     type: Annotated[
-        str | None,
-        typer.Option("--type", "-t", help="Type of the account: aws, gcp_cf-sa30."),
+        str | None, typer.Option("--type", "-t", help="Type of the account: aws, gcp_cf-sa30.")
     ] = None
     plan: Annotated[
         str | None, typer.Option("--plan", help="Plan, instead of a type: rules of a stack choose.")
@@ -321,7 +322,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedIfAny(Asked):
+class OptionalClaimOptions(ClaimOptions):
     """The account that is asked for, where something else may be asked for instead; then nothing is set."""
 
     tenant: TenantOption = ""

@@ -13,10 +13,10 @@ from components.account_pool.settings import AccountPool
 from components.errors import Misconfigured, Misused, Withheld
 from components.naming import stack_holder
 from components.stack_config.models import Tenant
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.tables import Column, Table
 from operations.config.settings import judged, pool_of
-from operations.pool.access import Written
+from operations.pool.access import WritablePoolOptions
 from operations.pool.maintenance import and_flush
 from operations.sandbox.stack_state import stack_here
 
@@ -24,13 +24,13 @@ _TERM = re.compile(r"(?P<tenant>.+?)/(?P<type>[a-z0-9][-a-z0-9_.]*)=(?P<slot>.*)
 
 
 def adopt(
-    where: Written,
+    where: WritablePoolOptions,
     *,
     organization: str,
     mapped: Sequence[str],
     slot: str | None,
     holder: str | None,
-) -> Answer:
+) -> CommandResult:
     """Report the accounts that bear an owner and no claim; with `--yes`, claim each for its owner.
 
     The claims of the stack that is meant, if one is, name slots and holders; organization: the stack's.
@@ -64,17 +64,12 @@ def adopt(
     document = {
         "found": found,
         "adopted": [
-            {
-                "secretName": each.secret_name,
-                "tenant": each.tenant,
-                "slot": each.slot,
-                "holder": each.holder,
-            }
+            {"secretName": each.secret_name, "tenant": each.tenant, "slot": each.slot, "holder": each.holder}
             for each in adopted
         ],
     }
     if not found:
-        return Answer(document, ["Every account with an owner has its claim."])
+        return CommandResult(document, ["Every account with an owner has its claim."])
     rows = [[cell or "" for cell in each.values()] for each in found]
     title = "Accounts with an owner and no claim"
     columns = (Column("Account", names=True), "Tenant", "Slot", Column("Problem", folds=True))
@@ -84,7 +79,7 @@ def adopt(
         else f"Nothing was written; --yes claims {len(sound)} of them for their owners."
     )
     failed = yes and len(adopted) < len(sound)
-    return Answer(document, [Table(title, columns, rows), done], exit_code=int(failed))
+    return CommandResult(document, [Table(title, columns, rows), done], exit_code=int(failed))
 
 
 def by_tenant_and_type(terms: Sequence[str]) -> Mapping[tuple[str, str], Sequence[str]]:

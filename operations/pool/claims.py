@@ -19,10 +19,10 @@ from components.account_pool.forecast.evacuation import among, slot_and_generati
 from components.account_pool.rules import Request
 from components.errors import Exhausted, Misconfigured, Misused, how_many
 from components.naming import HELD_AS
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
-from operations.pool.access import DEFAULT_STACK, Asked, AskedIfAny, Named
+from operations.pool.access import DEFAULT_STACK, ClaimOptions, NamedPoolOptions, OptionalClaimOptions
 from operations.stack.yaml_file import load_yaml
 
 CLI_HOLDER: Final = "cli"
@@ -44,7 +44,7 @@ class Claimable(Protocol):
         ...
 
 
-def claim(asked: Asked, where: Named, wait: str | None) -> Answer:
+def claim(asked: ClaimOptions, where: NamedPoolOptions, wait: str | None) -> CommandResult:
     """Claim an account, waiting for a free one as long as allowed.
 
     Raises as `Pool.open` and `Pool.claim`, and Misused for a request that makes no sense.
@@ -59,7 +59,7 @@ def claim(asked: Asked, where: Named, wait: str | None) -> Answer:
     finally:
         pool.flush()
     how = "already has" if claimed.reused else "now has"
-    return Answer(
+    return CommandResult(
         {
             "tenant": claimed.tenant,
             "type": claimed.type,
@@ -101,7 +101,7 @@ def claim_within(
             pause = min(pause * 2, _LONGEST_PAUSE)
 
 
-def release(asked: Asked, where: Named) -> Answer:
+def release(asked: ClaimOptions, where: NamedPoolOptions) -> CommandResult:
     """Release an account.
 
     Raises CredfleetError with code `not-confirmed` for another's claim without `--yes`, or as `Pool.release`.
@@ -133,9 +133,9 @@ def release(asked: Asked, where: Named) -> Answer:
     }
     if released.outcome is Outcome.RELEASED:
         stay = "" if released.last else "; others still use it"
-        return Answer(document, [f"✓ {holder} released account {released.member}{stay}"])
+        return CommandResult(document, [f"✓ {holder} released account {released.member}{stay}"])
     others = [other for each in pool.records() if each.name == record for other in sorted(each.holders)]
-    return Answer(
+    return CommandResult(
         document,
         [
             f"{holder} holds no such claim, nothing was released",
@@ -144,13 +144,13 @@ def release(asked: Asked, where: Named) -> Answer:
     )
 
 
-def release_of_stack(stack: str, asked: AskedIfAny, where: Named) -> Answer:
+def release_of_stack(stack: str, asked: OptionalClaimOptions, where: NamedPoolOptions) -> CommandResult:
     """Report what a stack holds; with `--yes`, release it, except what it has claimed again since.
 
     stack: its name, with project and organization where several are called so. Raises Misused when
     they are not told apart or `asked` names an account as well, or as `Pool.release`.
     """
-    if asked != AskedIfAny():
+    if asked != OptionalClaimOptions():
         raise Misused(
             place="--stack-gone",
             problem="it means all that a stack holds, and an account is named beside it",
@@ -196,7 +196,7 @@ def release_of_stack(stack: str, asked: AskedIfAny, where: Named) -> Answer:
     }
     if not held:
         others = f"; these do: {', '.join(by_stack)}" if by_stack else ""
-        return Answer(document, [f"No stack {stack} holds a claim of {where.namespace}{others}"])
+        return CommandResult(document, [f"No stack {stack} holds a claim of {where.namespace}{others}"])
     rows = [
         (record.tenant, record.slot, record.partition.type, record.member, problem or outcome or "held")
         for (record, _), (outcome, problem) in zip(held, ended, strict=True)
@@ -206,7 +206,7 @@ def release_of_stack(stack: str, asked: AskedIfAny, where: Named) -> Answer:
     left = sum(problem is not None for _, problem in ended)
     done = f"✓ {how_many(len(held) - left, 'claim')}" + (f", {left} could not be" if left else "")
     told = done if yes else f"Nothing was written; --yes releases {how_many(len(held), 'claim')}."
-    return Answer(document, [table, told], exit_code=int(left > 0))
+    return CommandResult(document, [table, told], exit_code=int(left > 0))
 
 
 def _holding_as(stack: str) -> Sequence[str]:
@@ -248,7 +248,7 @@ def named_slots(request: ClaimRequest, records: Iterable[Record]) -> Sequence[st
     return () if UNNAMED_SLOT in slots else sorted(slots)
 
 
-def refuse_unnamed_slot(asked: Asked, request: ClaimRequest, records: Iterable[Record]) -> None:
+def refuse_unnamed_slot(asked: ClaimOptions, request: ClaimRequest, records: Iterable[Record]) -> None:
     """Raise Misused where no slot was given and the tenant's are named, so that any could be meant."""
     if asked.slot is None and (named := named_slots(request, records)):
         raise Misused(
@@ -259,7 +259,7 @@ def refuse_unnamed_slot(asked: Asked, request: ClaimRequest, records: Iterable[R
         )
 
 
-def in_its_slot(asked: Asked, request: ClaimRequest, records: Sequence[Record]) -> ClaimRequest:
+def in_its_slot(asked: ClaimOptions, request: ClaimRequest, records: Sequence[Record]) -> ClaimRequest:
     """Return the request as the pool knows its slot: where the holder is, else where others are.
 
     Raises as `refuse_unnamed_slot`.
@@ -268,7 +268,7 @@ def in_its_slot(asked: Asked, request: ClaimRequest, records: Sequence[Record]) 
     return among(request, records)
 
 
-def placed(asked: Asked, stack: str | None) -> tuple[ClaimRequest, str | None]:
+def placed(asked: ClaimOptions, stack: str | None) -> tuple[ClaimRequest, str | None]:
     """Return the request of the protocol, and the rule of a stack that chose the pool of a plan.
 
     Raises Misused unless either a type or a plan is given, and a plan has a pool.

@@ -24,12 +24,12 @@ from components.account_pool.core.model import Member
 from components.account_pool.core.pool import CLEANER
 from components.errors import Misconfigured, Misused
 from components.labels import hyperscaler_of
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.ask import ask
 from operations.cli.failures import DEFECTS
 from operations.cli.tables import Column, Table
 from operations.folders import Folders
-from operations.pool.access import Written
+from operations.pool.access import WritablePoolOptions
 
 LOGS: Final = DEFECTS
 """Where the output of cleaners is written, below the working directory."""
@@ -74,7 +74,7 @@ class Cleaner:
 
     commands: Mapping[str, Sequence[str]]
     folder: Path
-    where: Written
+    where: WritablePoolOptions
     limits: Limits
     began: float = field(default_factory=time.monotonic)
     logs: dict[str, Path] = field(default_factory=dict[str, Path])
@@ -163,7 +163,7 @@ class Cleaner:
 
 def clean(
     cleaner: Cleaner, cleaner_id: str, take_over: frozenset[str], *, account_type: str | None
-) -> Answer:
+) -> CommandResult:
     """Wipe every dirty account, and tell what became of each; exit code 1 when one was not wiped."""
     check(cleaner)
     pool = cleaner.where.open_existing(CLEANER)
@@ -203,7 +203,7 @@ def clean(
     )
     table = Table("Cleaned", columns, rows)
     failed = any(each.outcome not in (Wiped.CLEANED, Wiped.OVERTAKEN) for each in done)
-    return Answer({"cleaned": cleaned}, [table if rows else "Nothing is dirty."], int(failed))
+    return CommandResult({"cleaned": cleaned}, [table if rows else "Nothing is dirty."], int(failed))
 
 
 def configured(stack: str) -> tuple[Mapping[str, Sequence[str]], Path]:

@@ -10,19 +10,19 @@ from typing import Annotated
 import typer
 
 from operations.cli import completion
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.command import command, group, parameter
 from operations.cli.options import form_option
 from operations.pool.access import (
     DEFAULT_STACK,
-    Asked,
-    AskedIfAny,
     By,
-    Meant,
-    Named,
+    ClaimOptions,
+    NamedPoolOptions,
+    OptionalClaimOptions,
+    PoolOptions,
+    PoolTarget,
     TenantOption,
-    Where,
-    Written,
+    WritablePoolOptions,
 )
 
 app = group(
@@ -33,10 +33,7 @@ app = group(
 
 alone = typer.Typer()
 
-AccountArgument = Annotated[
-    str,
-    typer.Argument(metavar="ACCOUNT", help="Name of the account's Secret."),
-]
+AccountArgument = Annotated[str, typer.Argument(metavar="ACCOUNT", help="Name of the account's Secret.")]
 OrganizationOption = Annotated[
     str, typer.Option("--organization", help="Organization of the stack, part of its holder ids.")
 ]
@@ -65,8 +62,8 @@ def status(
         By | None,
         typer.Option("--by", help="Tell together what a tenant has, a stack holds, or is of a type."),
     ] = None,
-    where: Meant,
-) -> Answer:
+    where: PoolOptions,
+) -> CommandResult:
     """Show who has which account since when, and what is free.
 
     By type and partition: free, claimed, dirty, being cleaned, quarantined. What waits for a cleaner or an
@@ -86,14 +83,14 @@ def status(
     "credfleet pool claim -n account-pool --plan trial --tenant acme --wait 10m --output json",
 )
 def claim(
-    asked: Asked,
+    asked: ClaimOptions,
     *,
     wait: Annotated[
         str | None,
         typer.Option("--wait", metavar="TIME", help="Wait so long for a free account: 30s, 10m, 2h."),
     ] = None,
-    where: Named,
-) -> Answer:
+    where: NamedPoolOptions,
+) -> CommandResult:
     """Give a tenant an account: the one it has, or a free one.
 
     Asking again gives the same account.
@@ -113,7 +110,7 @@ def claim(
     "credfleet pool release -n account-pool --stack-gone organization/credfleet/dev",
 )
 def release(
-    asked: AskedIfAny,
+    asked: OptionalClaimOptions,
     *,
     stack_gone: Annotated[
         str | None,
@@ -123,8 +120,8 @@ def release(
             help="Instead: all that a stack holds which is gone. Only tells it, unless --yes is given.",
         ),
     ] = None,
-    where: Named,
-) -> Answer:
+    where: NamedPoolOptions,
+) -> CommandResult:
     """Give an account back, or all of a stack.
 
     What becomes of it is the claim's release policy. Releasing twice is no error.
@@ -144,7 +141,7 @@ def release(
     "credfleet pool explain --tenant acme --plan gcp --region cf-sa30",
     "credfleet pool explain --tenant acme --type aws --partition eu-access=true --output json",
 )
-def explain(asked: Asked, where: Meant) -> Answer:
+def explain(asked: ClaimOptions, where: PoolOptions) -> CommandResult:
     """Tell why a claim gets an account, or none.
 
     Shows the rule that chose the pool, the claim there is, and every account of the type with its reason.
@@ -162,7 +159,7 @@ def explain(asked: Asked, where: Meant) -> Answer:
         parameter("output", Annotated[MetricsForm, form_option("--output", "-o")], MetricsForm.PROMETHEUS),
     ),
 )
-def metrics(where: Meant) -> Answer:
+def metrics(where: PoolOptions) -> CommandResult:
     """Print the pool as metrics for Prometheus.
 
     By type and partition, zeros included, so that an alert on an empty pool has a series. Counters are told
@@ -183,8 +180,8 @@ def serve(
     listen: Annotated[
         str, typer.Option("--listen", metavar="HOST:PORT", help="Where to serve it.")
     ] = "127.0.0.1:9469",
-    where: Meant,
-) -> Answer:
+    where: PoolOptions,
+) -> CommandResult:
     """Serve the pool's metrics to Prometheus, at /metrics."""
     from operations.pool import serving
 
@@ -200,10 +197,7 @@ def serve(
 )
 def clean(
     *,
-    type_: Annotated[
-        str | None,
-        typer.Option("--type", "-t", help="Only accounts of this type."),
-    ] = None,
+    type_: Annotated[str | None, typer.Option("--type", "-t", help="Only accounts of this type.")] = None,
     cleaner: Annotated[
         str, typer.Option("--cleaner", help="Stable id of this cleaner, used by one process at a time.")
     ] = f"cli@{platform.node()}",
@@ -238,8 +232,8 @@ def clean(
     within: Annotated[
         str, typer.Option("--within", metavar="TIME", help="Begin no more after this time of the run.")
     ] = "24h",
-    where: Written,
-) -> Answer:
+    where: WritablePoolOptions,
+) -> CommandResult:
     """Wipe dirty accounts by your own commands and let them back.
 
     The command of a type is run without a shell, with the account's name as its last argument, and with
@@ -264,10 +258,7 @@ def clean(
         cooldown=seconds(cooldown, option="--cooldown"),
     )
     return cleaning.clean(
-        cleaning.Cleaner(*given, where, limits),
-        cleaner,
-        frozenset(take_over or ()),
-        account_type=type_,
+        cleaning.Cleaner(*given, where, limits), cleaner, frozenset(take_over or ()), account_type=type_
     )
 
 
@@ -275,8 +266,8 @@ def clean(
 def hold(
     *,
     reason: Annotated[str, typer.Option("--reason", help="Why, for those who ask for an account.")],
-    where: Written,
-) -> Answer:
+    where: WritablePoolOptions,
+) -> CommandResult:
     """Give no new accounts until `pool resume`; those that tenants have are used and released as before.
 
     Exit codes: 5 not allowed.
@@ -288,7 +279,7 @@ def hold(
 
 
 @command(app, "credfleet pool resume")
-def resume(where: Written) -> Answer:
+def resume(where: WritablePoolOptions) -> CommandResult:
     """Give new accounts again."""
     from operations.pool import maintenance
 
@@ -300,8 +291,8 @@ def quarantine(
     account: AccountArgument,
     *,
     reason: Annotated[str, typer.Option("--reason", help="Why, for those who come after you.")],
-    where: Written,
-) -> Answer:
+    where: WritablePoolOptions,
+) -> CommandResult:
     """Keep an account from new holders; present ones keep it."""
     from operations.pool import maintenance
 
@@ -313,8 +304,8 @@ def evacuate(
     account: AccountArgument,
     *,
     reason: Annotated[str, typer.Option("--reason", help="Why, for those who come after you.")],
-    where: Written,
-) -> Answer:
+    where: WritablePoolOptions,
+) -> CommandResult:
     """Have an account left: its holders get another one before this one is given back.
 
     The next update of each stack that holds it claims another account, delivers it, and releases this one at
@@ -333,8 +324,8 @@ def unquarantine(
     decommissioned: Annotated[
         bool, typer.Option("--decommissioned", help="Also an account that was given up.")
     ] = False,
-    where: Written,
-) -> Answer:
+    where: WritablePoolOptions,
+) -> CommandResult:
     """Let a quarantined account back.
 
     If it was dirty, or a tenant had it since it was clean, it goes to the cleaner first.
@@ -345,11 +336,7 @@ def unquarantine(
 
 
 @command(app, "credfleet pool decommission aws-7 --yes")
-def decommission(
-    account: AccountArgument,
-    *,
-    where: Written,
-) -> Answer:
+def decommission(account: AccountArgument, *, where: WritablePoolOptions) -> CommandResult:
     """Give a dirty account up.
 
     It is never handed out again, and whoever declares it may remove it without cleaning.
@@ -364,8 +351,8 @@ def mark_dirty(
     account: AccountArgument,
     *,
     reason: Annotated[str, typer.Option("--reason", help="Why, for those who come after you.")],
-    where: Written,
-) -> Answer:
+    where: WritablePoolOptions,
+) -> CommandResult:
     """Have an account cleaned that nobody claims.
 
     If a tenant owns it, it is the tenant's afterwards, too.
@@ -376,11 +363,7 @@ def mark_dirty(
 
 
 @command(app, "credfleet pool return aws-7 --yes", name="return")
-def take_back(
-    account: AccountArgument,
-    *,
-    where: Written,
-) -> Answer:
+def take_back(account: AccountArgument, *, where: WritablePoolOptions) -> CommandResult:
     """Return an account to the pool that its tenant retained.
 
     It is dirty then, and free once it was cleaned. An account its tenant brought along is refused.
@@ -391,11 +374,7 @@ def take_back(
 
 
 @command(app, "credfleet pool sweep --dry-run", "credfleet pool sweep --yes")
-def sweep(
-    *,
-    dry_run: DryRunOption = False,
-    where: Written,
-) -> Answer:
+def sweep(*, dry_run: DryRunOption = False, where: WritablePoolOptions) -> CommandResult:
     """Finish what crashed claims and releases left behind.
 
     Without --yes no more than a few accounts are freed: many dead claims at once are a sign of something.
@@ -422,15 +401,12 @@ def adopt(
             help="Slot of a tenant's account; repeat it for each account.",
         ),
     ] = None,
-    slot: Annotated[
-        str | None,
-        typer.Option("--slot", help="Slot of every other account."),
-    ] = None,
+    slot: Annotated[str | None, typer.Option("--slot", help="Slot of every other account.")] = None,
     holder: Annotated[
         str | None, typer.Option("--holder", help="Who uses what the stack does not claim; else `cli`.")
     ] = None,
-    where: Written,
-) -> Answer:
+    where: WritablePoolOptions,
+) -> CommandResult:
     """Make claims for accounts that only bear an owner's label.
 
     Each under the slot that --map, a stack or --slot names, so that the stack's claim finds it. No slot is
@@ -440,13 +416,7 @@ def adopt(
     """
     from operations.pool import adopting
 
-    return adopting.adopt(
-        where,
-        organization=organization,
-        mapped=mapped or (),
-        slot=slot,
-        holder=holder,
-    )
+    return adopting.adopt(where, organization=organization, mapped=mapped or (), slot=slot, holder=holder)
 
 
 @command(
@@ -467,8 +437,8 @@ def import_(
         ),
     ],
     dry_run: DryRunOption = False,
-    where: Named,
-) -> Answer:
+    where: NamedPoolOptions,
+) -> CommandResult:
     """Make the Secrets of accounts that a CSV lists, and compare those that are there with it.
 
     A value is the JSON object whose texts become the keys of the Secret, never an argument. Nothing is
@@ -501,8 +471,8 @@ def bring(
         list[str] | None,
         typer.Option("--partition", metavar="KEY=VALUE", help="Part of the pool; repeat it for each key."),
     ] = None,
-    where: Written,
-) -> Answer:
+    where: WritablePoolOptions,
+) -> CommandResult:
     """Bring an account of a tenant's own into the pool: the tenant's from the first instant, nobody else's.
 
     It needs the right of accountPool.bringers for this tenant and no other, and no stack. The tenant's next
@@ -518,11 +488,7 @@ def bring(
 
 
 @command(app, "credfleet pool recover --dry-run", "credfleet pool recover --yes")
-def recover(
-    *,
-    dry_run: DryRunOption = False,
-    where: Written,
-) -> Answer:
+def recover(*, dry_run: DryRunOption = False, where: WritablePoolOptions) -> CommandResult:
     """Bind claims to accounts again after a restore from a backup."""
     from operations.pool import maintenance
 
@@ -541,8 +507,8 @@ def doctor(
             autocompletion=completion.stacks,
         ),
     ] = None,
-    where: Where,
-) -> Answer:
+    where: PoolTarget,
+) -> CommandResult:
     """Find what is wrong with a pool, and the command that fixes it.
 
     Looks at the cluster, your rights, the admission policies, the pool, its accounts and claims.

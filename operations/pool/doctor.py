@@ -12,16 +12,16 @@ from typing import Final
 
 from components.account_pool.admission.policies import API_VERSION, BINDING, POLICY
 from components.account_pool.admission.roles import Right
-from components.account_pool.core.census import Census
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.pool import Pool
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import status_of
 from components.connection import ClusterTarget, Connection, NoReply, Reply, connect
 from components.errors import ClusterError, ConfigurationError, ExplainedError, NotSignedIn
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.tables import Column, Table
 from operations.folders import Folders
-from operations.pool.access import Where
+from operations.pool.access import PoolTarget
 from operations.pool.health import (
     OK,
     Diagnosis,
@@ -34,17 +34,14 @@ from operations.pool.health import (
     wrong,
 )
 
-_PLURALS: Final = {
-    POLICY: "validatingadmissionpolicies",
-    BINDING: "validatingadmissionpolicybindings",
-}
+_PLURALS: Final = {POLICY: "validatingadmissionpolicies", BINDING: "validatingadmissionpolicybindings"}
 
 
 MARKS: Final = {Health.WELL: "✓", Health.NOTED: "·", Health.UNKNOWN: "?", Health.WRONG: "✗"}
 """How a table shows it."""
 
 
-def doctor(where: Where, stack: str | None) -> Answer:
+def doctor(where: PoolTarget, stack: str | None) -> CommandResult:
     """Look at everything and tell it; exit code 1 when something is wrong."""
     found = [*_examine(where, stack)]
     count = sum(each.health is Health.WRONG for each in found)
@@ -52,7 +49,7 @@ def doctor(where: Where, stack: str | None) -> Answer:
         (MARKS[each.health], each.subject, each.text + (f"\n→ {each.fix}" if each.fix else ""))
         for each in found
     ]
-    return Answer(
+    return CommandResult(
         {
             "well": not count,
             "findings": [
@@ -75,7 +72,7 @@ def doctor(where: Where, stack: str | None) -> Answer:
     )
 
 
-def _examine(given: Where, stack: str | None) -> Iterator[Diagnosis]:
+def _examine(given: PoolTarget, stack: str | None) -> Iterator[Diagnosis]:
     """Look at everything, as far as it can be seen."""
     try:
         where = given if stack is None else _where(stack, given.kubeconfig)
@@ -87,12 +84,12 @@ def _examine(given: Where, stack: str | None) -> Iterator[Diagnosis]:
         yield from admission(look.admission, where.namespace, settings or PoolConfigMap())
         yield diagnosis
         if settings is not None:
-            census = Pool.census(target, where.namespace)
-            yield from accounts(status_of(census, settings), where.namespace, datetime.now(UTC))
+            snapshot = Pool.snapshot(target, where.namespace)
+            yield from accounts(status_of(snapshot, settings), where.namespace, datetime.now(UTC))
             survey = Pool.survey(target, where.namespace, settings)
-            yield from claims(census, survey, where.namespace)
+            yield from claims(snapshot, survey, where.namespace)
             if stack is not None:
-                yield from _listed(stack, census)
+                yield from _listed(stack, snapshot)
     except ConfigurationError as error:
         yield from (wrong("configuration", f"{p.place}: {p.problem}", p.fix) for p in error.problems)
     except ExplainedError as error:
@@ -102,21 +99,21 @@ def _examine(given: Where, stack: str | None) -> Iterator[Diagnosis]:
         yield wrong("cluster", f"it does not answer: {silence}", "start it, or name another --kubeconfig")
 
 
-def _where(stack: str, kubeconfig: Path | None) -> Where:
+def _where(stack: str, kubeconfig: Path | None) -> PoolTarget:
     from operations.config.settings import pool_of, settings_of
 
     settings = settings_of(stack)
-    return Where.of_stack(pool_of(settings, stack), settings.cluster, kubeconfig)
+    return PoolTarget.of_stack(pool_of(settings, stack), settings.cluster, kubeconfig)
 
 
-def _listed(stack: str, census: Census) -> Iterator[Diagnosis]:
+def _listed(stack: str, snapshot: PoolSnapshot) -> Iterator[Diagnosis]:
     """Compare the CSV of a stack's members with the accounts that are there."""
     from components.account_pool.members_file import missing_or_different
     from operations.config.settings import pool_of, settings_of
 
     pool = pool_of(settings_of(stack), stack)
     if pool.members_from is not None:
-        members = {member.name: member for member in census.members}
+        members = {member.name: member for member in snapshot.members}
         file = Folders.find(Path.cwd()).project / pool.members_from
         for name, each in missing_or_different(file, pool.namespace, pool.partition_keys, members):
             health = Health.WRONG if name in members else Health.NOTED

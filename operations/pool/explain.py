@@ -5,20 +5,20 @@ from dataclasses import replace
 from typing import Any, Final
 
 from components.account_pool.core.model import ClaimRequest
+from components.account_pool.forecast.claims import Candidate, Explanation, ForecastKind, explain
 from components.account_pool.forecast.evacuation import among
-from components.account_pool.forecast.outlook import Candidate, Explanation, Prospect, explain
-from operations.cli.answer import Answer, Part, Verdict
+from operations.cli.answer import CommandResult, Part, VerdictLine
 from operations.cli.tables import Column, Table
-from operations.pool.access import Asked, Meant
+from operations.pool.access import ClaimOptions, PoolOptions
 from operations.pool.claims import named_slots, placed, refuse_unnamed_slot
 
 _SHOWN: Final = 20
 """Accounts told one by one in a table; JSON tells all."""
 
-_BAD: Final = (Prospect.EXHAUSTED, Prospect.REFUSED)
+_BAD: Final = (ForecastKind.EXHAUSTED, ForecastKind.REFUSED)
 
 
-def explained(asked: Asked, where: Meant) -> Answer:
+def explained(asked: ClaimOptions, where: PoolOptions) -> CommandResult:
     """Return what a claim would come to now, and why; raises as `claims.placed` and `Pool.open`."""
     request, rule = placed(asked, where.stack)
     pool = where.open()
@@ -32,11 +32,12 @@ def explained(asked: Asked, where: Meant) -> Answer:
     explanation = explain(look, request, pool.settings.partition_keys)
     expected = explanation.expected
     about = f"tenant {request.tenant}, slot {request.slot}, {_asked(request, rule)}"
-    return Answer(
+    return CommandResult(
         as_document(where.namespace, request, rule, explanation),
         [
-            Verdict(
-                expected.prospect not in (Prospect.EXHAUSTED, Prospect.REFUSED), f"{about}: {expected.text}"
+            VerdictLine(
+                expected.kind not in (ForecastKind.EXHAUSTED, ForecastKind.REFUSED),
+                f"{about}: {expected.text}",
             ),
             _claim(explanation),
             *(
@@ -63,7 +64,7 @@ def as_document(
         "holder": request.holder,
         "rule": rule,
         "expected": {
-            "prospect": str(explanation.expected.prospect),
+            "prospect": str(explanation.expected.kind),
             "secretName": explanation.expected.member,
             "text": explanation.expected.text,
         },

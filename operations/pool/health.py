@@ -11,11 +11,11 @@ from typing import Final
 from components.account_pool.admission.policies import BINDING, admission_manifests
 from components.account_pool.admission.roles import RIGHTS, Right
 from components.account_pool.admission.state_machine import Verb
-from components.account_pool.core.census import Census
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.judgement import held
 from components.account_pool.core.model import JsonObject, Phase
-from components.account_pool.core.status import Account, PoolStatus, Standing
+from components.account_pool.core.snapshot import PoolSnapshot
+from components.account_pool.core.status import Account, AccountUse, PoolStatus
 from components.account_pool.core.sweeping import SweepReport
 from components.connection import Reply
 from components.errors import CredfleetError
@@ -146,34 +146,34 @@ def accounts(status: PoolStatus, namespace: str, now: datetime) -> Iterator[Diag
             "accounts", f"pool {namespace} has no accounts", "add members to accountPool, and run `up`"
         )
         return
-    total = {each: sum(count[each] for count in status.counts.values()) for each in Standing}
+    total = {each: sum(count[each] for count in status.counts.values()) for each in AccountUse}
     counted = ", ".join(f"{count} {standing}" for standing, count in total.items() if count)
     yield Diagnosis("accounts", Health.WELL, f"{len(status.accounts)} in all: {counted}")
     empty = [
         " ".join(filter(None, (account_type, place(partition))))
         for (account_type, partition), count in status.counts.items()
-        if not count[Standing.FREE] and not count[Standing.SHARED]
+        if not count[AccountUse.FREE] and not count[AccountUse.SHARED]
     ]
     if empty:
         text = f"none is free of: {', '.join(empty)}"
         yield Diagnosis("accounts", Health.NOTED, text, "add some before the next tenant asks")
-    by_standing = {each: oldest_first(status.accounts, each) for each in Standing}
-    dirty, clean = by_standing[Standing.DIRTY], f"`credfleet pool clean -n {namespace}`"
+    by_standing = {each: oldest_first(status.accounts, each) for each in AccountUse}
+    dirty, clean = by_standing[AccountUse.DIRTY], f"`credfleet pool clean -n {namespace}`"
     if late := [each for each in dirty if is_long(each, now)]:
         text = f"dirty for more than a day, so no cleaner comes: {_aged(late, now)}"
         yield Diagnosis("accounts", Health.NOTED, text, clean)
     if recent := [each for each in dirty if not is_long(each, now)]:
         text = f"dirty, wait to be cleaned: {_aged(recent, now)}"
         yield Diagnosis("accounts", Health.NOTED, text, clean)
-    for account in by_standing[Standing.OWNED]:
+    for account in by_standing[AccountUse.OWNED]:
         if account.retained:
             text = f"{account.secret_name} is retained by tenant {account.tenant}, without a claim"
             fix = f"`credfleet pool return {account.secret_name} -n {namespace}` once it is done with it"
             yield Diagnosis("accounts", Health.NOTED, text, fix)
-    if owned := [each for each in by_standing[Standing.OWNED] if not each.retained]:
+    if owned := [each for each in by_standing[AccountUse.OWNED] if not each.retained]:
         text = f"bear an owner and no claim: {_names(owned)}"
         yield Diagnosis("accounts", Health.NOTED, text, f"`credfleet pool adopt -n {namespace}` tells more")
-    for account in by_standing[Standing.QUARANTINED]:
+    for account in by_standing[AccountUse.QUARANTINED]:
         given_up = " --decommissioned" if account.given_up else ""
         command = f"credfleet pool unquarantine {account.secret_name}{given_up} -n {namespace}"
         fix = f"`{command}` once it is sound"
@@ -181,15 +181,15 @@ def accounts(status: PoolStatus, namespace: str, now: datetime) -> Iterator[Diag
         yield Diagnosis("accounts", Health.NOTED, text, fix)
 
 
-def claims(census: Census, survey: SweepReport, namespace: str) -> Iterator[Diagnosis]:
+def claims(snapshot: PoolSnapshot, survey: SweepReport, namespace: str) -> Iterator[Diagnosis]:
     """Return which claims and accounts do not belong together any more, and what stands half-done."""
-    bound = sum(record.phase is Phase.BOUND for record in census.records)
+    bound = sum(record.phase is Phase.BOUND for record in snapshot.records)
     yield Diagnosis("claims", Health.WELL, f"{bound} bound")
     sweep = f"`credfleet pool sweep -n {namespace}`"
     if survey.withheld:
         names = ", ".join(sorted({orphan.member for orphan in survey.withheld}))
         yield wrong("claims", f"these accounts carry claims that are gone: {names}", sweep)
-    unfinished = [record.name for record in census.records if record.phase is not Phase.BOUND]
+    unfinished = [record.name for record in snapshot.records if record.phase is not Phase.BOUND]
     if unfinished:
         text = f"not finished: {', '.join(unfinished)}; the next run of whoever began them does it"
         yield Diagnosis("claims", Health.NOTED, text, sweep)

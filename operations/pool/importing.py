@@ -21,18 +21,17 @@ from components.account_pool.members_file import ExistingMember, differences, re
 from components.account_pool.settings import Member
 from components.account_pool.settings_review import credential_fault, review_identities
 from components.config.document import explain
-from components.connection import Answer as Meaning
-from components.connection import Connection, NoReply, Reply, connect
+from components.connection import Connection, HttpOutcome, NoReply, Reply, connect
 from components.credentials import Credentials
 from components.documents import read_json
 from components.errors import ConfigurationError, Misconfigured, NotAllowed, Problem, Unreachable
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.inputs import STANDARD_INPUT, place_of, read_bytes
 from operations.cli.tables import Column, Table
 
 if TYPE_CHECKING:
-    from components.account_pool.core.dialect import Dialect
-    from operations.pool.access import Written
+    from components.account_pool.core.label_scheme import LabelScheme
+    from operations.pool.access import WritablePoolOptions
 
 
 _OPTIONS: Final[Mapping[str, str]] = {
@@ -43,7 +42,7 @@ _OPTIONS: Final[Mapping[str, str]] = {
 }
 
 
-def brought(where: Written, stated: Mapping[str, object], values: str) -> Answer:
+def brought(where: WritablePoolOptions, stated: Mapping[str, object], values: str) -> CommandResult:
     """Make the Secret of an account that is a tenant's; one that is there already is no error.
 
     stated: tenant, type, accountId and partition, as the configuration has them of a member. values: a file,
@@ -57,17 +56,17 @@ def brought(where: Written, stated: Mapping[str, object], values: str) -> Answer
         raise ConfigurationError([Problem(place_of(values), *fault)])
     pool = where.open(OPERATOR)
     Partition.of(member.type, member.partition, pool.settings.partition_keys)
-    body = secret_of(name, member.declared, encoded(text), pool.settings.dialect)
+    body = secret_of(name, member.declared, encoded(text), pool.settings.scheme)
     reply = made_in(connect(where.target()), where.namespace, body)
-    is_there = reply.answer is Meaning.CONFLICT
-    if not is_there and reply.answer is not Meaning.DONE:
+    is_there = reply.answer is HttpOutcome.CONFLICT
+    if not is_there and reply.answer is not HttpOutcome.DONE:
         raise NotAllowed(
             place=f"pool {where.namespace}",
             problem=f"the API server refused the account: {reply.reason}",
             fix=f"ask whoever runs the pool to add you to accountPool.bringers.{member.tenant}",
         )
     done = "was there already, and is as it was" if is_there else f"is tenant {member.tenant}'s"
-    return Answer(
+    return CommandResult(
         {"secretName": name, "namespace": where.namespace, "tenant": member.tenant, "brought": not is_there},
         [f"✓ account {name} {done}; the tenant's next claim of type {member.type} takes it first"],
     )
@@ -91,7 +90,7 @@ HOLDS: Final = "a JSON object of texts, the keys of the account's Secret"
 """What a value is."""
 
 
-def imported(where: Written, file: Path, values: str, *, dry_run: bool) -> Answer:
+def imported(where: WritablePoolOptions, file: Path, values: str, *, dry_run: bool) -> CommandResult:
     """Make the Secrets of a CSV that are not there yet, and compare the others with it.
 
     values: a folder with a file NAME.json for each account, or `-` for one JSON object of all on standard
@@ -123,9 +122,9 @@ def imported(where: Written, file: Path, values: str, *, dry_run: bool) -> Answe
         elif dry_run:
             told.append((row, "to import", ""))
         else:
-            body = secret_of(row.name, row.declared(), data[row.name], pool.settings.dialect)
+            body = secret_of(row.name, row.declared(), data[row.name], pool.settings.scheme)
             reply = made_in(connection, where.namespace, body)
-            made = reply.answer is Meaning.DONE
+            made = reply.answer is HttpOutcome.DONE
             told.append((row, "imported" if made else "refused", "" if made else reply.reason))
     document = [
         {"secretName": row.name, "type": row.type, "outcome": outcome, "reason": reason or None}
@@ -135,7 +134,9 @@ def imported(where: Written, file: Path, values: str, *, dry_run: bool) -> Answe
     lines = [(row.name, row.type, outcome, reason) for row, outcome, reason in told]
     failed = any(outcome in ("differs", "refused") for _, outcome, _ in told)
     table = Table(f"Accounts of {file.name}", columns, lines)
-    return Answer({"accounts": document}, [table if lines else f"{file} lists no account."], int(failed))
+    return CommandResult(
+        {"accounts": document}, [table if lines else f"{file} lists no account."], int(failed)
+    )
 
 
 def _data(rows: Sequence[ExistingMember], values: str) -> Mapping[str, Mapping[str, str]]:
@@ -195,7 +196,7 @@ def encoded(text: str) -> Mapping[str, str]:
 
 
 def secret_of(
-    name: str, declared: DeclaredMember, data: Mapping[str, str], dialect: Dialect
+    name: str, declared: DeclaredMember, data: Mapping[str, str], scheme: LabelScheme
 ) -> Mapping[str, object]:
     """Return the Secret of an account, with the labels and annotations that a declared one has."""
     member = declared.as_member(name)
@@ -204,7 +205,7 @@ def secret_of(
         "kind": "Secret",
         "metadata": {
             "name": name,
-            "labels": dialect.labels(member.labels),
+            "labels": scheme.labels(member.labels),
             "annotations": dict(member.annotations),
         },
         "type": "Opaque",

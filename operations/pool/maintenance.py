@@ -12,34 +12,36 @@ from components.account_pool.core.pool import OPERATOR, Pool
 from components.account_pool.core.sweeping import FREED_UNASKED
 from components.account_pool.forecast.evacuation import slot_and_generation
 from components.errors import Problem, how_many
-from operations.cli.answer import Answer, Part
+from operations.cli.answer import CommandResult, Part
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
-from operations.pool.access import Written
+from operations.pool.access import WritablePoolOptions
 
 T = TypeVar("T")
 
 
-def hold(where: Written, reason: str) -> Answer:
+def hold(where: WritablePoolOptions, reason: str) -> CommandResult:
     """Let a pool give no new accounts; raises as `Pool.open` and `Pool.hold`."""
     pool = where.open(OPERATOR)
     and_flush(pool, lambda: pool.hold(reason))
     how = f"gives no new accounts: {reason}" if reason else "gives new accounts again"
-    return Answer({"namespace": where.namespace, "hold": reason or None}, [f"✓ pool {where.namespace} {how}"])
+    return CommandResult(
+        {"namespace": where.namespace, "hold": reason or None}, [f"✓ pool {where.namespace} {how}"]
+    )
 
 
-def quarantine(where: Written, account: str, reason: str) -> Answer:
+def quarantine(where: WritablePoolOptions, account: str, reason: str) -> CommandResult:
     """Keep an account from new holders; raises as `Pool.quarantine`."""
     return _changed(where, lambda pool: pool.quarantine(account, reason))
 
 
-def unquarantine(where: Written, account: str, *, decommissioned: bool) -> Answer:
+def unquarantine(where: WritablePoolOptions, account: str, *, decommissioned: bool) -> CommandResult:
     """Let an account back; raises as `Pool.unquarantine`."""
     ask(f"Account {account} of {where.namespace} was kept away for a reason. Let it back?", yes=where.yes)
     return _changed(where, lambda pool: pool.unquarantine(account, decommissioned=decommissioned))
 
 
-def evacuate(where: Written, account: str, reason: str) -> Answer:
+def evacuate(where: WritablePoolOptions, account: str, reason: str) -> CommandResult:
     """Have an account left by all who hold it, and tell who that is; raises as `Pool.evacuate`."""
     ask(
         f"Whoever holds account {account} of {where.namespace} will go on to another at its next update.",
@@ -55,7 +57,7 @@ def evacuate(where: Written, account: str, reason: str) -> Answer:
     ]
     rows = [(*each, _way_on(each[2])) for each in held]
     columns = ("Tenant", "Slot", Column("Holder", folds=True), Column("Goes on", folds=True))
-    return Answer(
+    return CommandResult(
         {
             "secretName": account,
             "namespace": where.namespace,
@@ -72,24 +74,24 @@ def _way_on(holder: str) -> str:
     return "by hand: claim under another --slot, then release this one"
 
 
-def decommission(where: Written, account: str) -> Answer:
+def decommission(where: WritablePoolOptions, account: str) -> CommandResult:
     """Retire an account without cleaning it; raises as `Pool.decommission`."""
     ask(f"Account {account} of {where.namespace} will be given up without cleaning. Go on?", yes=where.yes)
     return _changed(where, lambda pool: pool.decommission(account))
 
 
-def mark_dirty(where: Written, account: str, reason: str) -> Answer:
+def mark_dirty(where: WritablePoolOptions, account: str, reason: str) -> CommandResult:
     """Have an account cleaned; raises as `Pool.mark_dirty`."""
     return _changed(where, lambda pool: pool.mark_dirty(account, reason))
 
 
-def take_back(where: Written, account: str) -> Answer:
+def take_back(where: WritablePoolOptions, account: str) -> CommandResult:
     """Return a retained account to the pool; raises as `Pool.take_back`."""
     ask(f"Account {account} of {where.namespace} will be wiped, then be anybody's. Go on?", yes=where.yes)
     return _changed(where, lambda pool: pool.take_back(account))
 
 
-def sweep(where: Written, *, dry_run: bool) -> Answer:
+def sweep(where: WritablePoolOptions, *, dry_run: bool) -> CommandResult:
     """Finish what crashes left, and tell what was done and what only people can judge."""
     pool = (where.for_a_look() if dry_run else where).open_existing(OPERATOR)
     most = sys.maxsize if where.yes else FREED_UNASKED
@@ -117,16 +119,16 @@ def sweep(where: Written, *, dry_run: bool) -> Answer:
         "aborted": [*report.aborted],
         "findings": _as_documents(report.findings),
     }
-    return Answer(document, parts)
+    return CommandResult(document, parts)
 
 
-def recover(where: Written, *, dry_run: bool) -> Answer:
+def recover(where: WritablePoolOptions, *, dry_run: bool) -> CommandResult:
     """Bind the claims of a restored pool again, and tell which could not be."""
     if not dry_run:
         ask(f"The claims of {where.namespace} will be bound to its accounts by name. Go on?", yes=where.yes)
     report = Pool.recover(where.told(), where.namespace, dry_run=dry_run)
     told = {"rebound": [*report.rebound], "intact": [*report.intact], "lost": [*report.lost]}
-    return Answer(
+    return CommandResult(
         {**told, "problems": _as_documents(report.problems)},
         [
             *(
@@ -143,12 +145,12 @@ def _as_documents(problems: Iterable[Problem]) -> list[dict[str, str]]:
     return [{"place": each.place, "problem": each.problem, "fix": each.fix} for each in problems]
 
 
-def _changed(where: Written, change: Callable[[Pool], Member]) -> Answer:
+def _changed(where: WritablePoolOptions, change: Callable[[Pool], Member]) -> CommandResult:
     """Change one account, and tell how it stands now."""
     pool = where.open(OPERATOR)
     member = and_flush(pool, lambda: change(pool))
     state = member.state or "usable"
-    return Answer(
+    return CommandResult(
         {"secretName": member.name, "tenant": member.tenant, "state": state},
         [f"✓ account {member.name} is {state} now"],
     )

@@ -17,15 +17,15 @@ from prometheus_client import generate_latest
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from components.account_pool.core.census import Census
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.model import Phase
 from components.account_pool.core.pool import Pool
-from components.account_pool.core.status import Account, Standing, status_of
+from components.account_pool.core.snapshot import PoolSnapshot
+from components.account_pool.core.status import Account, AccountUse, status_of
 from components.connection import ClusterTarget
 from components.labels import SHARED
-from operations.cli.answer import Answer
-from operations.pool.access import Where
+from operations.cli.answer import CommandResult
+from operations.pool.access import PoolTarget
 from operations.pool.status import values
 from operations.pool.waiting import WAIT, seconds_since
 
@@ -35,17 +35,17 @@ Labels = Mapping[str, str]
 Samples = Iterable[tuple[Labels, float]]
 
 
-def metrics(where: Where) -> Answer:
+def metrics(where: PoolTarget) -> CommandResult:
     """Return the metrics of a pool; raises as `Where.open_existing`."""
     where.open_existing()
-    settings, census = look(where.target(), where.namespace)
-    families = [*gauges_of(where.namespace, census, settings, datetime.now(UTC))]
-    return Answer(as_document(families), exposition(families).splitlines())
+    settings, snapshot = look(where.target(), where.namespace)
+    families = [*gauges_of(where.namespace, snapshot, settings, datetime.now(UTC))]
+    return CommandResult(as_document(families), exposition(families).splitlines())
 
 
-def look(target: ClusterTarget, namespace: str) -> tuple[PoolConfigMap, Census]:
-    """See a pool as it is, without a write; raises as `Pool.census`."""
-    return Pool.settings_of(target, namespace) or PoolConfigMap(), Pool.census(target, namespace)
+def look(target: ClusterTarget, namespace: str) -> tuple[PoolConfigMap, PoolSnapshot]:
+    """See a pool as it is, without a write; raises as `Pool.snapshot`."""
+    return Pool.settings_of(target, namespace) or PoolConfigMap(), Pool.snapshot(target, namespace)
 
 
 def is_up(namespace: str, *, up: bool) -> Metric:
@@ -54,14 +54,16 @@ def is_up(namespace: str, *, up: bool) -> Metric:
     return _gauge("credfleet_pool_up", help_, [({"namespace": namespace}, up)])
 
 
-def gauges_of(namespace: str, census: Census, settings: PoolConfigMap, now: datetime) -> Iterator[Metric]:
+def gauges_of(
+    namespace: str, snapshot: PoolSnapshot, settings: PoolConfigMap, now: datetime
+) -> Iterator[Metric]:
     """Measure a pool; a type and partition that only a claim remembers counts, too, with zeros."""
-    status, labels = status_of(census, settings), _Labels(namespace, settings.partition_keys)
-    nothing = dict.fromkeys(Standing, 0)
-    remembered = {(r.partition.type, str(r.partition)): nothing for r in census.records}
+    status, labels = status_of(snapshot, settings), _Labels(namespace, settings.partition_keys)
+    nothing = dict.fromkeys(AccountUse, 0)
+    remembered = {(r.partition.type, str(r.partition)): nothing for r in snapshot.records}
     counts = sorted({**remembered, **status.counts}.items())
     shared = [account for account in status.accounts if account.capacity]
-    phases = Counter(record.phase for record in census.records)
+    phases = Counter(record.phase for record in snapshot.records)
     here = {"namespace": namespace}
     yield _gauge(
         "credfleet_pool_accounts",
@@ -69,13 +71,13 @@ def gauges_of(namespace: str, census: Census, settings: PoolConfigMap, now: date
         (
             ({**labels.of(*key), "state": str(standing)}, count[standing])
             for key, count in counts
-            for standing in Standing
+            for standing in AccountUse
         ),
     )
     yield _gauge(
         "credfleet_pool_available_accounts",
         "Accounts that any tenant may claim now.",
-        ((labels.of(*key), count[Standing.FREE]) for key, count in counts),
+        ((labels.of(*key), count[AccountUse.FREE]) for key, count in counts),
     )
     yield _gauge(
         "credfleet_pool_consumer_available_accounts",
@@ -143,7 +145,7 @@ def gauges_of(namespace: str, census: Census, settings: PoolConfigMap, now: date
     yield _gauge(
         "credfleet_pool_held",
         "Whether an operator holds the pool, so that it gives no new accounts.",
-        [(here, bool(census.hold))],
+        [(here, bool(snapshot.hold))],
     )
 
 
@@ -183,7 +185,7 @@ def as_document(families: Iterable[Metric]) -> list[dict[str, Any]]:
     ]
 
 
-def _oldest(accounts: Iterable[Account], key: tuple[str, str], standing: Standing, now: datetime) -> float:
+def _oldest(accounts: Iterable[Account], key: tuple[str, str], standing: AccountUse, now: datetime) -> float:
     those = (each for each in accounts if (each.type, each.partition) == key and each.standing is standing)
     return max((seconds_since(each.since, now) for each in those), default=0)
 
@@ -216,7 +218,7 @@ def _shared_by_tenant(namespace: str, shared: Iterable[Account]) -> Iterator[tup
 
 def _by_tenant(namespace: str, accounts: Iterable[Account]) -> Iterator[tuple[Labels, int]]:
     claimed = Counter(
-        (each.type, each.tenant or "") for each in accounts if each.standing is Standing.CLAIMED
+        (each.type, each.tenant or "") for each in accounts if each.standing is AccountUse.CLAIMED
     )
     for (account_type, tenant), count in sorted(claimed.items()):
         yield {"namespace": namespace, "type": account_type, "tenant": tenant}, count

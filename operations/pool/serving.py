@@ -15,8 +15,8 @@ from pulumi_sandbox.steering import visible
 
 from components.connection import ClusterTarget
 from components.errors import ExplainedError, Misused
-from operations.cli.answer import Answer
-from operations.pool.access import Where
+from operations.cli.answer import CommandResult
+from operations.pool.access import PoolTarget
 from operations.pool.metrics import gauges_of, is_up, look
 
 
@@ -31,14 +31,14 @@ class PoolCollector:
         """Return the metrics."""
         measured: list[Metric] = []
         try:
-            settings, census = look(self.target, self.namespace)
-            measured += gauges_of(self.namespace, census, settings, datetime.now(UTC))
+            settings, snapshot = look(self.target, self.namespace)
+            measured += gauges_of(self.namespace, snapshot, settings, datetime.now(UTC))
         except ExplainedError as error:
             typer.echo(visible(f"✗ {error}"), err=True)
         yield from (*measured, is_up(self.namespace, up=bool(measured)))
 
 
-def serve(where: Where, listen: str) -> Answer:
+def serve(where: PoolTarget, listen: str) -> CommandResult:
     """Serve the metrics of a pool until SIGTERM or Ctrl-C; raises as `Where.open_existing`.
 
     Raises Misused for an address that is none, or taken.
@@ -61,4 +61,4 @@ def serve(where: Where, listen: str) -> Answer:
     with contextlib.suppress(KeyboardInterrupt):
         thread.join()
     server.shutdown()
-    return Answer({"namespace": where.namespace, "served": where_it_is}, [])
+    return CommandResult({"namespace": where.namespace, "served": where_it_is}, [])

@@ -11,13 +11,13 @@ from typing import Any, Final
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.consumers import stack_of
 from components.account_pool.core.pool import Pool
-from components.account_pool.core.status import Account, PoolStatus, Standing, status_of
+from components.account_pool.core.status import Account, AccountUse, PoolStatus, status_of
 from components.connection import Connection, NoReply, reach
 from components.errors import ClusterError, CredfleetError, Problem
 from components.labels import HYPERSCALER_TYPE
-from operations.cli.answer import Answer, Part
+from operations.cli.answer import CommandResult, Part
 from operations.cli.tables import Column, Table
-from operations.pool.access import By, Where
+from operations.pool.access import By, PoolTarget
 from operations.pool.waiting import WAIT, oldest_first, told
 
 _EVERYWHERE: Final = f"/api/v1/configmaps?fieldSelector=metadata.name%3D{CONFIG_MAP}"
@@ -58,7 +58,7 @@ def _has_settings(connection: Connection, namespace: str) -> bool:
 
 
 _ALWAYS_TOLD: Final = frozenset(
-    {Standing.FREE, Standing.CLAIMED, Standing.DIRTY, Standing.CLEANING, Standing.QUARANTINED}
+    {AccountUse.FREE, AccountUse.CLAIMED, AccountUse.DIRTY, AccountUse.CLEANING, AccountUse.QUARANTINED}
 )
 
 _SHOWN: Final = 5
@@ -78,12 +78,12 @@ class Seen:
         return f"{self.namespace}/{account.secret_name}" if self.is_one_of else account.secret_name
 
 
-def status(where: Where, *, by: By | None) -> Answer:
+def status(where: PoolTarget, *, by: By | None) -> CommandResult:
     """Return how the accounts of a pool stand; raises as `Where.open_existing`."""
     return _told([Seen(where.namespace, where.open_existing().status())], [], by)
 
 
-def status_everywhere(where: Where, *, by: By | None) -> Answer:
+def status_everywhere(where: PoolTarget, *, by: By | None) -> CommandResult:
     """Return how the accounts of every pool stand that the user may read; raises as `pool_namespaces`.
 
     One that cannot be read hides no other.
@@ -93,13 +93,13 @@ def status_everywhere(where: Where, *, by: By | None) -> Answer:
     for name in pool_namespaces(reach(target, "start it, or name another --kubeconfig")):
         try:
             settings = Pool.settings_of(target, name) or PoolConfigMap()
-            seen.append(Seen(name, status_of(Pool.census(target, name), settings), is_one_of=True))
+            seen.append(Seen(name, status_of(Pool.snapshot(target, name), settings), is_one_of=True))
         except CredfleetError as error:
             problems.append(Problem(f"pool {name}: {error.place}", error.problem, error.fix))
     return _told(seen, problems, by)
 
 
-def _told(seen: Sequence[Seen], problems: Sequence[Problem], by: By | None) -> Answer:
+def _told(seen: Sequence[Seen], problems: Sequence[Problem], by: By | None) -> CommandResult:
     lines = [f"✗ {each.place}: {each.problem}\n→ {each.fix}" for each in problems]
     if by is not None:
         groups = [*grouped(seen, by)]
@@ -112,7 +112,7 @@ def _told(seen: Sequence[Seen], problems: Sequence[Problem], by: By | None) -> A
         parts = [*_parts(seen, datetime.now(UTC)), *lines]
     if problems:
         document |= {"unreadable": [{"place": p.place, "problem": p.problem, "fix": p.fix} for p in problems]}
-    return Answer(document, parts)
+    return CommandResult(document, parts)
 
 
 def _parts(seen: Sequence[Seen], now: datetime) -> Iterator[Part]:
@@ -208,7 +208,7 @@ def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:
                 "type": type_,
                 "partition": values(partition),
                 "total": sum(counts.values()),
-                **{str(standing): counts[standing] for standing in Standing},
+                **{str(standing): counts[standing] for standing in AccountUse},
             }
             for (type_, partition), counts in status.counts.items()
         ],
@@ -258,7 +258,7 @@ def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:
 def counted(seen: Sequence[Seen]) -> Table:
     """Return the counts; a standing out of the ordinary has a column only when some account is in it."""
     every = [counts for each in seen for counts in each.status.counts.values()]
-    shown = [each for each in Standing if each in _ALWAYS_TOLD or any(counts[each] for counts in every)]
+    shown = [each for each in AccountUse if each in _ALWAYS_TOLD or any(counts[each] for counts in every)]
     rows = [
         (pool.namespace, type_, place(partition), *(str(counts[each] or "·") for each in shown))
         for pool in seen
@@ -352,6 +352,6 @@ def listed(seen: Sequence[Seen], now: datetime) -> Table:
 
 def _in_turn(accounts: Iterable[Account]) -> Iterator[Account]:
     accounts = tuple(accounts)
-    yield from (each for each in accounts if each.standing not in {*WAIT, Standing.FREE})
+    yield from (each for each in accounts if each.standing not in {*WAIT, AccountUse.FREE})
     yield from oldest_first(accounts, *WAIT)
-    yield from (each for each in accounts if each.standing is Standing.FREE)
+    yield from (each for each in accounts if each.standing is AccountUse.FREE)

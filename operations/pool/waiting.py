@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from components.account_pool.core.status import Account, Standing
+from components.account_pool.core.status import Account, AccountUse
 
-WAIT: Final = (Standing.DIRTY, Standing.CLEANING, Standing.QUARANTINED)
+WAIT: Final = (AccountUse.DIRTY, AccountUse.CLEANING, AccountUse.QUARANTINED)
 """What does not end by itself: a cleaner or an operator has to come."""
 
 LONG_SECONDS: Final = 86_400.0
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
-def oldest_first(accounts: Iterable[Account], *standings: Standing) -> list[Account]:
+def oldest_first(accounts: Iterable[Account], *standings: AccountUse) -> list[Account]:
     """Return those that stand so, longest first; of whom nobody knows since when, last."""
     found = (each for each in accounts if each.standing in standings)
     return sorted(found, key=lambda each: (not each.since, each.since, each.secret_name))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from components.errors import CredfleetError
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.command import command, parameter
 from operations.cli.inputs import STANDARD_INPUT
 from operations.cli.options import form_option
@@ -51,7 +51,7 @@ def preview_report(
             help="What `pulumi preview --json` wrote; - is standard input.",
         ),
     ],
-) -> Answer:
+) -> CommandResult:
     """Review a preview: losses first, then policies, claims and changes by tenant.
 
     Names what changes and never shows a value. The same preview gives the same review.
@@ -63,7 +63,7 @@ def preview_report(
     content, place = _read(file)
     found = review(parse(content, place))
     source = "FILE" if file == STANDARD_INPUT else place
-    return Answer(as_document(found), render(found, source).splitlines())
+    return CommandResult(as_document(found), render(found, source).splitlines())
 
 
 def _read(file: str) -> tuple[bytes, str]:

@@ -187,12 +187,12 @@ def _claims(review: Review) -> _Section:
 
 def _claim(claim: ClaimChange, *, unseen: bool) -> str:
     action = _CLAIMING[claim.action]
-    outlook = ("**✗** " if claim.is_doomed else "") + code(claim.expected)
-    if not outlook and claim.action in (Action.CREATE, Action.REPLACE):
-        outlook = "unknown: no cluster in reach" if unseen else "not told"
+    forecast = ("**✗** " if claim.is_doomed else "") + code(claim.expected)
+    if not forecast and claim.action in (Action.CREATE, Action.REPLACE):
+        forecast = "unknown: no cluster in reach" if unseen else "not told"
     return (
         f"| {code(claim.tenant)} | {code(claim.slot)} | {code(claim.type)} | {action} |"
-        f" {code(claim.account)} | {outlook} |"
+        f" {code(claim.account)} | {forecast} |"
     )
 
 

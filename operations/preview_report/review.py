@@ -1,7 +1,7 @@
 """What a person has to know of a preview: what is lost, what changes and for whom, what policies say.
 
 Of all that a preview holds, only names get in: of resources, types, tenants, top-level properties, rules,
-and of the Secret of a claimed account. Free text never does, but the pool's own outlook; the log has it.
+and of the Secret of a claimed account. Free text never does, but the pool's own forecast; the log has it.
 """
 
 import re
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from pulumi_sandbox.protocol import urns
 
-from components.account_pool.forecast.forecast import Claim, Forecast, heard
+from components.account_pool.forecast.forecast import Claim, Forecast, parse
 from components.config.field_types import named_in
 from components.documents import read_json
 from components.labels import TENANT
@@ -207,7 +207,7 @@ def review(digest: Digest) -> Review:
             sorted(said, key=lambda each: (each.level != "mandatory", each.rule, each.resource))
         )
     claims = [step for step in digest.steps if urns.parse(step.urn).type == _CLAIM_TYPE]
-    forecast = heard(_lines(digest.diagnostics), [_claim(step) for step in claims])
+    forecast = parse(_lines(digest.diagnostics), [_claim(step) for step in claims])
     return Review(
         project=project,
         stack=stack,

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from components.errors import CredfleetError
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.command import command
 from operations.project.words import PASSPHRASE, ROOMS, Cloud
 
@@ -54,7 +54,7 @@ def init(
             help="Who encrypts stack prod: passphrase, awskms://…, azurekeyvault://…, gcpkms://….",
         ),
     ] = None,
-) -> Answer:
+) -> CommandResult:
     """Write a small Pulumi project of your own, which `make up` brings up at once.
 
     It depends on this package. On a terminal it asks what no option says. What is there stays as it is.

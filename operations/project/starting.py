@@ -21,7 +21,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from components.errors import CredfleetError
 from components.stack_config.cloud_sdks import review_sdk
 from components.stack_config.schema import stack_file_schema
-from operations.cli.answer import Answer, Part, as_json
+from operations.cli.answer import CommandResult, Part, as_json
 from operations.cli.tables import Commands
 from operations.project.words import PASSPHRASE, ROOMS, Cloud
 from operations.sandbox.summary import typed_command
@@ -101,7 +101,7 @@ def rooms_of(text: str) -> Sequence[str]:
     return given
 
 
-def start(folder: Path, wanted: Wanted, *, here: bool) -> Answer:
+def start(folder: Path, wanted: Wanted, *, here: bool) -> CommandResult:
     """Write a project, or, here, what a project lacks.
 
     Raises CredfleetError, before anything is written: `folder-not-empty`, `no-project`, `not-python`,
@@ -121,7 +121,7 @@ def start(folder: Path, wanted: Wanted, *, here: bool) -> Answer:
     lines += [f"· kept as it is: {ground.folder / name}" for name in kept]
     if steps := tuple(_next(ground, wanted, kept)):
         lines.append(Commands("Next", steps))
-    return Answer({"project": ground.name, "written": written, "kept": kept}, lines)
+    return CommandResult({"project": ground.name, "written": written, "kept": kept}, lines)
 
 
 def _cloud_of_the_key(wanted: Wanted) -> str:

@@ -8,7 +8,7 @@ from components.errors import Problem
 from components.pull_secret import names
 from components.pull_secret.labels import secret_labels
 from components.pull_secret.payload import judge
-from operations.cli.answer import Answer, Part, Verdict
+from operations.cli.answer import CommandResult, Part, VerdictLine
 from operations.cli.inputs import read_bytes
 from operations.cli.tables import Column, Table
 
@@ -32,10 +32,10 @@ class Finding:
         return not self.errors
 
 
-def checked(file: str, cluster_id: str | None, *, strict: bool) -> Answer:
+def checked(file: str, cluster_id: str | None, *, strict: bool) -> CommandResult:
     """Judge a file and tell what was found; exit code 1 when it is not valid."""
     finding = examine(read_bytes(file, "the pull secret"), cluster_id, strict=strict)
-    verdict = Verdict(finding.valid, "valid" if finding.valid else "not valid")
+    verdict = VerdictLine(finding.valid, "valid" if finding.valid else "not valid")
     parts: list[Part] = [Table("Pull secret", ("", Column("", folds=True)), _facts(finding)), "", verdict]
     if finding.errors or finding.warnings:
         parts.insert(
@@ -51,7 +51,7 @@ def checked(file: str, cluster_id: str | None, *, strict: bool) -> Answer:
         "bytes": finding.size,
         "registries": list(finding.registries),
     }
-    return Answer(document, parts, int(not finding.valid))
+    return CommandResult(document, parts, int(not finding.valid))
 
 
 def examine(payload: bytes, cluster_id: str | None, *, strict: bool) -> Finding:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.command import command, group
 from operations.cli.options import StackOption
 
@@ -33,7 +33,7 @@ def check(
         bool,
         typer.Option("--strict", help="Take warnings about its entries for errors."),
     ] = False,
-) -> Answer:
+) -> CommandResult:
     """Find everything wrong with a pull secret at once.
 
     Its bytes are judged as they are given. Registries are told by name; nothing else of it is ever shown.
@@ -56,7 +56,7 @@ def observe(
     api_url: Annotated[
         str | None, typer.Option("--api-url", metavar="URL", help="Instead of pullSecrets.hyperfleet.apiUrl.")
     ] = None,
-) -> Answer:
+) -> CommandResult:
     """Ask HyperFleet how a stack's clusters are, and keep it in the file of pullSecrets.adaptersFrom.
 
     The next update reads it there. The token is taken from HYPERFLEET_API_TOKEN. When HyperFleet does not

@@ -17,7 +17,7 @@ from components.open_ports import HYPERFLEET, settled
 from components.pull_secret.hyperfleet import Contract, HyperFleet, Observed
 from components.pull_secret.observations import written
 from components.pull_secret.preconditions import ADAPTERS
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.tables import Column, Table
 from operations.folders import Folders
 from operations.stack.yaml_file import load_yaml
@@ -34,7 +34,7 @@ class Question:
     file: Path
 
 
-def observed(stack: str, url: str | None) -> Answer:
+def observed(stack: str, url: str | None) -> CommandResult:
     """Ask about every cluster and write the file; when one cannot be asked about, it stays as it was.
 
     Raises CredfleetError for a stack that names no HyperFleet or no file, and when HyperFleet does not
@@ -46,7 +46,7 @@ def observed(stack: str, url: str | None) -> Answer:
     files.replace(question.file, text)
     columns = (Column("Cluster", names=True), Column("Phase", folds=True), *ADAPTERS)
     table = Table("Clusters", columns, _rows(answers))
-    return Answer(json.loads(text), [table, f"\n✓ written to {question.file}"])
+    return CommandResult(json.loads(text), [table, f"\n✓ written to {question.file}"])
 
 
 def _question(folders: Folders, stack: str, url: str | None) -> Question:

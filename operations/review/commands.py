@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.command import command, epilog
 from operations.cli.inputs import place_of, read_bytes
 from operations.cli.options import Form, OutputOption, StackOption
@@ -77,7 +77,7 @@ def review(
         typer.Option(metavar="FILE", help="What `review export` wrote; without, everything shows as new."),
     ] = None,
     output: OutputOption = Form.TABLE,
-) -> Answer | None:
+) -> CommandResult | None:
     """Review a checkout: no key is used, nobody is asked, and its program is shut in.
 
     Rules and providers are those of the project here. What it prints goes to standard error, escaped.
@@ -95,4 +95,6 @@ def review(
     found = reviewed(folders, (checkout or folders.project).resolve(), against)
     for line in found.printed:
         typer.echo(f"| {shown(line, 2000)}", err=True)
-    return Answer(as_document(found), render(found).splitlines(), 1 if found.failed or found.problems else 0)
+    return CommandResult(
+        as_document(found), render(found).splitlines(), 1 if found.failed or found.problems else 0
+    )

@@ -11,7 +11,7 @@ from operations.preview_report.command import as_document as preview_document
 from operations.preview_report.markdown import code, render_sections
 from operations.preview_report.review import review, shown
 from operations.review.run import Found, unmade_checks
-from operations.review.sealed import Standing
+from operations.review.sealed import ValueStanding
 
 _ROOM: Final = 10_000
 """Characters for what a branch may make long; the whole page has six times as many."""
@@ -71,8 +71,8 @@ def _problem(found: Problem) -> str:
 
 def _untold(found: Found) -> Iterator[str]:
     yield from ("", "## What could not be told, and why", "")
-    changed = [each.name for each in found.sealed if each.standing is Standing.CHANGED]
-    new = [each.name for each in found.sealed if each.standing is Standing.NEW and found.record.code]
+    changed = [each.name for each in found.sealed if each.standing is ValueStanding.CHANGED]
+    new = [each.name for each in found.sealed if each.standing is ValueStanding.NEW and found.record.code]
     if not found.sealed:
         yield "Nothing: this stack has no encrypted value."
     else:

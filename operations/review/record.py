@@ -268,7 +268,7 @@ def _cluster(settings: Settings) -> Mapping[str, Any]:
     cluster = settings.cluster
     target = ClusterTarget(cluster.context, cluster.kubeconfig, cluster.uid)
     recording = record(target)
-    Pool.census(target, settings.account_pool.namespace)
+    Pool.snapshot(target, settings.account_pool.namespace)
     return recording.answers
 
 

@@ -23,7 +23,7 @@ from operations.preview_report.review import UNDECIDED, review
 from operations.review.confinement import Confinement
 from operations.review.preview import import_path, own_code, preview
 from operations.review.record import Record, code_of, texts
-from operations.review.sealed import Standing, ciphertexts, is_credential
+from operations.review.sealed import ValueStanding, ciphertexts, is_credential
 from operations.stack.at_rest import StackAtRest
 
 _HIDDEN: Final = (".git", ".sandbox", ".venv")
@@ -34,7 +34,7 @@ class Sealed:
     """A value of the stack file that nobody here can read, how it stands, and whether its shape is known."""
 
     name: str
-    standing: Standing
+    standing: ValueStanding
     shaped: bool
 
 
@@ -171,5 +171,5 @@ def unmade_checks(found: Found) -> list[str]:
     return [
         each.name
         for each in found.sealed
-        if is_credential(each.name) and not (each.shaped and each.standing is Standing.SAME)
+        if is_credential(each.name) and not (each.shaped and each.standing is ValueStanding.SAME)
     ]

@@ -46,7 +46,7 @@ _DRAWN: Final = 4
 """Digits from which on others can be drawn that tell values apart."""
 
 
-class Standing(StrEnum):
+class ValueStanding(StrEnum):
     """How a sealed value is against what was deployed."""
 
     SAME = "same"
@@ -70,12 +70,12 @@ class Seals:
         """Return the digest of a ciphertext."""
         return _digest(self.key, ciphertext)
 
-    def standing(self, name: str, ciphertext: str) -> Standing:
+    def standing(self, name: str, ciphertext: str) -> ValueStanding:
         """Return how a value stands: one that was only renamed is the same."""
         identity = self.identity(ciphertext)
         if identity in self.digests.values():
-            return Standing.SAME
-        return Standing.CHANGED if name in self.digests else Standing.NEW
+            return ValueStanding.SAME
+        return ValueStanding.CHANGED if name in self.digests else ValueStanding.NEW
 
     def shape(self, name: str, ciphertext: str) -> Shape | None:
         """Return the shape of a value, or what is assumed of one that changed; None where none is known."""

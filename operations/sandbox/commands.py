@@ -1,6 +1,6 @@
 """`credfleet sandbox`: a real API server and emulators of clouds, on which the Pulumi CLI runs a stack."""
 
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.command import JSON, OUTPUT, command, group
 from operations.cli.options import StackOption
 from operations.sandbox.runs import UpRun
@@ -20,7 +20,7 @@ app = group(
     "credfleet sandbox up --kubeconfig ~/.kube/config --yes",
     form=(),
 )
-def up(run: UpRun) -> Answer:
+def up(run: UpRun) -> CommandResult:
     """Bring a stack up: start what it needs, preview, update, report.
 
     The first run on a machine builds the API server and, where none is installed, the Pulumi CLI, once. A run
@@ -48,7 +48,7 @@ def down() -> None:
 
 
 @command(app, "credfleet sandbox status", "credfleet sandbox status --output json", form=(OUTPUT, JSON))
-def status() -> Answer:
+def status() -> CommandResult:
     """Name what runs, for whom, and where the state is."""
     from operations.sandbox import processes
 
@@ -68,7 +68,7 @@ def env(stack: StackOption = "dev") -> None:
 
 
 @command(app, "credfleet sandbox providers", form=(OUTPUT, JSON))
-def providers() -> Answer:
+def providers() -> CommandResult:
     """List which provider serves each package: an installed one or the sandbox's."""
     from operations.sandbox import processes
 

@@ -17,7 +17,7 @@ from pulumi_sandbox.stack_cluster import StackCluster
 
 from components.errors import CredfleetError
 from components.open_ports import VARIABLES
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.tables import Column, Table
 from operations.folders import Folders
 from operations.sandbox import cloud_services, control_plane
@@ -92,7 +92,7 @@ def status(folders: Folders) -> dict[str, Any]:
     }
 
 
-def shown_status() -> Answer:
+def shown_status() -> CommandResult:
     """Return what runs."""
     told = status(Folders.find(Path.cwd()))
     parts: list[str | Table] = ["The API server does not run; `credfleet sandbox up` starts it."]
@@ -113,7 +113,7 @@ def shown_status() -> Answer:
         )
     if told["users"]:
         parts.append(Table("Users", ("User", Column("Kubeconfig", leaves=1)), list(told["users"].items())))
-    return Answer(told, parts)
+    return CommandResult(told, parts)
 
 
 def exports(folders: Folders, stack: str, environment: Mapping[str, str], cli: PulumiCli) -> dict[str, str]:
@@ -192,8 +192,8 @@ def print_exports(stack: str) -> None:
         typer.echo(f"unset {name}")
 
 
-def shown_providers() -> Answer:
+def shown_providers() -> CommandResult:
     """Return which provider serves each package here."""
     served = furnish(Folders.find(Path.cwd()))
     columns = (Column("Package", names=True), Column("Provider", leaves=1))
-    return Answer({"providers": served}, [Table("Providers", columns, [*served.items()])])
+    return CommandResult({"providers": served}, [Table("Providers", columns, [*served.items()])])

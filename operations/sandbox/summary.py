@@ -14,10 +14,10 @@ from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.stack_cluster import StackCluster
 
 from components.errors import CredfleetError
-from operations.cli.answer import Part, Verdict
+from operations.cli.answer import Part, VerdictLine
 from operations.cli.tables import Column, Commands, Table
 from operations.folders import Folders
-from operations.pool.access import DEFAULT_NAMESPACE, DEFAULT_STACK, Where
+from operations.pool.access import DEFAULT_NAMESPACE, DEFAULT_STACK, PoolTarget
 from operations.pool.status import place
 from operations.sandbox import results
 from operations.sandbox.deployment import Deployed
@@ -130,7 +130,7 @@ def as_parts(report: Report, page: Path) -> Iterator[Part]:
     """Return what was claimed and skipped, where the page is, and what to do next."""
     yield from _tables(report) if report.ok else skipped_table(report.skipped)
     yield ""
-    yield Verdict(report.ok, report.headline, bold=True)
+    yield VerdictLine(report.ok, report.headline, bold=True)
     yield f"  report  {shown(page)}"
     if report.ok:
         yield Commands("Next", report.next)
@@ -240,16 +240,16 @@ def _pool(
     from components.account_pool.core.status import status_of
 
     try:
-        where = Where.of_stack(section, settings.cluster, cluster.kubeconfig)
-        census = Pool.census(where.target(), where.namespace)
+        where = PoolTarget.of_stack(section, settings.cluster, cluster.kubeconfig)
+        snapshot = Pool.snapshot(where.target(), where.namespace)
     except CredfleetError:
         return (), None, {}
-    status = status_of(census, PoolConfigMap(partition_keys=tuple(section.partition_keys)))
+    status = status_of(snapshot, PoolConfigMap(partition_keys=tuple(section.partition_keys)))
     shares = tuple(
         Share(type_, place(partition), tuple((str(standing), count) for standing, count in counts.items()))
         for (type_, partition), counts in status.counts.items()
     )
-    members = {member.name: member for member in census.members}
+    members = {member.name: member for member in snapshot.members}
     return shares, members, {each.secret_name: each.since for each in status.accounts}
 
 

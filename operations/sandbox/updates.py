@@ -19,7 +19,7 @@ from pulumi_sandbox.steering import visible
 from components.errors import CredfleetError, how_many
 from components.skipped_lines import SKIPPED
 from components.stack_config.stack import Settings
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.ask import ask
 from operations.cli.failures import CLAIMS_SKIPPED
 from operations.cli.options import Form
@@ -69,7 +69,7 @@ class _Prepared:
         return decode(self.at_rest.deployment())
 
 
-def up(wanted: UpRun) -> Answer:
+def up(wanted: UpRun) -> CommandResult:
     """Preview, update, tell and report; raises as `_prepare` and `deploy`."""
     ready = _prepare(wanted)
     if wanted.skip_preview:
@@ -81,12 +81,12 @@ def up(wanted: UpRun) -> Answer:
     if foreseen.exit_code:
         why = "You stopped the preview" if foreseen.outcome == "cancelled" else _NOT_GOING_ON
         typer.echo(f"{why}; nothing was changed.", err=True)
-        return Answer(_document(wanted, foreseen), (), foreseen.exit_code)
+        return CommandResult(_document(wanted, foreseen), (), foreseen.exit_code)
     if _is_all_there(ready.state(), foreseen):
         return _told(ready, foreseen, None)
     if wanted.expect_no_changes:
         typer.echo("Something would change, and no change was expected; nothing was changed.", err=True)
-        return Answer(_document(wanted, foreseen), (), CHANGED)
+        return CommandResult(_document(wanted, foreseen), (), CHANGED)
     _agree(ready, wanted, foreseen)
     return _told(ready, foreseen, _update(ready, wanted))
 
@@ -229,7 +229,7 @@ def _is_all_there(snapshot: Snapshot, foreseen: Deployed) -> bool:
     return bool(snapshot.resources) and not snapshot.pending and not foreseen.changes_anything
 
 
-def _told(ready: _Prepared, foreseen: Deployed, update: Deployed | None) -> Answer:
+def _told(ready: _Prepared, foreseen: Deployed, update: Deployed | None) -> CommandResult:
     """Write the page and tell the rest; update: None where the preview found nothing to do."""
     result = update or foreseen
     state = ready.state()
@@ -246,7 +246,7 @@ def _told(ready: _Prepared, foreseen: Deployed, update: Deployed | None) -> Answ
     page = write(report, ready.folders.report)
     skips = results.skips_claims(state.resources)
     code = result.exit_code or (CLAIMS_SKIPPED if skips else 0)
-    return Answer(as_document(report, result, page), as_parts(report, page), code)
+    return CommandResult(as_document(report, result, page), as_parts(report, page), code)
 
 
 def _document(wanted: UpRun, result: Deployed) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import typer
 
 from components.go_json import Numbers
 from components.service_credentials.binding import DEFAULT_TYPE
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.command import command, group
 
 app = group(
@@ -49,7 +49,7 @@ def flatten(
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show values in the table too, not only their sizes.")
     ] = False,
-) -> Answer:
+) -> CommandResult:
     """Show the source Secret and the binding Secret of credentials, byte for byte.
 
     The table shows keys and sizes. JSON holds every value, in base64.

@@ -14,7 +14,7 @@ from components.service_credentials.binding import (
     source_data,
 )
 from components.service_credentials.conformity import judge
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.inputs import place_of, read_bytes
 from operations.cli.tables import Column, Table
 
@@ -29,7 +29,9 @@ class Flattened:
     warnings: tuple[Problem, ...]
 
 
-def flattened(file: str, *, default_type: str, strict: bool, numbers: Numbers, with_values: bool) -> Answer:
+def flattened(
+    file: str, *, default_type: str, strict: bool, numbers: Numbers, with_values: bool
+) -> CommandResult:
     """Flatten the credentials in a file; raises ServiceError as `flatten` does."""
     text = read_bytes(file, "the credentials")
     secrets = flatten(text, place_of(file), default_type=default_type, strict=strict, numbers=numbers)
@@ -38,7 +40,7 @@ def flattened(file: str, *, default_type: str, strict: bool, numbers: Numbers, w
         "binding": {"type": secrets.type, "data": _base64(secrets.binding)},
         "warnings": [str(remark) for remark in secrets.warnings],
     }
-    return Answer(document, _tables(secrets, with_values=with_values))
+    return CommandResult(document, _tables(secrets, with_values=with_values))
 
 
 def flatten(text: bytes, place: str, *, default_type: str, strict: bool, numbers: Numbers) -> Flattened:

@@ -6,10 +6,10 @@ import typer
 
 from components.naming import is_namespace
 from operations.cli import completion
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.command import command, group
 from operations.cli.options import ClusterOption
-from operations.pool.access import ContextOption, Where
+from operations.pool.access import ContextOption, PoolTarget
 
 app = group(
     "See whose credentials secret stores read, and what a namespace reaches.",
@@ -58,7 +58,7 @@ def explain(
     ] = False,
     kubeconfig: ClusterOption = None,
     context: ContextOption = None,
-) -> Answer:
+) -> CommandResult:
     """Tell for each store and caller whether it may be used, and in which namespaces credentials are read.
 
     Without --caller each store is validated: a SecretStore from its own namespace, a ClusterSecretStore
@@ -75,7 +75,7 @@ def explain(
     from components.connection import connect
     from components.secret_stores.stack_cluster import StackCluster
 
-    target = Where(namespace=(caller or [""])[0], kubeconfig=kubeconfig, context=context).target()
+    target = PoolTarget(namespace=(caller or [""])[0], kubeconfig=kubeconfig, context=context).target()
     return explained_live(connect(target), StackCluster(target), caller or ())
 
 
@@ -112,24 +112,24 @@ def reach(
     ] = False,
     kubeconfig: ClusterOption = None,
     context: ContextOption = None,
-) -> Answer:
+) -> CommandResult:
     """Tell all that a namespace can read and write through stores: where, as whom, and what lets it in.
 
     Nothing is read from a store, and no Secret: whether what it logs in with is there is not said, nor what
     the other side allows it. Exit code 2 when a file or a stack makes no sense.
     """
+    from operations.stores.access import list_access, of_stack
     from operations.stores.documents import live as live_documents
     from operations.stores.documents import read
-    from operations.stores.reach import of_stack, reached
 
     if [bool(files), stack is not None, live].count(True) != 1:
         raise typer.BadParameter("Give files, --stack or --live: one of the three.")
     if live:
         from components.connection import connect
 
-        where = Where(namespace=namespace, kubeconfig=kubeconfig, context=context)
-        return reached(namespace, live_documents(connect(where.target()), namespace))
-    return reached(namespace, read(files or ()) if stack is None else of_stack(stack))
+        where = PoolTarget(namespace=namespace, kubeconfig=kubeconfig, context=context)
+        return list_access(namespace, live_documents(connect(where.target()), namespace))
+    return list_access(namespace, read(files or ()) if stack is None else of_stack(stack))
 
 
 @command(
@@ -143,7 +143,7 @@ def convert(
     embed: Annotated[
         bool, typer.Option("--embed", help="Write the providers into the stores, as ESO has them.")
     ] = False,
-) -> Answer:
+) -> CommandResult:
     """Write providers apart from their stores, which refer to them then; with --embed the other way round.
 
     Prints the documents, changes no file. All else in them stays as it is, so there and back is no change.

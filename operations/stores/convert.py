@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from components.errors import ConfigurationError, Problem
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.rewriting import with_blocks, with_references
-from operations.cli.answer import Answer, as_yaml
+from operations.cli.answer import CommandResult, as_yaml
 from operations.stores.documents import read
 
 
-def converted(files: Sequence[str], *, embed: bool) -> Answer:
+def converted(files: Sequence[str], *, embed: bool) -> CommandResult:
     """Return the documents, providers apart or embedded; raises as `read`, and with what cannot be."""
     documents = read(files).raw
     told = [*(with_blocks if embed else with_references)(documents, KINDS)]
@@ -17,4 +17,4 @@ def converted(files: Sequence[str], *, embed: bool) -> Answer:
         raise ConfigurationError(problems)
     items = [dict(each) for each in told if not isinstance(each, Problem)]
     text = "---\n".join(map(as_yaml, items)).removesuffix("\n")
-    return Answer({"apiVersion": "v1", "kind": "List", "items": items}, [text])
+    return CommandResult({"apiVersion": "v1", "kind": "List", "items": items}, [text])

@@ -16,7 +16,7 @@ from components.config.document import problems_of
 from components.connection import Connection, NoReply
 from components.documents import Unreadable, file_bytes, read_all
 from components.errors import ConfigurationError, CredfleetError, Problem
-from components.http_answers import Answer
+from components.http_answers import HttpOutcome
 from components.naming import is_namespace, is_object_name
 from components.secret_stores.conditions import NAME_LABEL
 from components.secret_stores.convert import convert
@@ -31,7 +31,7 @@ from components.secret_stores.model import (
     SecretStore,
     StoreSpec,
 )
-from components.secret_stores.registry import Kind, is_clusterwide
+from components.secret_stores.registry import ProviderKind, is_clusterwide
 from components.secret_stores.rewriting import ESO
 from operations.cli.inputs import STANDARD_INPUT, place_of
 
@@ -147,7 +147,7 @@ class _Reading:
             convert(store, block, KINDS)
         except ValidationError as error:
             kind = KINDS.embedded(key)
-            root = kind.spec if isinstance(kind, Kind) else StoreSpec
+            root = kind.spec if isinstance(kind, ProviderKind) else StoreSpec
             self.problems.extend(_problems(error, place, f"spec.provider.{key}", root))
 
 
@@ -156,7 +156,7 @@ class _Reader:
     """How a document is read: as a provider of a kind, as a store, or as a Namespace."""
 
     namespaced: bool
-    kind: Kind | None = None
+    kind: ProviderKind | None = None
     store: type[SecretStore] | type[ClusterSecretStore] | None = None
 
 
@@ -209,7 +209,7 @@ def _got(connection: Connection, path: str) -> Mapping[str, Any]:
     except NoReply as silence:
         problem, fix = f"the API server does not answer ({silence})", "run again once it does"
         raise CredfleetError(code="cluster-unreachable", place=path, problem=problem, fix=fix) from None
-    if reply.answer is not Answer.DONE:
+    if reply.answer is not HttpOutcome.DONE:
         problem = f"the API server does not show it: {reply.reason}"
         fix = "name a namespace that is there, a cluster that has such objects, and a user who may read them"
         raise CredfleetError(code="not-allowed", place=path, problem=problem, fix=fix)
@@ -227,7 +227,7 @@ def _documents(name: str) -> Iterator[object]:
 def _reader(api_version: str, kind: str) -> _Reader | Problem:
     if reader := _READERS.get((api_version, kind)):
         return reader
-    if isinstance(found := KINDS.referred(api_version, kind), Kind):
+    if isinstance(found := KINDS.referred(api_version, kind), ProviderKind):
         return _Reader(namespaced=not is_clusterwide(api_version), kind=found)
     own = [f"{name} ({version})" for version, name in _READERS]
     known = [*own, *(f"{name} ({version})" for version, name in KINDS.references())]

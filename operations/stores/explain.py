@@ -8,7 +8,7 @@ from components.secret_stores.eso_states import path_of, shortcoming
 from components.secret_stores.explain import Explanation, explain
 from components.secret_stores.model import SecretStore
 from components.secret_stores.stack_cluster import StackCluster
-from operations.cli.answer import Answer
+from operations.cli.answer import CommandResult
 from operations.cli.tables import Column, Table
 from operations.stores.documents import Documents, live, read
 
@@ -21,16 +21,16 @@ _KINDS: Final = (
 )
 
 
-def explained(files: Sequence[str], callers: Sequence[str]) -> Answer:
+def explained(files: Sequence[str], callers: Sequence[str]) -> CommandResult:
     """Return what each store comes to for each caller; raises as `documents.read`.
 
     Without callers a store is validated as ESO does: from its own namespace, or from none.
     """
     told, part = _told(read(files), callers)
-    return Answer([_as_document(each) for each in told], [part])
+    return CommandResult([_as_document(each) for each in told], [part])
 
 
-def explained_live(connection: Connection, cluster: StackCluster, callers: Sequence[str]) -> Answer:
+def explained_live(connection: Connection, cluster: StackCluster, callers: Sequence[str]) -> CommandResult:
     """Return the same of the stores of a cluster, and what every object of ESO there says of itself.
 
     connection and cluster are of one cluster. Raises as `documents.live` and StoreError.
@@ -43,7 +43,7 @@ def explained_live(connection: Connection, cluster: StackCluster, callers: Seque
         "stores": [_as_document(each) for each in told],
         "objects": [{"object": name, "ready": why is None, "reason": why} for name, why in said],
     }
-    return Answer(document, [part, Table("What they say themselves", columns, rows)])
+    return CommandResult(document, [part, Table("What they say themselves", columns, rows)])
 
 
 def _said(cluster: StackCluster, namespaces: Sequence[str]) -> Iterator[tuple[str, str | None]]:

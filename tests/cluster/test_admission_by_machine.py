@@ -20,7 +20,7 @@ import pytest
 from components.account_pool.admission.state_machine import StateMachine, Verb
 from components.account_pool.core.audit import COMPONENT
 from components.account_pool.core.config_map import CONFIG_MAP
-from components.account_pool.core.dialect import Dialect
+from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import JsonObject
 from tests.support.admission_twin import Write, allows
 from tests.support.guarded_pool import enforce, merged
@@ -113,7 +113,7 @@ def place(admin: DynamicClient) -> Place:
 class Trial:
     """Writes to the objects of one table by all users: what was answered, and where not as the table."""
 
-    def __init__(self, place: Place, machine: StateMachine, words: Dialect = SETTINGS.dialect) -> None:
+    def __init__(self, place: Place, machine: StateMachine, words: LabelScheme = SETTINGS.scheme) -> None:
         self._place = place
         self._machine = machine
         self._words = words
@@ -157,11 +157,11 @@ class Trial:
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("members", SETTINGS.dialect), ("members", KYMA), ("records", SETTINGS.dialect)],
+    [("members", SETTINGS.scheme), ("members", KYMA), ("records", SETTINGS.scheme)],
     ids=["members", "members in the words of Kyma", "records"],
 )
 def test_a_write_to_an_account_or_a_claim_passes_exactly_where_a_row_has_it(
-    place: Place, admin: DynamicClient, name: str, words: Dialect
+    place: Place, admin: DynamicClient, name: str, words: LabelScheme
 ) -> None:
     machine = MACHINES[name]
     drawing, trial = Drawing(machine, 20, place.reference), Trial(place, machine, words)
@@ -175,7 +175,7 @@ def test_a_write_to_an_account_or_a_claim_passes_exactly_where_a_row_has_it(
         status, body = place.send("POST", machine.resource, drawn(number))
         assert status == 201, body["message"]
         made.append(body)
-    enforce(admin, place.namespace, replace(SETTINGS, dialect=words))
+    enforce(admin, place.namespace, replace(SETTINGS, scheme=words))
     for number, before in enumerate(made):
         changes = drawing.changes(understood(before, words), CHANGES)
         trial.of_all_users((before, said(after, words)) for after in changes)

@@ -1,4 +1,4 @@
-"""On a real API server, claims get what outlook, explanation and status said, and what memory gave them.
+"""On a real API server, claims get what forecast, explanation and status said, and what memory gave them.
 
 Pools and requests are those of `tests/unit/account_pool/test_agreement.py`. It proves nothing of claims that
 run at the same time.
@@ -74,11 +74,11 @@ def test_a_claim_on_the_api_server_gets_what_was_foreseen_and_what_it_gets_in_me
     tried("claims in drawn pools, on the API server, against the same and memory")
     namespace = put(spoken.server, connection)
     pool = Pool(KubernetesApi(connection, namespace, CLAIMS), namespace, spoken.settings)
-    census = pool.look()
+    snapshot = pool.look()
     labels, drawn = (
-        {m.name: m.labels for m in members} for members in (census.members, spoken.pool.members())
+        {m.name: m.labels for m in members} for members in (snapshot.members, spoken.pool.members())
     )
     assert labels == drawn
     ended = outcome(pool, request_)
-    assert disagreements(census, request_, ended) == []
+    assert disagreements(snapshot, request_, ended) == []
     assert told(ended) == told(outcome(spoken.pool, request_))

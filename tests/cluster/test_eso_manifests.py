@@ -24,7 +24,7 @@ from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import convert, embed
 from components.secret_stores.eso import Manifest, compile_push, compile_read
 from components.secret_stores.kinds import KINDS
-from components.secret_stores.registry import Kind
+from components.secret_stores.registry import ProviderKind
 from sandbox.tests.support.cluster import ROOT, client_for
 from tests.support.proving import counted, tried
 from tests.support.shapes import SHAPES, drawn, least, selectors_of
@@ -47,7 +47,7 @@ def documents(path: Path) -> list[Manifest]:
     return list(yaml.load_all(path.read_text(), yaml.CSafeLoader))
 
 
-def known(key: str) -> Kind:
+def known(key: str) -> ProviderKind:
     kind = KINDS.embedded(key)
     assert not isinstance(kind, Problem)
     return kind

@@ -146,7 +146,7 @@ def own_place(control_plane: ControlPlane, admin: DynamicClient, namespace: str,
 
 @pytest.fixture
 def kyma_place(control_plane: ControlPlane, admin: DynamicClient, namespace: str, tmp_path: Path) -> Place:
-    return made_with(replace(SETTINGS, dialect=KEB), control_plane, admin, namespace, tmp_path)
+    return made_with(replace(SETTINGS, scheme=KEB), control_plane, admin, namespace, tmp_path)
 
 
 def made_with(

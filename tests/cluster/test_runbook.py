@@ -18,7 +18,7 @@ from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.keys import CLEANING_TOKEN, POOL_STATE
 from components.account_pool.core.model import ClaimRequest, Policy
 from components.account_pool.core.pool import Pool
-from components.account_pool.core.status import Standing
+from components.account_pool.core.status import AccountUse
 from components.connection import ClusterTarget
 from components.labels import HYPERSCALER_TYPE
 from components.naming import stack_holder
@@ -93,5 +93,5 @@ def test_the_runbook_of_the_empty_pool_ends_with_free_accounts(pool: Pool) -> No
             for line in each.printed:
                 wanted = line.removesuffix(CUT).split()
                 assert wanted in [words[: len(wanted)] for words in shown], result.output
-    free = [each for each in pool.status().accounts if each.standing is Standing.FREE]
+    free = [each for each in pool.status().accounts if each.standing is AccountUse.FREE]
     assert len(free) == 4

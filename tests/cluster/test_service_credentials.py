@@ -12,7 +12,7 @@ import pytest
 from components.connection import ClusterTarget, connect
 from components.errors import ProjectionError
 from components.projection.kubernetes_secrets import KubernetesSecrets
-from components.projection.model import SecretRef, Written
+from components.projection.model import SecretRef, WrittenCopy
 from components.projection.projector import Projector
 from components.service_credentials.binding import binding_data, binding_type, read_credentials_object
 from components.service_credentials.migration import Migration, encoded
@@ -100,7 +100,7 @@ def test_handing_the_name_over_can_be_killed_after_any_call_and_done_again(
     assert calls > 2
 
 
-def migrate(wanted: Migration, kubeconfig: Path) -> Written | ProjectionError:
+def migrate(wanted: Migration, kubeconfig: Path) -> WrittenCopy | ProjectionError:
     try:
         return projector(kubeconfig).write(wanted)
     except ProjectionError as error:
@@ -114,7 +114,7 @@ def test_a_call_that_fails_leaves_nothing_that_a_second_run_does_not_fix(
     with running(kubeconfig, tmp_path, Once(*broken)) as proxy:
         first = migrate(legacy, proxy.kubeconfig)
         proxy.settle()
-    assert isinstance(first, Written) or "old" not in str(first)
+    assert isinstance(first, WrittenCopy) or "old" not in str(first)
     second = projector(kubeconfig).write(legacy)
     assert secrets.data("queue-migrated") == MIGRATED
     assert first == second or isinstance(first, ProjectionError)

@@ -16,7 +16,7 @@ from components.account_pool.component import (
 )
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.declared import DeclaredMember
-from components.account_pool.core.dialect import Dialect
+from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import ClaimRequest, Policy
 from components.projection.sources import Source
 from components.providers import kubernetes_provider
@@ -44,7 +44,7 @@ def pool(
     claimers: Sequence[Grantee] = (),
     cleaners: Sequence[Grantee] = (),
     bringers: Mapping[str, Sequence[Grantee]] | None = None,
-    dialect: Dialect | None = None,
+    scheme: LabelScheme | None = None,
     elsewhere: Source | None = None,
 ) -> Callable[[], AccountPool]:
     """A pool of one member; made inside the program, since outputs live in its event loop."""
@@ -62,7 +62,7 @@ def pool(
             "pool",
             AccountPoolArgs(
                 namespace="account-pool",
-                settings=PoolConfigMap(("eu-access",), Policy.CLEAN, {"default": 3}, dialect or Dialect()),
+                settings=PoolConfigMap(("eu-access",), Policy.CLEAN, {"default": 3}, scheme or LabelScheme()),
                 members={"aws-1": member},
                 data={} if elsewhere else {"aws-1": pulumi.Output.secret({"clientSecret": CANARY})},
                 elsewhere={"aws-1": elsewhere} if elsewhere else {},
@@ -104,7 +104,7 @@ def test_a_pool_is_its_namespace_its_settings_and_its_members_and_nothing_else()
 
 def test_a_member_whose_credential_is_elsewhere_is_written_with_its_labels_by_what_reads_that() -> None:
     version = "projects/p/secrets/s/versions/latest"
-    recorder = recorded(pool(dialect=KEB, elsewhere=Source(place="there", version=version)))
+    recorder = recorded(pool(scheme=KEB, elsewhere=Source(place="there", version=version)))
     assert not recorder.of_type("kubernetes:core/v1:Secret")
     made = the(recorder, "pulumi-python:dynamic/credfleet:MemberSecret")
     assert made.name == "pool-aws-1-elsewhere"
@@ -118,7 +118,7 @@ def test_a_member_whose_credential_is_elsewhere_is_written_with_its_labels_by_wh
 
 
 def test_a_member_of_a_pool_with_the_labels_of_kyma_bears_those_and_the_rules_name_them() -> None:
-    recorder = recorded(pool(admission_policy=True, tenant="acme", internal=True, dialect=KEB))
+    recorder = recorded(pool(admission_policy=True, tenant="acme", internal=True, scheme=KEB))
     secret = the(recorder, "kubernetes:core/v1:Secret").inputs["metadata"]
     assert secret["labels"] == {
         "hyperscalerType": "aws",

@@ -12,9 +12,9 @@ import pytest
 from components.account_pool.claim_forecast import ClaimForecasts
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.declared import Declaration, DeclaredMember
-from components.account_pool.core.dialect import Dialect
+from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import ClaimRequest
-from components.account_pool.forecast.forecast import heard
+from components.account_pool.forecast.forecast import parse
 from components.account_pool.provider import AccountClaimProvider
 from components.connection import ClusterTarget
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
@@ -77,7 +77,7 @@ def test_forecasts_count_the_accounts_that_the_update_adds(target: ClusterTarget
 def test_forecasts_on_another_stacks_pool_go_by_what_that_says(
     target: ClusterTarget, admin: DynamicClient, namespace: str
 ) -> None:
-    said = PoolConfigMap(("eu-access",), dialect=Dialect({"type": "hyperscalerType"})).render()
+    said = PoolConfigMap(("eu-access",), scheme=LabelScheme({"type": "hyperscalerType"})).render()
     admin.resources.get(api_version="v1", kind="ConfigMap").create(
         body={"metadata": {"name": CONFIG_MAP}, "data": said}, namespace=namespace
     )
@@ -179,4 +179,4 @@ def test_forecasts_without_a_cluster_expect_nothing(tmp_path: Path) -> None:
     target = ClusterTarget(kubeconfig=str(tmp_path / "none"))
     found = ClaimForecasts.of(target, declaration("pool", "m"), [request("acme")])
     assert not found.claims
-    assert heard(found.lines, ()).unseen
+    assert parse(found.lines, ()).unseen

@@ -19,7 +19,7 @@ from pulumi.dynamic.dynamic import serialize_provider
 import components
 from components.secret_stores.admission import document_of
 from components.secret_stores.kinds import KINDS
-from components.secret_stores.registry import Kind
+from components.secret_stores.registry import ProviderKind
 
 FROZEN = Path(__file__).with_name("frozen_paths.txt").read_text().split()
 HEAVY = ("kubernetes", "pulumi_kubernetes", "jinja2", "rich", "pydantic")
@@ -70,7 +70,7 @@ def test_state_names_a_provider_by_its_path_and_keeps_no_code(path: str) -> None
 
 def test_the_module_that_reads_and_pushes_name_for_their_kinds_stays() -> None:
     embedded = KINDS.embedded("fake")
-    assert isinstance(embedded, Kind)
+    assert isinstance(embedded, ProviderKind)
     named = document_of(embedded.provider("a", "b", {"data": [{"key": "k", "value": "v"}]}))
     assert named["module"] == "components.secret_stores.kinds"
 

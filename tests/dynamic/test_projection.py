@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 import pytest
 
-from components.projection.foresight import digests
+from components.projection.predicted import digests
 from components.projection.provider import SecretProjectionProvider
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, dynamic_host
 from tests.support.secrets import Secrets

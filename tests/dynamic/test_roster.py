@@ -12,9 +12,9 @@ import grpc
 import pytest
 
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.core.dialect import Dialect
 from components.account_pool.core.keys import POOL_RECORD, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
-from components.account_pool.forecast.forecast import heard
+from components.account_pool.core.label_scheme import LabelScheme
+from components.account_pool.forecast.forecast import parse
 from components.account_pool.roster import PoolRosterProvider
 from components.labels import SHARED, TENANT_NAME
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
@@ -176,7 +176,7 @@ def test_roster_of_another_stacks_pool_without_it_or_with_other_labels_refuses(
     provider: Provider, admin: DynamicClient, namespace: str
 ) -> None:
     api = admin.resources.get(api_version="v1", kind="ConfigMap")
-    said_by_pool = PoolConfigMap(dialect=Dialect({"type": "hyperscalerType"})).render()
+    said_by_pool = PoolConfigMap(scheme=LabelScheme({"type": "hyperscalerType"})).render()
     elsewhere = roster(namespace, {}, elsewhere=True)
     assert "has no pool" in provider.refusals(elsewhere)[0]
     api.create(body={"metadata": {"name": CONFIG_MAP}, "data": said_by_pool}, namespace=namespace)
@@ -194,7 +194,7 @@ def test_the_pools_capacity_keeps_room_for_the_claims_on_accounts_that_say_none_
     capacity: int,
     is_refused: bool,
 ) -> None:
-    said = PoolConfigMap(dialect=Dialect({}, 4)).render()
+    said = PoolConfigMap(scheme=LabelScheme({}, 4)).render()
     api = admin.resources.get(api_version="v1", kind="ConfigMap")
     api.create(body={"metadata": {"name": CONFIG_MAP}, "data": said}, namespace=namespace)
     shared = {f"claim-{n:040x}.u{n}.1": f"h/{n}" for n in range(3)}
@@ -241,7 +241,7 @@ def test_a_cluster_that_is_not_there_lets_a_preview_pass_and_an_update_not(tmp_p
         provider.check(roster("pool", {}), declared.inputs)
         with pytest.raises(grpc.RpcError) as refused:
             provider.update_unchecked(declared, roster("pool", {}))
-        assert heard(host.said(), ()).unseen
+        assert parse(host.said(), ()).unseen
         assert "RunError: what is in use is unknown: " in str(refused.value.details())
         said, fix, *_ = host.said()
     assert said.startswith("pool: the pool was not looked at, so what it holds is unknown (kubeconfig ")

@@ -17,7 +17,7 @@ import pytest
 from pulumi.automation.events import EngineEvent
 from pulumi_sandbox.protocol import urns
 
-from components.account_pool.core.status import Account, PoolStatus, Standing
+from components.account_pool.core.status import Account, AccountUse, PoolStatus
 from operations.cli.answer import Part, write_parts
 from operations.pool.status import Seen, counted, listed
 from operations.sandbox import display, results
@@ -141,7 +141,7 @@ def status() -> PoolStatus:
             name,
             type_,
             "eu-access=true" if "-eu-" in name else "!eu-access",
-            Standing.CLAIMED,
+            AccountUse.CLAIMED,
             tenant,
             slot,
             (f"{holder}/{tenant}/{slot}",),
@@ -149,12 +149,14 @@ def status() -> PoolStatus:
         )
         for name, type_, tenant, slot in ACCOUNTS
     )
-    accounts = (*used, Account("aws-2", "aws", "!eu-access", Standing.FREE))
+    accounts = (*used, Account("aws-2", "aws", "!eu-access", AccountUse.FREE))
     keys = sorted({(each.type, each.partition) for each in accounts})
     return PoolStatus(
         accounts,
         {
-            key: {s: sum((a.type, a.partition, a.standing) == (*key, s) for a in accounts) for s in Standing}
+            key: {
+                s: sum((a.type, a.partition, a.standing) == (*key, s) for a in accounts) for s in AccountUse
+            }
             for key in keys
         },
     )

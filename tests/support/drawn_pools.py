@@ -13,9 +13,7 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from components.account_pool.core.calls import Kind, PoolApi
-from components.account_pool.core.census import Census
 from components.account_pool.core.config_map import PoolConfigMap
-from components.account_pool.core.dialect import Dialect
 from components.account_pool.core.keys import (
     CLAIM_ORIGIN,
     CLAIM_POLICY,
@@ -27,6 +25,7 @@ from components.account_pool.core.keys import (
     STATE_REASON,
     TENANT_ID,
 )
+from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import (
     Claimed,
     ClaimRequest,
@@ -38,8 +37,9 @@ from components.account_pool.core.model import (
     record_name,
 )
 from components.account_pool.core.pool import Pool
-from components.account_pool.core.status import Standing, status_of
-from components.account_pool.forecast.outlook import Prospect, explain, outlook
+from components.account_pool.core.snapshot import PoolSnapshot
+from components.account_pool.core.status import AccountUse, status_of
+from components.account_pool.forecast.claims import ForecastKind, explain, forecast_claims
 from components.errors import Exhausted, Misconfigured, PoolError
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from tests.support.memory_pool import KEB, POOL, MemoryServer
@@ -47,7 +47,7 @@ from tests.support.memory_pool import KEB, POOL, MemoryServer
 KEYS = ("eu-access",)
 SETTINGS = PoolConfigMap(KEYS)
 NAMES = ("m0", "m1", "m2", "m3")
-SERVED = frozenset({Prospect.HELD, Prospect.REUSE, Prospect.OWN, Prospect.FREE})
+SERVED = frozenset({ForecastKind.HELD, ForecastKind.REUSE, ForecastKind.OWN, ForecastKind.FREE})
 
 LABELS = st.fixed_dictionaries(
     {},
@@ -118,15 +118,15 @@ class Spoken:
     """A pool in its own words, and the API that shows it in credfleet's."""
 
     server: MemoryServer
-    dialect: Dialect
+    scheme: LabelScheme
 
     @property
     def api(self) -> PoolApi:
-        return self.dialect.over(self.server)
+        return self.scheme.over(self.server)
 
     @property
     def settings(self) -> PoolConfigMap:
-        return PoolConfigMap(KEYS, dialect=self.dialect)
+        return PoolConfigMap(KEYS, scheme=self.scheme)
 
     @property
     def pool(self) -> Pool:
@@ -137,10 +137,10 @@ class Spoken:
 
     def reworded(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Return the labels as this pool has them; a dirty account only says that it is."""
-        said = self.dialect.labels(labels)
-        if self.dialect.dirty is not None and said.get(POOL_STATE) == "dirty":
+        said = self.scheme.labels(labels)
+        if self.scheme.dirty is not None and said.get(POOL_STATE) == "dirty":
             del said[POOL_STATE]
-            said[self.dialect.dirty] = "true"
+            said[self.scheme.dirty] = "true"
         return said
 
 
@@ -150,7 +150,7 @@ TOKENS = st.sampled_from(["", "", "", "dead attempt", "gone record", "restored r
 @st.composite
 def pools(draw: st.DrawFn) -> Spoken:
     server = MemoryServer()
-    spoken = Spoken(server, draw(st.sampled_from([Dialect(), KEB])))
+    spoken = Spoken(server, draw(st.sampled_from([LabelScheme(), KEB])))
     tokens: dict[str, list[Token]] = {name: [] for name in NAMES}
     former: dict[str, list[Token]] = {name: [] for name in NAMES}
     records = draw(st.lists(RECORDS, max_size=3, unique_by=lambda made: made.name))
@@ -209,30 +209,31 @@ REQUESTS = st.builds(
 )
 
 
-def disagreements(census: Census, request: ClaimRequest, ended: Claimed | PoolError) -> list[str]:
-    """Return in what outlook, explanation or status of a pool were wrong about a claim that was made then."""
-    (expected,) = outlook(census, [request], KEYS)
-    told = explain(census, request, KEYS)
-    standings = {each.secret_name: each.standing for each in status_of(census, SETTINGS).accounts}
+def disagreements(snapshot: PoolSnapshot, request: ClaimRequest, ended: Claimed | PoolError) -> list[str]:
+    """Return in what forecast, explanation or status of a pool were wrong about a claim that was made"
+    " then."""
+    (expected,) = forecast_claims(snapshot, [request], KEYS)
+    told = explain(snapshot, request, KEYS)
+    standings = {each.secret_name: each.standing for each in status_of(snapshot, SETTINGS).accounts}
     taken = [each.member for each in told.candidates if each.taken]
     wrong = {
         "the explanation expects something else": told.expected != expected,
         "the explanation leaves members out": {each.member for each in told.candidates} != set(standings),
     }
     if isinstance(ended, Claimed):
-        was_held = expected.prospect is Prospect.HELD
+        was_held = expected.kind is ForecastKind.HELD
         standing = standings.get(ended.secret_name)
         wrong |= {
             "the explanation names another": taken != [ended.secret_name],
-            "the outlook names another": expected.member not in (None, ended.secret_name),
-            "the outlook foresaw no success": expected.prospect not in SERVED,
-            "the status calls it misconfigured": standing is Standing.MISCONFIGURED and not was_held,
+            "the forecast names another": expected.member not in (None, ended.secret_name),
+            "the forecast foresaw no success": expected.kind not in SERVED,
+            "the status calls it misconfigured": standing is AccountUse.MISCONFIGURED and not was_held,
         }
     else:
-        foreseen = Prospect.EXHAUSTED if _says_none_left(ended) else Prospect.REFUSED
+        foreseen = ForecastKind.EXHAUSTED if _says_none_left(ended) else ForecastKind.REFUSED
         wrong |= {
             "the explanation names one": taken != [],
-            "the outlook foresaw another end": expected.prospect is not foreseen,
+            "the forecast foresaw another end": expected.kind is not foreseen,
         }
     return [what for what, is_wrong in wrong.items() if is_wrong]
 

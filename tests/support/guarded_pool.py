@@ -125,7 +125,7 @@ def enforce(
 ) -> None:
     """Put the policies of a pool into force: the API server follows about a second after they are written."""
     settings = settings or PoolConfigMap()
-    watched, words = GuardedPool(namespace, {"operator": admin}), settings.dialect
+    watched, words = GuardedPool(namespace, {"operator": admin}), settings.scheme
     owner = words.labels({HYPERSCALER_TYPE: "aws", TENANT_NAME: "a"})
     owned, bound = watched.member(owner), watched.record(Phase.BOUND)
     for manifest in admission_manifests(namespace, settings, allow_destroy=allow_destroy):

@@ -15,7 +15,7 @@ from components.account_pool.core.calls import Kind
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.connection import ClusterTarget
 from operations.main import app
-from operations.pool.access import Where
+from operations.pool.access import PoolTarget
 from tests.support.memory_pool import MemoryServer
 
 NAMESPACE = "accounts"
@@ -33,13 +33,13 @@ def memory_cluster(monkeypatch: pytest.MonkeyPatch) -> Generator[MemoryServer]:
         assert namespace == NAMESPACE, f"the command went to pool {namespace}"
         return server
 
-    def target(_where: Where) -> ClusterTarget:
+    def target(_where: PoolTarget) -> ClusterTarget:
         return ClusterTarget(context="memory")
 
     with monkeypatch.context() as patch:
         patch.setattr(pools, "_api", api)
         patch.setattr(pools, "_pools", {})
-        patch.setattr(Where, "target", target)
+        patch.setattr(PoolTarget, "target", target)
         yield server
 
 

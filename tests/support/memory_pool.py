@@ -22,29 +22,29 @@ from typing import Any, TypeAlias
 from components.account_pool.core import cleaning, protocol
 from components.account_pool.core.calls import (
     Answer,
-    Both,
+    ApiRefusal,
     Call,
     Found,
     Get,
     Kind,
     ListPage,
     Page,
+    Pair,
+    Parallel,
     Pause,
     PoolApi,
-    Refusal,
     Refused,
     Result,
     Steps,
-    Together,
     Unknown,
     Yielded,
     perform,
 )
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.consumers import Consumer, consumer_of
-from components.account_pool.core.dialect import Dialect
 from components.account_pool.core.judgement import Verdict, judge
 from components.account_pool.core.keys import CLEANING_TOKEN, POOL_RECORD
+from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import (
     Claimed,
     JsonObject,
@@ -65,7 +65,7 @@ from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 POOL = "pool"
 AWS = Partition("aws")
 AWS_SHARED = Partition("aws", shared=True)
-KEB = Dialect(
+KEB = LabelScheme(
     {
         "type": "hyperscalerType",
         "tenant": "tenantName",
@@ -119,7 +119,7 @@ class MemoryServer:
         """Read one object."""
         found = self._objects.get((kind, name))
         return (
-            Refused(Refusal.ABSENT, f"{kind} {name!r} not found")
+            Refused(ApiRefusal.ABSENT, f"{kind} {name!r} not found")
             if found is None
             else Found(_shown(kind, found))
         )
@@ -128,7 +128,7 @@ class MemoryServer:
         """Read one page of a snapshot."""
         if cursor:
             if cursor not in self._snapshots:
-                return Refused(Refusal.EXPIRED, "the provided continue parameter is too old")
+                return Refused(ApiRefusal.EXPIRED, "the provided continue parameter is too old")
             selected = self._snapshots.pop(cursor)
         else:
             selected = tuple(
@@ -150,7 +150,7 @@ class MemoryServer:
         """Create, with a uid and a resourceVersion never used before."""
         name = str(body["metadata"]["name"])
         if (kind, name) in self._objects:
-            return Refused(Refusal.CONFLICT, f"{kind} {name!r} already exists")
+            return Refused(ApiRefusal.CONFLICT, f"{kind} {name!r} already exists")
         return self._store(kind, name, body, self._next("uid"))
 
     def replace(self, kind: Kind, body: JsonObject) -> Result:
@@ -158,22 +158,22 @@ class MemoryServer:
         name = str(body["metadata"]["name"])
         found = self._objects.get((kind, name))
         if found is None:
-            return Refused(Refusal.ABSENT, f"{kind} {name!r} not found")
+            return Refused(ApiRefusal.ABSENT, f"{kind} {name!r} not found")
         if body["metadata"]["resourceVersion"] != found["metadata"]["resourceVersion"]:
-            return Refused(Refusal.CONFLICT, "the object has been modified")
+            return Refused(ApiRefusal.CONFLICT, "the object has been modified")
         return self._store(kind, name, body, found["metadata"]["uid"])
 
     def patch(self, kind: Kind, name: str, body: JsonObject) -> Result:
         """Merge; a patch that changes nothing keeps the resourceVersion."""
         found = self._objects.get((kind, name))
         if found is None:
-            return Refused(Refusal.ABSENT, f"{kind} {name!r} not found")
+            return Refused(ApiRefusal.ABSENT, f"{kind} {name!r} not found")
         metadata = found["metadata"]
         if (
             body["metadata"].get("resourceVersion", metadata["resourceVersion"])
             != metadata["resourceVersion"]
         ):
-            return Refused(Refusal.CONFLICT, "the object has been modified")
+            return Refused(ApiRefusal.CONFLICT, "the object has been modified")
         merged = copy.deepcopy(found)
         for part in ("labels", "annotations"):
             for key, value in body["metadata"].get(part, {}).items():
@@ -189,9 +189,9 @@ class MemoryServer:
         """DELETE with preconditions."""
         found = self._objects.get((kind, name))
         if found is None:
-            return Refused(Refusal.ABSENT, f"{kind} {name!r} not found")
+            return Refused(ApiRefusal.ABSENT, f"{kind} {name!r} not found")
         if (uid, resource_version) != (found["metadata"]["uid"], found["metadata"]["resourceVersion"]):
-            return Refused(Refusal.CONFLICT, "the object has been modified")
+            return Refused(ApiRefusal.CONFLICT, "the object has been modified")
         self._texts.pop((kind, name))
         return Found(self._objects.pop((kind, name)))
 
@@ -304,8 +304,8 @@ def run(steps: Steps[Any], server: PoolApi) -> Any:
         match asked:
             case Pause():
                 answer = None
-            case Together(first, second):
-                answer = Both(perform(server, first), perform(server, second))
+            case Parallel(first, second):
+                answer = Pair(perform(server, first), perform(server, second))
             case _:
                 answer = perform(server, asked)
 
@@ -468,7 +468,7 @@ class Process:
         match self.asked:
             case None | Pause():
                 return ()
-            case Together(first, second):
+            case Parallel(first, second):
                 return tuple(c for c, a in zip((first, second), self.half, strict=True) if a is None)
             case call:
                 return (call,)
@@ -483,13 +483,13 @@ class Process:
 
     def told(self, call: Call, answer: Result) -> Process:
         """Go on with the answer to a call, to the next call or operation."""
-        if not isinstance(self.asked, Together):
+        if not isinstance(self.asked, Parallel):
             return self._resumed((*self.answers, answer))
         first, second = self.half
         first, second = (answer, second) if call == self.asked.first else (first, answer)
         if first is None or second is None:
             return replace(self, half=(first, second))
-        return replace(self, half=(None, None))._resumed((*self.answers, Both(first, second)))
+        return replace(self, half=(None, None))._resumed((*self.answers, Pair(first, second)))
 
     def _resumed(self, answers: tuple[Answer, ...]) -> Process:
         assert self.op is not None

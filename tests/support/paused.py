@@ -6,11 +6,11 @@ from typing import Any
 
 from components.account_pool.core.calls import (
     Answer,
-    Both,
     Call,
+    Pair,
+    Parallel,
     Pause,
     Steps,
-    Together,
     Unknown,
     Yielded,
     perform,
@@ -25,7 +25,7 @@ class Paused:
         self._steps, self._server = steps, server
         self._asked: Yielded = steps.send(None)
 
-    def until(self, kind: type[Call | Together]) -> Paused:
+    def until(self, kind: type[Call | Parallel]) -> Paused:
         """Go on until it is about to make a call of this kind."""
         while not isinstance(self._asked, kind):
             self.go_on()
@@ -59,7 +59,7 @@ class Paused:
         match self._asked:
             case Pause():
                 return None
-            case Together(first, second):
-                return Both(perform(self._server, first), perform(self._server, second))
+            case Parallel(first, second):
+                return Pair(perform(self._server, first), perform(self._server, second))
             case call:
                 return perform(self._server, call)

@@ -6,7 +6,7 @@ from components.errors import Problem
 from components.secret_stores.explain import Explanation, KnownObjects, explain
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import AnyProvider, AnyStore, ClusterSecretStore, SecretStore
-from components.secret_stores.registry import CLUSTER_GROUP, GROUP, Kind, RefRegister
+from components.secret_stores.registry import CLUSTER_GROUP, GROUP, ProviderKind, RefRegister
 
 PROVIDERS = f"{GROUP}/v1alpha1"
 CLUSTER_PROVIDERS = f"{CLUSTER_GROUP}/v1alpha1"
@@ -22,7 +22,7 @@ def cluster_store(**spec: Any) -> ClusterSecretStore:
     return ClusterSecretStore.model_validate({"name": "store", "spec": spec})
 
 
-def kind(name: str, *, clusterwide: bool = False, kinds: RefRegister = KINDS) -> Kind:
+def kind(name: str, *, clusterwide: bool = False, kinds: RefRegister = KINDS) -> ProviderKind:
     """A kind by its name."""
     found = kinds.referred(CLUSTER_PROVIDERS if clusterwide else PROVIDERS, name)
     assert not isinstance(found, Problem)

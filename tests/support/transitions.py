@@ -23,8 +23,8 @@ from components.account_pool.admission.state_machine import (
     Transition,
 )
 from components.account_pool.core.config_map import POOL_UID, PoolConfigMap
-from components.account_pool.core.dialect import Dialect
 from components.account_pool.core.keys import POOL_RECORD, POOL_STATE, STATE_BEFORE
+from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import JsonObject
 from tests.support.admission_twin import Write, part_of, permits, text_of
 
@@ -206,7 +206,7 @@ def signed(body: JsonObject) -> JsonObject:
     return {**body, "data": {**data, POOL_UID: body["metadata"]["uid"]}}
 
 
-def said(body: JsonObject, words: Dialect) -> JsonObject:
+def said(body: JsonObject, words: LabelScheme) -> JsonObject:
     """Return an account as a pool with these words has it; one that is dirty says so in them."""
     labels = words.labels(part_of(body, state_machine.LABELS) or {})
     if words.dirty is not None and labels.get(POOL_STATE) == "dirty" and words.dirty not in labels:
@@ -215,7 +215,7 @@ def said(body: JsonObject, words: Dialect) -> JsonObject:
     return _with(body, labels=labels)
 
 
-def understood(body: JsonObject, words: Dialect) -> JsonObject:
+def understood(body: JsonObject, words: LabelScheme) -> JsonObject:
     """Return an account in credfleet's words; what says dirty below another state is a label like others."""
     own = {theirs: key for key, theirs in words.renamed.items()}
     given: JsonObject = part_of(body, state_machine.LABELS) or {}
@@ -226,7 +226,7 @@ def understood(body: JsonObject, words: Dialect) -> JsonObject:
     return _with(body, labels=labels)
 
 
-def meant(write: Write, words: Dialect) -> Write:
+def meant(write: Write, words: LabelScheme) -> Write:
     """Return a write to an account in credfleet's words.
 
     While an account has another state, the label that says dirty is one for itself. Below a quarantine it

@@ -21,7 +21,7 @@ from components.aso_credentials.credential import AsoCredential
 from components.aso_credentials.model import method_of
 from components.aso_credentials.resolution import Operator, Reason, Resolution, Resource, SecretName
 from components.aso_credentials.resolver import resolve
-from components.aso_credentials.scoped import Kind, refusal
+from components.aso_credentials.scoped import RefusalKind, refusal
 from components.projection.keys import AsoMethod, plan_keys
 from tests.support import certificates
 from tests.support.proving import counted
@@ -34,15 +34,15 @@ ID: Final = b"00000000-0000-4000-8000-0000000000cc"
 OWN: Final = {key: b"00000000-0000-4000-8000-0000000000dd" for key in keys.REQUIRED}
 CASES: Final = counted(150, 5_000)
 SAID: Final[Mapping[str, str]] = {
-    "does not contain key": Kind.INCOMPLETE,
-    "ALLOW_MULTI_ENV|go together": Kind.CLOUD,
-    "secret can't be empty": Kind.CLIENT_SECRET,
-    "invalid tenantID": Kind.TENANT,
-    "no tenant ID specified": Kind.TENANT,
-    "empty .*UserAssignedClientID|no client ID specified": Kind.CLIENT,
-    "without https|^parse ": Kind.AUTHORITY,
-    "authorization mode": Kind.MODE,
-    "invalid ServiceAccount": Kind.ACCOUNT,
+    "does not contain key": RefusalKind.INCOMPLETE,
+    "ALLOW_MULTI_ENV|go together": RefusalKind.CLOUD,
+    "secret can't be empty": RefusalKind.CLIENT_SECRET,
+    "invalid tenantID": RefusalKind.TENANT,
+    "no tenant ID specified": RefusalKind.TENANT,
+    "empty .*UserAssignedClientID|no client ID specified": RefusalKind.CLIENT,
+    "without https|^parse ": RefusalKind.AUTHORITY,
+    "authorization mode": RefusalKind.MODE,
+    "invalid ServiceAccount": RefusalKind.ACCOUNT,
     "multiple private keys": CertificateFault.SEVERAL_KEYS.name,
     "found no certificate": CertificateFault.NO_CERTIFICATE.name,
     "found no private key": CertificateFault.NO_KEY.name,
@@ -62,8 +62,12 @@ def of_the_library(answer: Mapping[str, Any]) -> tuple[bool, str, str]:
 
 def of_this_project(data: Data, operator: Operator) -> tuple[bool, str, str]:
     found = refusal(data, operator)
-    method = "" if found and found.kind in (Kind.INCOMPLETE, Kind.CLOUD, Kind.MODE) else method_of(data) or ""
-    if found is None or found.kind is not Kind.CERTIFICATE:
+    method = (
+        ""
+        if found and found.kind in (RefusalKind.INCOMPLETE, RefusalKind.CLOUD, RefusalKind.MODE)
+        else method_of(data) or ""
+    )
+    if found is None or found.kind is not RefusalKind.CERTIFICATE:
         return found is None, str(method), str(found.kind) if found else ""
     fault = certificate_fault(data[keys.CERTIFICATE], data.get(keys.CERTIFICATE_PASSWORD))
     return False, str(method), "UNREADABLE" if fault is None or fault.name in UNREADABLE else fault.name
@@ -86,7 +90,7 @@ def compare(witness: Witness, given: list[tuple[Data, Operator]]) -> Sequence[An
         told = of_the_library(answer)
         assert of_this_project(data, operator) == told, (data, operator, answer)
         settings = operator.environment or {}
-        if method_of(data) is not None or told[2] == Kind.MODE:
+        if method_of(data) is not None or told[2] == RefusalKind.MODE:
             found = explained(data, settings, operator)
             assert (found.fault is None or found.fault.reason is not Reason.FAILED) == told[0], (data, found)
     return answers
@@ -232,7 +236,7 @@ def test_random_secrets_are_taken_or_refused_as_azidentity_does(witness: Witness
     compare(witness, given)
     if len(given) > 1_000:
         seen = {of_this_project(*each)[1:] for each in given}
-        assert {kind for _, kind in seen} >= {str(kind) for kind in Kind} - {"certificate"}
+        assert {kind for _, kind in seen} >= {str(kind) for kind in RefusalKind} - {"certificate"}
 
 
 _IDS: Final = (

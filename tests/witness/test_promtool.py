@@ -16,8 +16,8 @@ from typing import Final, TypeAlias
 import pytest
 import yaml
 
-from components.account_pool.core.census import Census
 from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.snapshot import PoolSnapshot
 from operations.pool.metrics import exposition, gauges_of, is_up
 from tests.operations.pool.test_metrics import NOW, claimed
 from tests.support.deployed import DEPLOY
@@ -83,6 +83,6 @@ def test_the_queries_of_the_dashboard_are_promql(promtool: Promtool, tmp_path: P
 
 def test_what_the_exporter_prints_is_as_prometheus_wants_it(promtool: Promtool) -> None:
     mine, record = claimed("aws-1", "acme")
-    census, settings = Census((mine,), (record,)), PoolConfigMap(partition_keys=("eu-access",))
-    text = exposition([*gauges_of("p", census, settings, NOW), is_up("p", up=True)])
+    snapshot, settings = PoolSnapshot((mine,), (record,)), PoolConfigMap(partition_keys=("eu-access",))
+    text = exposition([*gauges_of("p", snapshot, settings, NOW), is_up("p", up=True)])
     promtool("check", "metrics", given=text)

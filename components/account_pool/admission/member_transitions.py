@@ -62,7 +62,7 @@ from components.account_pool.core.keys import (
     STATE_REASON,
     TENANT_ID,
 )
-from components.account_pool.core.model import TO_BE_LEFT
+from components.account_pool.core.model import EVACUATING
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 _STATES: Final = "run `credfleet pool clean`, or let an operator quarantine it or let it back"
@@ -127,9 +127,9 @@ _NONE: Final = AllowedValues(("{}",), absent=True)
 _DIRTY, _CLEANING, _QUARANTINED = (one_of(state) for state in ("dirty", "cleaning", "quarantined"))
 _NOT_CLEANING: Final = AllowedValues(("cleaning",), negated=True)
 _NOT_DIRTY: Final = AllowedValues(("dirty", "cleaning"), negated=True)
-_MARKED: Final = AllowedValues(("dirty", TO_BE_LEFT), absent=True)
-_LEFT: Final = one_of(TO_BE_LEFT)
-_LEAVABLE: Final = AllowedValues((TO_BE_LEFT,), absent=True)
+_MARKED: Final = AllowedValues(("dirty", EVACUATING), absent=True)
+_LEFT: Final = one_of(EVACUATING)
+_LEAVABLE: Final = AllowedValues((EVACUATING,), absent=True)
 _GIVEN_UP: Final = one_of("decommissioned")
 _NOT_POOL: Final = AllowedValues(("pool",), negated=True)
 _POOLS: Final = AllowedValues(("pool", "retained"))

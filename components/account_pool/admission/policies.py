@@ -57,7 +57,7 @@ def admission_manifests(
         name = f"credfleet-{machine.name}.{namespace}"
         policy = _render_policy(name, machine, operations)
         if machine.resource == "secrets":
-            policy = settings.dialect.expressions(policy)
+            policy = settings.scheme.expressions(policy)
         manifests += policy, _render_binding(name, namespace)
     return tuple(manifests)
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from components.account_pool.core.census import Census
 from components.account_pool.core.judgement import judge
 from components.account_pool.core.keys import CLAIM_TOKEN, TENANT_ID
 from components.account_pool.core.model import ClaimRequest, Member, Partition, tenant_label
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.errors import Misconfigured
 
 _UNNAMED: Final = (
@@ -76,15 +76,15 @@ class Adoption:
     problem: str | None = None
 
 
-def adoptions(census: Census, keys: Sequence[str], names: SlotNames) -> Iterator[Adoption]:
+def adoptions(snapshot: PoolSnapshot, keys: Sequence[str], names: SlotNames) -> Iterator[Adoption]:
     """Propose a claim for each account that bears an owner and no claim, in order of their names.
 
     Raises Misconfigured for a claim of a stack that the pool could not serve.
     """
-    taken = {record.name: record.member for record in census.records}
+    taken = {record.name: record.member for record in snapshot.records}
     for claim in names.claims:
         claim.placed("", keys)
-    for member in sorted(census.members, key=lambda m: m.name):
+    for member in sorted(snapshot.members, key=lambda m: m.name):
         is_unclaimed = CLAIM_TOKEN not in member.annotations and member.state is None and not member.shared
         if member.tenant is None or not is_unclaimed:
             continue

@@ -18,14 +18,14 @@ from queue import SimpleQueue
 from threading import Condition, Thread
 from typing import Final
 
-from components.account_pool.core.calls import Kind, PoolApi, Refusal, Refused
+from components.account_pool.core.calls import ApiRefusal, Kind, PoolApi, Refused
 from components.account_pool.core.model import JsonObject
 
 COMPONENT: Final = "credfleet-claims"
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class AuditEvent:
     """What is worth remembering: about which object, in one word, in one line, and whether it is a warning.
 
     uid: of the object; empty when it is not known.
@@ -73,13 +73,13 @@ class Journal:
     def __init__(self, api: PoolApi, namespace: str) -> None:
         self._api = api
         self._namespace = namespace
-        self._waiting: SimpleQueue[Happening] = SimpleQueue()
+        self._waiting: SimpleQueue[AuditEvent] = SimpleQueue()
         self._open = 0
         self._all_written = Condition()
         self._writer: Thread | None = None
         self._refused = False
 
-    def note(self, happening: Happening) -> None:
+    def note(self, happening: AuditEvent) -> None:
         """Remember it; returns at once."""
         with self._all_written:
             self._open += 1
@@ -100,7 +100,7 @@ class Journal:
                 if not self._refused:
                     event = happening.event(self._namespace, datetime.now(UTC))
                     answer = self._api.create(Kind.EVENT, event)
-                    self._refused = isinstance(answer, Refused) and answer.why is Refusal.FORBIDDEN
+                    self._refused = isinstance(answer, Refused) and answer.why is ApiRefusal.FORBIDDEN
             finally:
                 with self._all_written:
                     self._open -= 1

@@ -79,8 +79,8 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
-    """Two reads, neither of which needs the other's answer; answered by `Both`."""
+class Parallel:
+    """Two reads, neither of which needs the other's answer; answered by `Pair`."""
 
     first: Get | ListPage
     second: Get | ListPage
@@ -93,7 +93,7 @@ class Pause:
     attempt: int
 
 
-class Refusal(StrEnum):
+class ApiRefusal(StrEnum):
     """Why the API server did not do it. Whatever it refused, it did not do."""
 
     ABSENT = "absent"
@@ -122,7 +122,7 @@ class Page:
 class Refused:
     """The API server answered that it did not do it."""
 
-    why: Refusal
+    why: ApiRefusal
     text: str
 
 
@@ -141,16 +141,16 @@ Result: TypeAlias = Found | Page | Refused | Unknown
 
 
 @dataclass(frozen=True, slots=True)
-class Both:
-    """The answers to `Together`."""
+class Pair:
+    """The answers to `Parallel`."""
 
     first: Result
     second: Result
 
 
 Call: TypeAlias = Get | ListPage | Create | Replace | Patch | Delete
-Yielded: TypeAlias = Call | Together | Pause
-Answer: TypeAlias = Result | Both | None
+Yielded: TypeAlias = Call | Parallel | Pause
+Answer: TypeAlias = Result | Pair | None
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator[Yielded, Answer, T]

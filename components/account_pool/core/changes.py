@@ -23,7 +23,7 @@ from components.account_pool.core.keys import (
     TENANT_ID,
 )
 from components.account_pool.core.model import (
-    TO_BE_LEFT,
+    EVACUATING,
     Member,
     Origin,
     Policy,
@@ -221,7 +221,7 @@ def quarantine(member: Member, reason: str) -> Patch:
 
 def evacuate(member: Member, reason: str) -> Patch:
     """Quarantined, and to be left by whoever holds it."""
-    return _quarantined(member, reason, TO_BE_LEFT)
+    return _quarantined(member, reason, EVACUATING)
 
 
 def decommission(member: Member) -> Patch:

@@ -14,11 +14,11 @@ from itertools import count
 
 from components.account_pool.core import changes
 from components.account_pool.core.calls import Kind, Patch, Pause, Steps
-from components.account_pool.core.census import Census
 from components.account_pool.core.discrepancies import in_use, releases
 from components.account_pool.core.keys import CLEANING_TOKEN, POOL_STATE, STATE_BEFORE
 from components.account_pool.core.model import Member, Record, State
 from components.account_pool.core.selection import MEMBERS_WITH_STATE, RECORDS
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.steps import change_member, get_member, list_all
 from components.errors import Misconfigured, NotAllowed, Problem
 from components.labels import BRING_YOUR_OWN
@@ -43,7 +43,7 @@ def survey(
     found: list[Member] = []
     left: list[tuple[Member, Wiped, Problem]] = []
     members = [Member.parse(body) for body in (yield from list_all(Kind.MEMBER, MEMBERS_WITH_STATE))]
-    census = Census.of((), (yield from list_all(Kind.RECORD, RECORDS)) if members else ())
+    snapshot = PoolSnapshot.of((), (yield from list_all(Kind.RECORD, RECORDS)) if members else ())
     for member in members:
         try:
             if not _is_for(member, cleaner, take_over):
@@ -51,10 +51,10 @@ def survey(
         except Misconfigured as error:
             left.append((member, Wiped.UNREADABLE, Problem(error.place, error.problem, error.fix)))
             continue
-        if (record := in_use(member, census.records)) is None:
+        if (record := in_use(member, snapshot.records)) is None:
             found.append(member)
         else:
-            left.append((member, Wiped.IN_USE, _used(member, record, census.namespace)))
+            left.append((member, Wiped.IN_USE, _used(member, record, snapshot.namespace)))
     return found, left
 
 

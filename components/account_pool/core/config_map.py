@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from components.account_pool.core.consumers import Consumer
-from components.account_pool.core.dialect import DIRTY, NAMED, Dialect
+from components.account_pool.core.label_scheme import DIRTY, NAMED, LabelScheme
 from components.account_pool.core.model import JsonObject, Policy
 from components.documents import read_json
 from components.errors import Misconfigured, Restored
@@ -36,14 +36,14 @@ class PoolConfigMap:
     """A pool: the keys that partition it, the policy and the limits of claims that name none.
 
     limits: type, or `default` → consumers per claim; 0 means the default, and no default means no limit.
-    dialect: what its accounts call their labels. hold: why it gives no new accounts, empty when it does.
+    scheme: what its accounts call their labels. hold: why it gives no new accounts, empty when it does.
     consumers: who alone may claim; everybody where none is named.
     """
 
     partition_keys: tuple[str, ...] = ()
     policy: Policy = Policy.CLEAN
     limits: Mapping[str, int] = field(default_factory=dict[str, int])
-    dialect: Dialect = field(default_factory=Dialect)
+    scheme: LabelScheme = field(default_factory=LabelScheme)
     hold: str = ""
     consumers: tuple[Consumer, ...] = ()
 
@@ -57,7 +57,7 @@ class PoolConfigMap:
 
     def render(self) -> dict[str, str]:
         """Render the declared data of the ConfigMap."""
-        names, capacity = self.dialect.names, self.dialect.shared_capacity
+        names, capacity = self.scheme.names, self.scheme.shared_capacity
         consumers = {one.name: one.render() for one in self.consumers}
         return {
             **({_CONSUMERS: json.dumps(consumers, sort_keys=True)} if consumers else {}),
@@ -94,7 +94,7 @@ class PoolConfigMap:
                 tuple(str(key) for key in keys),
                 Policy(data.get("releasePolicy", Policy.CLEAN)),
                 {str(key): int(value) for key, value in limits.items()},
-                dialect_of(body),
+                scheme_of(body),
                 hold_of(body),
                 consumers_of(body),
             )
@@ -106,7 +106,7 @@ class PoolConfigMap:
             ) from None
 
 
-def dialect_of(body: JsonObject | None) -> Dialect:
+def scheme_of(body: JsonObject | None) -> LabelScheme:
     """Return the words of a pool from its ConfigMap, whatever else is wrong with that.
 
     body: None where there is none. Raises Misconfigured when the words cannot be read.
@@ -116,7 +116,7 @@ def dialect_of(body: JsonObject | None) -> Dialect:
         names = cast("dict[str, Any]", read_json(data.get(_LABELS, "{}")))
         capacity = data.get(_SHARED_CAPACITY)
         named = {_LABEL_NAMES[name]: str(key) for name, key in names.items()}
-        return Dialect(named, None if capacity is None else int(capacity))
+        return LabelScheme(named, None if capacity is None else int(capacity))
     except (KeyError, ValueError, AttributeError):
         raise Misconfigured(
             place=f"ConfigMap {CONFIG_MAP}",

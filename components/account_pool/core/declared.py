@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from components.account_pool.core.census import Census
 from components.account_pool.core.consumers import Consumer, held_by
 from components.account_pool.core.keys import INTERNAL, SHARED_CAPACITY
 from components.account_pool.core.model import Member, State, Token, tenant_label
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.errors import Misconfigured, Problem, how_many
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from components.naming import config_path
@@ -86,11 +86,11 @@ class Declaration:
     shared_capacity: int | None = None
     consumers: tuple[Consumer, ...] = ()
 
-    def with_census(self, census: Census) -> Census:
+    def applied_to(self, snapshot: PoolSnapshot) -> PoolSnapshot:
         """Add the members that this update makes to those that are there."""
-        present = {member.name for member in census.members}
+        present = {member.name for member in snapshot.members}
         coming = (one.as_member(name) for name, one in self.members.items() if name not in present)
-        return replace(census, members=(*census.members, *coming))
+        return replace(snapshot, members=(*snapshot.members, *coming))
 
 
 def is_touched(old: Declaration, new: Declaration) -> bool:
@@ -99,16 +99,16 @@ def is_touched(old: Declaration, new: Declaration) -> bool:
     return said or any(_losses(old, new)) or any(_disowned(old, new)) or any(_narrowed(old, new))
 
 
-def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Problem]:
-    """Return what the new declaration takes away from those who use it; census: of the old namespace."""
-    recorded = len(census.records) + len(census.unreadable)
+def refusals(old: Declaration, new: Declaration, snapshot: PoolSnapshot) -> Iterator[Problem]:
+    """Return what the new declaration takes away from those who use it; snapshot: of the old namespace."""
+    recorded = len(snapshot.records) + len(snapshot.unreadable)
     if old.partition_keys != new.partition_keys and recorded:
         yield Problem(
             config_path("accountPool", "partitionKeys"),
             f"{how_many(recorded, 'claim')} recorded under the former keys would not be found again",
             "put the keys back, or release every claim first",
         )
-    in_use = [member for member in census.members if member.tenant or member.state or member.shared]
+    in_use = [member for member in snapshot.members if member.tenant or member.state or member.shared]
     if old.labels != new.labels and (recorded or in_use):
         yield Problem(
             config_path("accountPool", "labels"),
@@ -116,7 +116,7 @@ def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Pro
             " state or claims under the former labels, which nobody would read any more",
             "put the labels back, or release every claim and clean every account first",
         )
-    live, held = {member.name: member for member in census.members}, _holders(census)
+    live, held = {member.name: member for member in snapshot.members}, _holders(snapshot)
     for name, loss in _losses(old, new):
         reason = _blocked(live.get(name), held, old.namespace, allow_destroy=new.allow_destroy)
         if reason is not None:
@@ -132,18 +132,20 @@ def refusals(old: Declaration, new: Declaration, census: Census) -> Iterator[Pro
     for name, capacity in _narrowed(old, new):
         place = config_path("accountPool", "members", name, "sharedCapacity")
         if name in live:
-            yield from _crowded(live[name], capacity, place, "it", census)
+            yield from _crowded(live[name], capacity, place, "it", snapshot)
 
 
-def narrowed_all(former: int, capacity: int, census: Census) -> Iterator[Problem]:
+def narrowed_all(former: int, capacity: int, snapshot: PoolSnapshot) -> Iterator[Problem]:
     """Return what accounts lose that say no capacity of their own when that of the pool becomes another."""
     place = config_path("accountPool", "sharedCapacity")
-    for member in census.members:
+    for member in snapshot.members:
         if member.shared and member.annotations.get(SHARED_CAPACITY) == str(former):
-            yield from _crowded(member, capacity, place, f"account {member.name}", census)
+            yield from _crowded(member, capacity, place, f"account {member.name}", snapshot)
 
 
-def _crowded(member: Member, capacity: int, place: str, what: str, census: Census) -> Iterator[Problem]:
+def _crowded(
+    member: Member, capacity: int, place: str, what: str, snapshot: PoolSnapshot
+) -> Iterator[Problem]:
     try:
         tokens = member.tokens
     except Misconfigured as unreadable:
@@ -153,7 +155,7 @@ def _crowded(member: Member, capacity: int, place: str, what: str, census: Censu
         yield Problem(
             place,
             f"{what} would take {capacity} at most, but {how_many(len(tokens), 'claim')} took a place:"
-            f" {_holding(tokens, census)}",
+            f" {_holding(tokens, snapshot)}",
             f"leave it at {len(tokens)} or more, or release some of them first",
         )
 
@@ -193,23 +195,25 @@ def _uncleaned(
     )
 
 
-def _holding(tokens: Collection[Token], census: Census) -> str:
-    records = {record.token: f"{record.tenant}/{record.slot}" for record in census.records}
+def _holding(tokens: Collection[Token], snapshot: PoolSnapshot) -> str:
+    records = {record.token: f"{record.tenant}/{record.slot}" for record in snapshot.records}
     return ", ".join(sorted(records.get(token, f"unknown ({token.record})") for token in tokens))
 
 
-def blocked(census: Census, namespace: str, *, allow_destroy: bool) -> Iterator[tuple[str, str]]:
+def blocked(snapshot: PoolSnapshot, namespace: str, *, allow_destroy: bool) -> Iterator[tuple[str, str]]:
     """Return the members that must stay, each with why."""
-    held = _holders(census)
-    for member in census.members:
+    held = _holders(snapshot)
+    for member in snapshot.members:
         reason = _blocked(member, held, namespace, allow_destroy=allow_destroy)
         if reason is not None:
             yield member.name, reason
 
 
-def _holders(census: Census) -> Mapping[Token, str]:
+def _holders(snapshot: PoolSnapshot) -> Mapping[Token, str]:
     """Return who holds each claim, by what its member carries of it."""
-    return {record.token: held_by(record, census.consumers) for record in census.records if record.holders}
+    return {
+        record.token: held_by(record, snapshot.consumers) for record in snapshot.records if record.holders
+    }
 
 
 def _blocked(

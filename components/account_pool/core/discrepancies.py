@@ -11,42 +11,42 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator
 
-from components.account_pool.core.census import Census, displaced
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.judgement import is_restored, misconfiguration
 from components.account_pool.core.model import Member, Phase, Record, Token, record_name
+from components.account_pool.core.snapshot import PoolSnapshot, displaced
 from components.errors import Misconfigured, Problem
 from components.labels import TENANT_NAME
 
 
-def discrepancies(census: Census, settings: PoolConfigMap) -> Iterator[Problem]:
+def discrepancies(snapshot: PoolSnapshot, settings: PoolConfigMap) -> Iterator[Problem]:
     """Return what is wrong with claims: those nobody can read or find, and those whose account is not theirs.
 
     A token that is simply dead is not among them: a sweep takes it off.
     """
     keys = settings.partition_keys
-    yield from census.problems
-    yield from displaced(census.records, keys)
-    by_name = {member.name: member for member in census.members}
-    for record in census.records:
+    yield from snapshot.problems
+    yield from displaced(snapshot.records, keys)
+    by_name = {member.name: member for member in snapshot.members}
+    for record in snapshot.records:
         member = by_name.get(record.member)
         if record.name != record_name(record.partition, record.tenant, record.slot):
-            yield _misnamed(record, census.namespace)
+            yield _misnamed(record, snapshot.namespace)
         elif member is not None and _has_restored(member, record, keys):
             yield Problem(
                 f"claim {record.name}",
                 f"it came back from a backup, so account {record.member} does not carry it any more; tenant"
                 f" {record.tenant} may still use it, and the sweep leaves it alone",
-                f"run `credfleet pool recover --namespace {census.namespace}`, which binds them again",
+                f"run `credfleet pool recover --namespace {snapshot.namespace}`, which binds them again",
             )
         elif record.phase is Phase.BOUND and (member is None or not _carries(member, record)):
-            yield _lost(record, member, census.namespace, settings)
-    claims = {str(record.token): record for record in census.records}
-    for member in census.members:
+            yield _lost(record, member, snapshot.namespace, settings)
+    claims = {str(record.token): record for record in snapshot.records}
+    for member in snapshot.members:
         for token in () if misconfiguration(member, keys) else member.tokens:
             record = claims.get(str(token))
             if record is not None and not is_of(member, token, record):
-                yield _doubled(member, record, census.namespace)
+                yield _doubled(member, record, snapshot.namespace)
 
 
 def is_of(member: Member, token: Token, record: Record) -> bool:
@@ -68,7 +68,7 @@ def in_use(member: Member, records: Iterable[Record]) -> Record | None:
 
 
 def _lost(record: Record, member: Member | None, namespace: str, settings: PoolConfigMap) -> Problem:
-    ((key, label),) = settings.dialect.labels({TENANT_NAME: record.tenant_label}).items()
+    ((key, label),) = settings.scheme.labels({TENANT_NAME: record.tenant_label}).items()
     bears = member is not None and member.bears(record.token) and not member.shared
     back = f"put {key}: {label} back on it, or " if bears else ""
     return Problem(

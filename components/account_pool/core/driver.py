@@ -9,16 +9,16 @@ from typing import Final, TypeVar
 
 from components.account_pool.core.calls import (
     Answer,
-    Both,
     Create,
     Delete,
+    Pair,
+    Parallel,
     Patch,
     Pause,
     PoolApi,
     Replace,
     Result,
     Steps,
-    Together,
     Unknown,
     perform,
 )
@@ -63,9 +63,9 @@ class Driver:
                     self._sleep(pause(attempt, wished))
                     answer = None
                     continue
-                case Together(first, second):
+                case Parallel(first, second):
                     other = self._aside.submit(perform, self._api, second)
-                    answer = Both(perform(self._api, first), other.result())
+                    answer = Pair(perform(self._api, first), other.result())
                     silences = [_silence(answer.first), _silence(answer.second)]
                 case _:
                     answer = perform(self._api, asked)

@@ -1,6 +1,6 @@
 """Whether a claim may take a member, and if not, why not: decided here and nowhere else.
 
-Claims, the outlook, explanations, the status and the review of a configuration all ask `judge`. What the API
+Claims, the forecast, explanations, the status and the review of a configuration all ask `judge`. What the API
 server is asked for (`selection.py`) selects every member that would be taken, and others; which of those
 taken comes first is `selection.py`'s as well.
 """

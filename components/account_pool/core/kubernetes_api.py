@@ -14,12 +14,12 @@ from typing import Final, Generic, TypeVar
 from urllib.parse import quote, urlencode
 
 from components.account_pool.core.calls import (
+    ApiRefusal,
     Found,
     Get,
     Kind,
     ListPage,
     Page,
-    Refusal,
     Refused,
     Result,
     Unknown,
@@ -75,14 +75,14 @@ _WHO_AM_I: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _MERGE_PATCH: Final = "application/merge-patch+json"
 
 _REFUSALS: Final = {
-    400: Refusal.INVALID,
-    403: Refusal.FORBIDDEN,
-    404: Refusal.ABSENT,
-    409: Refusal.CONFLICT,
-    410: Refusal.EXPIRED,
-    413: Refusal.INVALID,
-    415: Refusal.INVALID,
-    422: Refusal.INVALID,
+    400: ApiRefusal.INVALID,
+    403: ApiRefusal.FORBIDDEN,
+    404: ApiRefusal.ABSENT,
+    409: ApiRefusal.CONFLICT,
+    410: ApiRefusal.EXPIRED,
+    413: ApiRefusal.INVALID,
+    415: ApiRefusal.INVALID,
+    422: ApiRefusal.INVALID,
 }
 
 
@@ -159,7 +159,7 @@ class KubernetesApi:
         except NoReply as silence:
             return Unknown(str(silence))
         if method == "POST" and reply.lacks_namespace:
-            return Refused(Refusal.ABSENT, reply.text)
+            return Refused(ApiRefusal.ABSENT, reply.text)
         return _answer(reply)
 
 

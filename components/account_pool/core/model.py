@@ -35,7 +35,7 @@ JsonObject: TypeAlias = dict[str, Any]
 
 _TYPE = re.compile(r"[a-z0-9]([-a-z0-9_.]{0,61}[a-z0-9])?")
 
-TO_BE_LEFT: Final = "leaving"
+EVACUATING: Final = "leaving"
 """What a quarantined account says of itself that its holders are to leave."""
 
 
@@ -219,7 +219,7 @@ class Member:
 
     @classmethod
     def parse(cls, body: JsonObject) -> Member:
-        """From a Secret or its PartialObjectMetadata, in credfleet's words (`dialect.py`)."""
+        """From a Secret or its PartialObjectMetadata, in credfleet's words (`scheme.py`)."""
         meta = body["metadata"]
         since = str(meta["stateSince"]) if "stateSince" in meta else written_at(meta, POOL_STATE)
         return cls(
@@ -250,7 +250,7 @@ class Member:
     @property
     def is_to_be_left(self) -> bool:
         """Whether whoever holds it is to go on to another account."""
-        return self.state == State.QUARANTINED and self.annotations.get(STATE_BEFORE) == TO_BE_LEFT
+        return self.state == State.QUARANTINED and self.annotations.get(STATE_BEFORE) == EVACUATING
 
     @property
     def shared(self) -> bool:

@@ -17,17 +17,16 @@ from typing import Final, TypeAlias, TypeVar
 
 from components.account_pool.core import cleaning, protocol, quotas, sweeping
 from components.account_pool.core.adoption import Adoption, SlotNames, adoptions
-from components.account_pool.core.audit import Happening, Journal
+from components.account_pool.core.audit import AuditEvent, Journal
 from components.account_pool.core.calls import Get, Kind, Pause, PoolApi, Replace, Steps
-from components.account_pool.core.census import Census, displaced
 from components.account_pool.core.cleaning import Wiped
 from components.account_pool.core.config_map import (
     CONFIG_MAP,
     PoolConfigMap,
     consumers_of,
-    dialect_of,
     has_pool_uid,
     hold_of,
+    scheme_of,
     with_hold,
     with_pool_uid,
 )
@@ -48,6 +47,7 @@ from components.account_pool.core.model import (
 )
 from components.account_pool.core.protocol import Amendment, Begin, Outcome, Released
 from components.account_pool.core.selection import MEMBERS, RECORDS, Choose, RunningClaims, members_of_type
+from components.account_pool.core.snapshot import PoolSnapshot, displaced
 from components.account_pool.core.spilling import placed
 from components.account_pool.core.status import PoolStatus, status_of
 from components.account_pool.core.steps import (
@@ -119,7 +119,7 @@ class Pool:
     ) -> None:
         self.namespace = namespace
         self.settings = settings
-        self._driver = Driver(settings.dialect.over(api), f"pool {namespace}")
+        self._driver = Driver(settings.scheme.over(api), f"pool {namespace}")
         self._journal = Journal(api, namespace)
         self._takes_claims = False
         self._running = RunningClaims()
@@ -143,7 +143,7 @@ class Pool:
             return _pools[key]
 
     @staticmethod
-    def census(target: ClusterTarget, namespace: str) -> Census:
+    def snapshot(target: ClusterTarget, namespace: str) -> PoolSnapshot:
         """See everything in a pool without a single write, as a preview must; `open` signs a new pool.
 
         Raises ClusterError, NotAllowed, Misconfigured, Unreachable.
@@ -151,24 +151,24 @@ class Pool:
         driver, settings = _driver(target, namespace, CLAIMS)
         members = driver.run(list_all(Kind.MEMBER, MEMBERS), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
         records = driver.run(list_all(Kind.RECORD, RECORDS), _OPENING_SECONDS)
-        return Census.of(members, records, hold_of(settings), consumers_of(settings))
+        return PoolSnapshot.of(members, records, hold_of(settings), consumers_of(settings))
 
     @staticmethod
     def record(target: ClusterTarget, namespace: str, name: str) -> Record | None:
-        """Read the record of a claim; raises as `census`, and writes nothing."""
+        """Read the record of a claim; raises as `snapshot`, and writes nothing."""
         driver = Driver(_api(target, namespace, CLAIMS), f"pool {namespace}")
         return driver.run(get_record(name), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
 
     @staticmethod
     def settings_of(target: ClusterTarget, namespace: str) -> PoolConfigMap | None:
-        """Return what the pool of a namespace says, None without one; raises as `census`, writes nothing."""
+        """Return what the pool of a namespace says, None without one; raises as `snapshot`, only reads."""
         driver = Driver(_api(target, namespace, CLAIMS), f"pool {namespace}")
         body = driver.run(read(Kind.RECORD, CONFIG_MAP), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
         return None if body is None else PoolConfigMap.parse(body)
 
     @staticmethod
     def survey(target: ClusterTarget, namespace: str, settings: PoolConfigMap) -> SweepReport:
-        """Return what a sweep would do and find, without a single write; raises as `census`."""
+        """Return what a sweep would do and find, without a single write; raises as `snapshot`."""
         driver, _ = _driver(target, namespace, OPERATOR)
         steps = sweep(namespace, settings, most=0, write=False, pending={})
         return driver.run(steps, _LONG_SECONDS, patience=FIRST_ANSWER_SECONDS)
@@ -247,16 +247,16 @@ class Pool:
         selector = MEMBERS if account_type is None else members_of_type(account_type)
         return tuple(Member.parse(body) for body in self._run(list_all(Kind.MEMBER, selector)))
 
-    def look(self) -> Census:
+    def look(self) -> PoolSnapshot:
         """Read every member, then every record, and whether the pool is held."""
         members = self._run(list_all(Kind.MEMBER, MEMBERS))
         records = self._run(list_all(Kind.RECORD, RECORDS))
         settings = self._run(read(Kind.RECORD, CONFIG_MAP))
-        return Census.of(members, records, hold_of(settings), consumers_of(settings))
+        return PoolSnapshot.of(members, records, hold_of(settings), consumers_of(settings))
 
     def records(self) -> tuple[Record, ...]:
         """Read every claim's record that can be read."""
-        return Census.of((), self._run(list_all(Kind.RECORD, RECORDS))).records
+        return PoolSnapshot.of((), self._run(list_all(Kind.RECORD, RECORDS))).records
 
     def is_declared(self) -> bool:
         """Whether the namespace holds a pool's settings; without them it is a pool when it has accounts."""
@@ -406,7 +406,7 @@ class Pool:
         self._run(_noted(self.namespace, reason))
         self._hold, self._hold_seen = reason, self._clock()
         done, message = ("Held", reason) if reason else ("Resumed", "gives new accounts again")
-        self._journal.note(Happening("ConfigMap", CONFIG_MAP, "", done, message, warning=bool(reason)))
+        self._journal.note(AuditEvent("ConfigMap", CONFIG_MAP, "", done, message, warning=bool(reason)))
 
     @staticmethod
     def recover(target: ClusterTarget, namespace: str, *, dry_run: bool = False) -> RecoveryReport:
@@ -507,10 +507,10 @@ class Pool:
             return
         else:
             kind, name = "ConfigMap", CONFIG_MAP
-        self._journal.note(Happening(kind, name, "", "ClaimRefused", message, warning=True))
+        self._journal.note(AuditEvent(kind, name, "", "ClaimRefused", message, warning=True))
 
     def _note_member(self, name: str, uid: str, reason: str, message: str, *, warning: bool = False) -> None:
-        self._journal.note(Happening("Secret", name, uid, reason, message, warning))
+        self._journal.note(AuditEvent("Secret", name, uid, reason, message, warning))
 
 
 def _wiped(wipe: Callable[[Member], str | None], member: Member) -> str | None:
@@ -539,7 +539,7 @@ def _driver(target: ClusterTarget, namespace: str, manager: str) -> tuple[Driver
     api, name = _api(target, namespace, manager), f"pool {namespace}"
     read_settings = read(Kind.RECORD, CONFIG_MAP)
     settings = Driver(api, name).run(read_settings, _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
-    return Driver(dialect_of(settings).over(api), name), settings
+    return Driver(scheme_of(settings).over(api), name), settings
 
 
 def _noted(namespace: str, reason: str) -> Steps[None]:

@@ -15,8 +15,7 @@ from itertools import count
 from typing import TypeAlias
 
 from components.account_pool.core import changes, quotas
-from components.account_pool.core.calls import Both, Create, Found, Get, Kind, Pause, Steps, Together
-from components.account_pool.core.census import Census
+from components.account_pool.core.calls import Create, Found, Get, Kind, Pair, Parallel, Pause, Steps
 from components.account_pool.core.consumers import Consumer
 from components.account_pool.core.judgement import (
     NONE_OF_TYPE,
@@ -52,6 +51,7 @@ from components.account_pool.core.selection import (
     next_to_take,
     records_of,
 )
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.spilling import placed
 from components.account_pool.core.steps import (
     change_member,
@@ -185,7 +185,7 @@ def claim_with_spill(wanted: Wanted, begin: Begin = _begin, choose: Choose = nex
 def series_of(wanted: Wanted) -> Steps[tuple[Record, ...]]:
     """LIST the records of the tenant on the type, among them those of the slot's series."""
     bodies = yield from list_all(Kind.RECORD, records_of(wanted.partition.type, wanted.owner))
-    return Census.of((), bodies).records
+    return PoolSnapshot.of((), bodies).records
 
 
 def find(wanted: Wanted, untried: list[JsonObject], choose: Choose) -> Steps[Choice]:
@@ -261,10 +261,10 @@ def refusal(wanted: Wanted) -> Steps[PoolError]:
                 fix="correct its labels and run again",
             )
     in_use = "full" if partition.shared else "owned"
-    census = Counter(m.state or in_use for m in members if m.place(keys) == partition)
-    counted = ", ".join(f"{census[name]} {name}" for name in (in_use, *State)) if members else NONE_OF_TYPE
+    counts = Counter(m.state or in_use for m in members if m.place(keys) == partition)
+    counted = ", ".join(f"{counts[name]} {name}" for name in (in_use, *State)) if members else NONE_OF_TYPE
     return Exhausted(
-        pool=wanted.namespace, account_type=partition.type, partition=str(partition), census=counted
+        pool=wanted.namespace, account_type=partition.type, partition=str(partition), counts=counted
     )
 
 
@@ -306,9 +306,9 @@ def _secure(
                 return record, member
             if member is None or not may_take(member, record):
                 outcome = yield from _set_right(record, member, wanted.namespace)
-                if outcome is Standing.AGAIN:
+                if outcome is ClaimStanding.AGAIN:
                     return None
-                if outcome is Standing.LOOK:
+                if outcome is ClaimStanding.LOOK:
                     member = None
                     continue
                 moved = yield from _move(record, wanted, untried, choose)
@@ -325,7 +325,7 @@ def _secure(
         member = None
 
 
-class Standing(StrEnum):
+class ClaimStanding(StrEnum):
     """What to do about the member of a Pending record: look at it or at the record again, or leave it."""
 
     LOOK = "look"
@@ -333,23 +333,23 @@ class Standing(StrEnum):
     LEAVE = "leave"
 
 
-def _set_right(record: Record, member: Member | None, namespace: str) -> Steps[Standing]:
+def _set_right(record: Record, member: Member | None, namespace: str) -> Steps[ClaimStanding]:
     """C4: the member is neither the record's nor usable. Fix what a hand edit or a dead claim left on it."""
     if member is None or member.shared or unusable(member, record) or member.token is None:
-        return Standing.LEAVE
+        return ClaimStanding.LEAVE
     if member.is_stripped_of(record):
         yield from change_member(changes.heal(member, record))
-        return Standing.AGAIN
+        return ClaimStanding.AGAIN
     if member.tenant not in (None, record.tenant_label):
-        return Standing.LEAVE
+        return ClaimStanding.LEAVE
     other, alive = yield from record_of(member.token)
     if other is not None and is_restored(member, member.token, other):
         yield from _refuse_restored(namespace, other)
-        return Standing.AGAIN
+        return ClaimStanding.AGAIN
     if not alive:
         yield from change_member(changes.remove(member, member.token, other))
-        return Standing.LOOK
-    return Standing.AGAIN if member.token.record == record.name else Standing.LEAVE
+        return ClaimStanding.LOOK
+    return ClaimStanding.AGAIN if member.token.record == record.name else ClaimStanding.LEAVE
 
 
 def _move(
@@ -481,8 +481,8 @@ def read_claim(name: str, holder: str, member_name: str | None = None) -> Steps[
     confirm the claim but never deny it.
     """
     if member_name is not None:
-        answer = yield Together(Get(Kind.RECORD, name), Get(Kind.MEMBER, member_name))
-        if isinstance(answer, Both) and isinstance(answer.first, Found) and isinstance(answer.second, Found):
+        answer = yield Parallel(Get(Kind.RECORD, name), Get(Kind.MEMBER, member_name))
+        if isinstance(answer, Pair) and isinstance(answer.first, Found) and isinstance(answer.second, Found):
             record, member = Record.parse(answer.first.body), Member.parse(answer.second.body)
             if _has(record, holder) and record.member == member.name and member.carries(record):
                 return Claimed.by(record, member, holder, reused=True)

@@ -16,11 +16,11 @@ from itertools import count
 from typing import Any, Final
 
 from components.account_pool.core.calls import Kind, Pause, Replace, Steps
-from components.account_pool.core.census import Census
 from components.account_pool.core.consumers import Consumer
 from components.account_pool.core.keys import POOL_QUOTA
 from components.account_pool.core.model import JsonObject, Partition, Phase, Record, Wanted
 from components.account_pool.core.selection import records_of_type
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.steps import list_all, read, write
 from components.documents import read_json
 from components.errors import Misconfigured, QuotaReached
@@ -75,7 +75,7 @@ def look(wanted: Wanted, consumer: Consumer, entry: str | None = None) -> Steps[
     most, entries = _read(body, wanted, consumer)
     if body is not None and entries is not None and (entry in entries or len(entries) < most):
         return Room(body, entries, is_whole=True)
-    found = Census.of((), (yield from list_all(Kind.RECORD, records_of_type(wanted.partition.type))))
+    found = PoolSnapshot.of((), (yield from list_all(Kind.RECORD, records_of_type(wanted.partition.type))))
     counted = {each for each in entries or () if each.partition(".")[0] in found.unreadable}
     having: list[Record] = []
     for record in found.records:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from components.account_pool.core.census import Census
 from components.account_pool.core.changes import is_given_up
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.consumers import refusal
@@ -15,10 +14,11 @@ from components.account_pool.core.discrepancies import discrepancies
 from components.account_pool.core.judgement import Verdict, judge, misconfiguration
 from components.account_pool.core.keys import STATE_REASON, TENANT_ID
 from components.account_pool.core.model import Member, Origin, Phase, Record, Token, Wanted
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.errors import Problem
 
 
-class Standing(StrEnum):
+class AccountUse(StrEnum):
     """What an account is to the pool at this moment; exactly one of them."""
 
     FREE = "free"
@@ -54,7 +54,7 @@ class Account:
     secret_name: str
     type: str
     partition: str
-    standing: Standing
+    standing: AccountUse
     tenant: str | None = None
     slot: str | None = None
     holders: tuple[str, ...] = ()
@@ -93,34 +93,36 @@ class PoolStatus:
     """
 
     accounts: tuple[Account, ...]
-    counts: Mapping[tuple[str, str], Mapping[Standing, int]]
+    counts: Mapping[tuple[str, str], Mapping[AccountUse, int]]
     problems: tuple[Problem, ...] = ()
     hold: str = ""
     shares: tuple[Share, ...] = ()
 
 
-def status_of(census: Census, settings: PoolConfigMap) -> PoolStatus:
+def status_of(snapshot: PoolSnapshot, settings: PoolConfigMap) -> PoolStatus:
     """Return how a pool stands."""
-    by_name = {record.name: record for record in census.records}
-    accounts = [_account(member, by_name, census.unreadable, settings) for member in census.members]
-    counters: dict[tuple[str, str], Counter[Standing]] = defaultdict(Counter)
+    by_name = {record.name: record for record in snapshot.records}
+    accounts = [_account(member, by_name, snapshot.unreadable, settings) for member in snapshot.members]
+    counters: dict[tuple[str, str], Counter[AccountUse]] = defaultdict(Counter)
     for account in accounts:
         counters[account.type, account.partition][account.standing] += 1
-    counts = {key: {s: counter[s] for s in Standing} for key, counter in sorted(counters.items())}
+    counts = {key: {s: counter[s] for s in AccountUse} for key, counter in sorted(counters.items())}
     by_secret = sorted(accounts, key=lambda a: a.secret_name)
-    problems, shares = tuple(discrepancies(census, settings)), tuple(_shares(census, settings, counts))
-    return PoolStatus(tuple(by_secret), counts, problems, census.hold, shares)
+    problems, shares = tuple(discrepancies(snapshot, settings)), tuple(_shares(snapshot, settings, counts))
+    return PoolStatus(tuple(by_secret), counts, problems, snapshot.hold, shares)
 
 
 def _shares(
-    census: Census, settings: PoolConfigMap, counts: Mapping[tuple[str, str], Mapping[Standing, int]]
+    snapshot: PoolSnapshot,
+    settings: PoolConfigMap,
+    counts: Mapping[tuple[str, str], Mapping[AccountUse, int]],
 ) -> Iterator[Share]:
     places = {
-        str(place): place for m in census.members if not (place := m.place(settings.partition_keys)).shared
+        str(place): place for m in snapshot.members if not (place := m.place(settings.partition_keys)).shared
     }
     held = Counter(
         (consumer.name, record.partition.type)
-        for record in census.records
+        for record in snapshot.records
         if record.phase is not Phase.RELEASING
         for consumer in settings.consumers
         if consumer.has(record)
@@ -130,7 +132,7 @@ def _shares(
             asked = Wanted("", place, "", "", next(iter(consumer.holders), ""))
             if refusal(settings.consumers, asked) is None:
                 has, most = held[consumer.name, place.type], consumer.quota_on(place)
-                free = counts[place.type, named][Standing.FREE]
+                free = counts[place.type, named][AccountUse.FREE]
                 left = free if most is None else min(free, max(0, most - has))
                 yield Share(consumer.name, place.type, named, has, most, left)
 
@@ -142,14 +144,14 @@ def _account(
     judged = judge(member, place, "", records, unreadable=unreadable)
     if judged.verdict is Verdict.MISCONFIGURED:
         wrong = misconfiguration(member, settings.partition_keys) or ""
-        return Account(member.name, member.type, str(place), Standing.MISCONFIGURED, reason=wrong)
+        return Account(member.name, member.type, str(place), AccountUse.MISCONFIGURED, reason=wrong)
     if member.shared:
         claims = tuple(_shared_claims(member, records))
         return Account(
             secret_name=member.name,
             type=member.type,
             partition=str(place),
-            standing=Standing(member.state or Standing.SHARED),
+            standing=AccountUse(member.state or AccountUse.SHARED),
             holders=tuple(holder for each in claims for holder in each.holders),
             since=member.state_since,
             reason=member.annotations.get(STATE_REASON, ""),
@@ -189,8 +191,8 @@ def _shared_claims(member: Member, records: Mapping[str, Record]) -> Iterator[Sh
             yield SharedClaim(record.tenant, record.slot, tuple(sorted(record.holders)), record.since)
 
 
-def _standing(member: Member, verdict: Verdict) -> Standing:
+def _standing(member: Member, verdict: Verdict) -> AccountUse:
     """Return what a dedicated account is to the pool; a claim that is gone holds nothing any more."""
     if verdict is Verdict.ORPHANED:
-        return Standing.CLAIMED if member.tenant is None else Standing.OWNED
-    return Standing(verdict)
+        return AccountUse.CLAIMED if member.tenant is None else AccountUse.OWNED
+    return AccountUse(verdict)

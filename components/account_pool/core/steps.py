@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import count
 
 from components.account_pool.core.calls import (
-    Both,
+    ApiRefusal,
     Call,
     Create,
     Delete,
@@ -20,14 +20,14 @@ from components.account_pool.core.calls import (
     Kind,
     ListPage,
     Page,
+    Pair,
+    Parallel,
     Patch,
     Pause,
-    Refusal,
     Refused,
     Replace,
     Result,
     Steps,
-    Together,
     Unknown,
 )
 from components.account_pool.core.model import JsonObject, Member, Record, Token
@@ -36,13 +36,13 @@ from components.errors import Misconfigured, NotAllowed, PoolError
 
 def _ask(call: Call) -> Steps[Result]:
     answer = yield call
-    if answer is None or isinstance(answer, Both):
+    if answer is None or isinstance(answer, Pair):
         raise TypeError(answer)
     return answer
 
 
-def _refused(kind: Kind, text: str, why: Refusal) -> PoolError:
-    if why is Refusal.FORBIDDEN:
+def _refused(kind: Kind, text: str, why: ApiRefusal) -> PoolError:
+    if why is ApiRefusal.FORBIDDEN:
         return NotAllowed(
             place=str(kind),
             problem=f"the API server does not allow it: {text}",
@@ -64,7 +64,7 @@ def _settled(asked: Get, answer: Result) -> Steps[JsonObject | None]:
         match answer:
             case Found(body):
                 return body
-            case Refused(Refusal.ABSENT):
+            case Refused(ApiRefusal.ABSENT):
                 return None
             case Refused(why, text):
                 raise _refused(asked.kind, text, why)
@@ -76,8 +76,8 @@ def _settled(asked: Get, answer: Result) -> Steps[JsonObject | None]:
 
 def read_both(first: Get, second: Get) -> Steps[tuple[JsonObject | None, JsonObject | None]]:
     """GET two objects at the same time, until both are answered."""
-    answer = yield Together(first, second)
-    if not isinstance(answer, Both):
+    answer = yield Parallel(first, second)
+    if not isinstance(answer, Pair):
         raise TypeError(answer)
     return (yield from _settled(first, answer.first)), (yield from _settled(second, answer.second))
 
@@ -95,7 +95,7 @@ def _rest_of(kind: Kind, selector: str, items: list[JsonObject], cursor: str) ->
                 items = [*items, *page]
                 if not cursor:
                     return items
-            case Refused(Refusal.EXPIRED):
+            case Refused(ApiRefusal.EXPIRED):
                 items, cursor = [], ""
             case Refused(why, text):
                 raise _refused(kind, text, why)
@@ -116,7 +116,7 @@ def any_record(selector: str) -> Steps[Record | None]:
                         return Record.parse(body)
                 if not cursor:
                     return None
-            case Refused(Refusal.EXPIRED):
+            case Refused(ApiRefusal.EXPIRED):
                 cursor = ""
             case Refused(why, text):
                 raise _refused(Kind.RECORD, text, why)
@@ -128,13 +128,13 @@ def any_record(selector: str) -> Steps[Record | None]:
 def list_side_by_side(first: str, second: str) -> Steps[tuple[list[JsonObject], list[JsonObject]]]:
     """LIST members at the same time, in any order: all of the first selector, one page of the second."""
     for attempt in count():
-        answer = yield Together(ListPage(Kind.MEMBER, first), ListPage(Kind.MEMBER, second))
+        answer = yield Parallel(ListPage(Kind.MEMBER, first), ListPage(Kind.MEMBER, second))
         match answer:
-            case Both(Page(own, cursor), Page(others)):
+            case Pair(Page(own, cursor), Page(others)):
                 if cursor:
                     own = yield from _rest_of(Kind.MEMBER, first, list(own), cursor)
                 return list(own), list(others)
-            case Both(Refused(why, text)) | Both(_, Refused(why, text)):
+            case Pair(Refused(why, text)) | Pair(_, Refused(why, text)):
                 raise _refused(Kind.MEMBER, text, why)
             case _:
                 yield Pause(attempt)
@@ -147,9 +147,9 @@ def write(call: Create | Replace | Patch | Delete) -> Steps[JsonObject | None]:
     match answer:
         case Found(body):
             return body
-        case Refused(Refusal.FORBIDDEN | Refusal.INVALID as why, text):
+        case Refused(ApiRefusal.FORBIDDEN | ApiRefusal.INVALID as why, text):
             raise _refused(call.kind, text, why)
-        case Refused(Refusal.ABSENT) if isinstance(call, Create):
+        case Refused(ApiRefusal.ABSENT) if isinstance(call, Create):
             raise Misconfigured(
                 place=f"namespace {call.body['metadata']['namespace']}",
                 problem="it is gone, or is being deleted, so nothing can be created in it",

@@ -17,13 +17,13 @@ from itertools import count
 
 from components.account_pool.core import changes
 from components.account_pool.core.calls import Kind, Pause, Replace, Steps
-from components.account_pool.core.census import Census
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap, with_pool_uid
 from components.account_pool.core.discrepancies import discrepancies, is_of
 from components.account_pool.core.judgement import is_restored, may_take, misconfiguration
 from components.account_pool.core.model import Member, Phase, Record, State, Token, account_key
 from components.account_pool.core.protocol import finish
 from components.account_pool.core.selection import MEMBERS, RECORDS
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.steps import (
     change_member,
     get_member,
@@ -65,7 +65,7 @@ class SweepReport:
 
 def pending_records() -> Steps[Mapping[str, str]]:
     """Look at the claims in progress: record name → resourceVersion, to be compared with a later look."""
-    records = Census.of((), (yield from list_all(Kind.RECORD, RECORDS))).records
+    records = PoolSnapshot.of((), (yield from list_all(Kind.RECORD, RECORDS))).records
     return {r.name: r.resource_version for r in records if r.phase is Phase.PENDING}
 
 
@@ -74,18 +74,18 @@ def sweep(
 ) -> Steps[SweepReport]:
     """Run one pass. most: tokens taken off at most. write: False only reports. pending: an earlier look."""
     bodies = yield from list_all(Kind.MEMBER, MEMBERS)  # (1)
-    census = Census.of(bodies, (yield from list_all(Kind.RECORD, RECORDS)))  # (2)
-    records = {record.name: record for record in census.records}
+    snapshot = PoolSnapshot.of(bodies, (yield from list_all(Kind.RECORD, RECORDS)))  # (2)
+    records = {record.name: record for record in snapshot.records}
     orphans = [
         (member, token)
-        for member in census.members
+        for member in snapshot.members
         for token in (() if misconfiguration(member, settings.partition_keys) else member.tokens)
-        if _is_dead(member, token, census, records)
+        if _is_dead(member, token, snapshot, records)
     ]
     found = tuple(Orphan(member.name, token) for member, token in orphans)
     stale = [r for r in records.values() if pending.get(r.name) == r.resource_version]
     releasing = [r for r in records.values() if r.phase is Phase.RELEASING]
-    findings = tuple(_findings(namespace, census, settings))
+    findings = tuple(_findings(namespace, snapshot, settings))
     if not write:
         return SweepReport((), found, tuple(record.name for record in releasing), (), findings)
     freed: list[Orphan] = []
@@ -107,18 +107,18 @@ def sweep(
     return SweepReport(tuple(freed), withheld, tuple(finished), tuple(aborted), findings)
 
 
-def _is_dead(member: Member, token: Token, census: Census, records: Mapping[str, Record]) -> bool:
+def _is_dead(member: Member, token: Token, snapshot: PoolSnapshot, records: Mapping[str, Record]) -> bool:
     record = records.get(token.record)
-    if token.record in census.unreadable or is_restored(member, token, record):
+    if token.record in snapshot.unreadable or is_restored(member, token, record):
         return False
     return record is None or not is_of(member, token, record)
 
 
-def _findings(namespace: str, census: Census, settings: PoolConfigMap) -> Iterator[Problem]:
+def _findings(namespace: str, snapshot: PoolSnapshot, settings: PoolConfigMap) -> Iterator[Problem]:
     """(4) What only people can judge."""
-    yield from discrepancies(census, settings)
+    yield from discrepancies(snapshot, settings)
     keys = settings.partition_keys
-    for member in census.members:
+    for member in snapshot.members:
         if wrong := misconfiguration(member, keys):
             yield Problem(
                 f"Secret {member.name}",
@@ -133,7 +133,7 @@ def _findings(namespace: str, census: Census, settings: PoolConfigMap) -> Iterat
                 f" `credfleet pool clean --take-over {member.name} -n {namespace}` with a new credential",
             )
     accounts: dict[str, list[str]] = defaultdict(list)
-    for member in census.members:
+    for member in snapshot.members:
         if member.account_id:
             accounts[account_key(member.account_id)].append(member.name)
     for account, names in accounts.items():
@@ -168,12 +168,12 @@ class RecoveryReport:
 
 def recover(namespace: str, *, dry_run: bool) -> Steps[RecoveryReport]:
     """Bind every claim to its member again, then sign the pool, so that claims go on."""
-    census = Census.of((), (yield from list_all(Kind.RECORD, RECORDS)))
-    problems = list(census.problems)
+    snapshot = PoolSnapshot.of((), (yield from list_all(Kind.RECORD, RECORDS)))
+    problems = list(snapshot.problems)
     rebound: list[str] = []
     intact: list[str] = []
     lost: list[str] = []
-    for record in census.records:
+    for record in snapshot.records:
         try:
             standing = yield from _recover(record.name, namespace, dry_run=dry_run)
         except Misconfigured as error:

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from components.account_pool.core.census import Census
 from components.account_pool.core.model import ClaimRequest, Member, Record
-from components.account_pool.forecast.outlook import Expectation, Prospect, outlook
+from components.account_pool.core.snapshot import PoolSnapshot
+from components.account_pool.forecast.claims import ClaimForecast, ForecastKind, forecast_claims
 
 _SEPARATOR: Final = "~"
 
@@ -35,7 +35,7 @@ def slot_and_generation(named: str) -> tuple[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SlotStanding:
     """How a claim stands in its slot's generations.
 
     generation: the one it is to have, None where the slot has none at all. leaves: the account it would leave
@@ -65,7 +65,7 @@ class Generations:
                 found[place].append((generation, record))
         return cls(found, frozenset(member.name for member in members if member.is_to_be_left))
 
-    def standing(self, claim: ClaimRequest) -> Standing:
+    def standing(self, claim: ClaimRequest) -> SlotStanding:
         """Return how a claim stands: where its holder is, else where others are; on, if that is to be left.
 
         One that shares its account or spills has no generations.
@@ -74,14 +74,14 @@ class Generations:
         place = claim.tenant, claim.type, frozenset(claim.partition.items()), claim.slot
         found = () if is_whole else self.records.get(place, ())
         if not found:
-            return Standing()
+            return SlotStanding()
         held = [each for each in found if claim.holder in each[1].holders]
         stays = [each for each in found if each[1].member not in self.leaving]
         if stays:
             best = [each for each in stays if each in held] or stays
-            return Standing(max(number for number, _ in best))
+            return SlotStanding(max(number for number, _ in best))
         latest, record = max(held or found, key=lambda each: each[0])
-        return Standing(max(number for number, _ in found) + 1, record.member, latest if held else None)
+        return SlotStanding(max(number for number, _ in found) + 1, record.member, latest if held else None)
 
 
 def here(claim: ClaimRequest, generation: int | None) -> ClaimRequest:
@@ -98,12 +98,12 @@ def among(claim: ClaimRequest, records: Sequence[Record]) -> ClaimRequest:
 class Move:
     """What a claim can expect, and under which generation of its slot; None where nobody knows."""
 
-    expectation: Expectation
+    forecast: ClaimForecast
     generation: int | None
 
 
 def expected(
-    census: Census,
+    snapshot: PoolSnapshot,
     claims: Sequence[ClaimRequest],
     partition_keys: Sequence[str],
     leaving: Iterable[ClaimRequest] = (),
@@ -112,19 +112,19 @@ def expected(
 
     Who would get no other account keeps the one it has. leaving: claims that the update releases at its end.
     """
-    generations = Generations.of(census.records, census.members)
+    generations = Generations.of(snapshot.records, snapshot.members)
     stands = [generations.standing(claim) for claim in claims]
     asked = [here(claim, one.generation) for claim, one in zip(claims, stands, strict=True)]
-    first = outlook(census, asked, partition_keys, leaving)
+    first = forecast_claims(snapshot, asked, partition_keys, leaving)
     return [_move(*each) for each in zip(claims, stands, first, strict=True)]
 
 
-def _move(claim: ClaimRequest, standing: Standing, expectation: Expectation) -> Move:
-    told = replace(expectation, slot=claim.slot)
+def _move(claim: ClaimRequest, standing: SlotStanding, forecast: ClaimForecast) -> Move:
+    told = replace(forecast, slot=claim.slot)
     if standing.leaves is not None and told.refusal is None:
         told = replace(told, text=f"leaves {standing.leaves}: {told.text}")
     elif standing.leaves is not None and standing.present is not None:
         text = f"keeps {standing.leaves}, which is to be left: {told.text}"
-        kept = replace(told, prospect=Prospect.REUSE, text=text, member=standing.leaves, refusal=None)
+        kept = replace(told, kind=ForecastKind.REUSE, text=text, member=standing.leaves, refusal=None)
         return Move(kept, standing.present)
     return Move(told, standing.generation)

@@ -1,4 +1,4 @@
-"""What a preview says of its outlook: sentences for people, which its review reads back.
+"""What a preview says of its forecast: sentences for people, which its review reads back.
 
 How a sentence begins tells what whoever sees the review may be shown: why a request makes no sense may quote
 it, and stays in the log.
@@ -12,17 +12,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from components.account_pool.core.census import Census
 from components.account_pool.core.consumers import stack_of
 from components.account_pool.core.model import ClaimRequest, Policy, Record
+from components.account_pool.core.snapshot import PoolSnapshot
+from components.account_pool.forecast.claims import NONE_FREE, ClaimForecast, ForecastKind, Vacancy
 from components.account_pool.forecast.evacuation import slot_and_generation
-from components.account_pool.forecast.outlook import NONE_FREE, Expectation, Prospect, Vacancy
 from components.errors import Misconfigured
 
 Claim: TypeAlias = tuple[str, str]
 """Tenant and slot."""
 
-ClaimForecast: TypeAlias = Mapping[str, Any]
+ForecastInput: TypeAlias = Mapping[str, Any]
 """What one claim can expect, as its input. generation: of its slot, in which it has or gets its account.
 
 skipped: why it gets none, and the update goes on without it; doomed: why the update will fail at it.
@@ -39,11 +39,11 @@ _CLAIM: Final = re.compile(
     rf"|(?:{NONE_FREE}|account ).*?)(?P<passed>{_PASSED})?"
 )
 _VACANCY: Final = re.compile(r"(?P<accounts>.+) (?P<after>\d+) of (?P<before>\d+)")
-_BAD: Final = frozenset({Prospect.EXHAUSTED, Prospect.REFUSED})
+_BAD: Final = frozenset({ForecastKind.EXHAUSTED, ForecastKind.REFUSED})
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Shown:
     """What a claim was told to expect; no text when its words are for the log only.
 
     is_skipped: an update goes on without it; a bad one that is not fails the update.
@@ -58,7 +58,7 @@ class Told:
 class Forecast:
     """What was told of a pool. unseen: it could not be looked at. Empty: nobody had anything to expect."""
 
-    expected: Mapping[Claim, Told] = field(default_factory=dict[Claim, Told])
+    expected: Mapping[Claim, Shown] = field(default_factory=dict[Claim, Shown])
     vacancies: tuple[Vacancy, ...] = ()
     unseen: bool = False
 
@@ -69,23 +69,23 @@ class Forecast:
 
 
 def lines(
-    expected: Iterable[Expectation], vacancies: Sequence[Vacancy], skipped: Collection[Expectation] = ()
+    expected: Iterable[ClaimForecast], vacancies: Sequence[Vacancy], skipped: Collection[ClaimForecast] = ()
 ) -> Iterator[str]:
     """Say what claims can expect, and what will be left; claims that have their account are no news.
 
     skipped: those without which an update goes on.
     """
-    news = [each for each in expected if each.prospect is not Prospect.HELD]
+    news = [each for each in expected if each.kind is not ForecastKind.HELD]
     for each in news:
-        warning = "warning: " if each.prospect in _BAD else ""
+        warning = "warning: " if each.kind in _BAD else ""
         yield f"{warning}{each.tenant}/{each.slot}: {_text(each)}{_PASSED if each in skipped else ''}"
     if news and vacancies:
         yield _LEFT + "; ".join(f"{each.accounts} {each.after} of {each.before}" for each in vacancies)
 
 
-def joint_lines(census: Census, claims: Iterable[ClaimRequest], keys: Sequence[str]) -> Iterator[str]:
+def joint_lines(snapshot: PoolSnapshot, claims: Iterable[ClaimRequest], keys: Sequence[str]) -> Iterator[str]:
     """Say which other stacks share an account by being in the same slot. claims: as the pool knows them."""
-    records = {record.name: record for record in census.records}
+    records = {record.name: record for record in snapshot.records}
     for claim in claims:
         with suppress(Misconfigured):
             record = records.get(claim.placed("", keys).record)
@@ -120,9 +120,9 @@ def unseen_lines(namespace: str, why: str) -> Iterator[str]:
     yield f"{namespace}: {_UNSEEN}{why})"
 
 
-def heard(told: Iterable[str], claims: Collection[Claim]) -> Forecast:
-    """Return the outlook of these claims, and of all that are skipped, from all lines of a preview."""
-    expected: dict[Claim, Told] = {}
+def parse(told: Iterable[str], claims: Collection[Claim]) -> Forecast:
+    """Return the forecast of these claims, and of all that are skipped, from all lines of a preview."""
+    expected: dict[Claim, Shown] = {}
     vacancies: tuple[Vacancy, ...] = ()
     unseen = False
     for line in map(str.strip, told):
@@ -130,7 +130,7 @@ def heard(told: Iterable[str], claims: Collection[Claim]) -> Forecast:
             claim, is_skipped = (found["tenant"], found["slot"]), found["passed"] is not None
             if claim in claims or is_skipped:
                 text = None if found["unquotable"] else found["text"]
-                expected[claim] = Told(found["good"] is None, text, is_skipped)
+                expected[claim] = Shown(found["good"] is None, text, is_skipped)
         elif line.startswith(_LEFT):
             vacancies = tuple(_vacancies(line.removeprefix(_LEFT)))
         else:
@@ -138,9 +138,9 @@ def heard(told: Iterable[str], claims: Collection[Claim]) -> Forecast:
     return Forecast(expected, vacancies, unseen)
 
 
-def _text(each: Expectation) -> str:
+def _text(each: ClaimForecast) -> str:
     """Return what a claim can expect; what may quote a request begins as a refusal."""
-    is_quotable = each.member is not None or each.prospect is not Prospect.REFUSED
+    is_quotable = each.member is not None or each.kind is not ForecastKind.REFUSED
     return each.text if is_quotable else f"{_REFUSED}{each.text.removeprefix(_REFUSED)}"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from components.account_pool.forecast.outlook import NONE_FREE, Expectation
+from components.account_pool.forecast.claims import NONE_FREE, ClaimForecast
 from components.errors import (
     Exhausted,
     LimitReached,
@@ -54,7 +54,7 @@ def reason_of(refusal: PoolError) -> dict[str, str]:
     return {"code": refusal.code, "place": refusal.place, "cause": refusal.problem, "mend": refusal.fix}
 
 
-def foretold_reason(namespace: str, expected: Expectation) -> dict[str, str]:
+def forecast_reason(namespace: str, expected: ClaimForecast) -> dict[str, str]:
     """Return why a claim is expected to be skipped, in the same form."""
     return {
         "code": (expected.refusal and SKIPS[expected.refusal]) or "",

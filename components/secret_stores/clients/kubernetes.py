@@ -17,7 +17,7 @@ from urllib.parse import quote
 from components.connection import Connection, NoReply, Reply, Untrusted, configuration_of
 from components.errors import Problem, StoreError
 from components.go_json import write_texts
-from components.http_answers import Answer
+from components.http_answers import HttpOutcome
 from components.importing import IMPORT_LOCK
 from components.labels import PREFIX
 from components.secret_stores.clients.client import (
@@ -138,7 +138,7 @@ class KubernetesClient:
             "preconditions": {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
         }
         reply = self._call("DELETE", path, place.key, conditions, namespace=place.namespace)
-        return reply.answer is Answer.ABSENT or self._done(reply)
+        return reply.answer is HttpOutcome.ABSENT or self._done(reply)
 
     def close(self) -> None:
         """Close the connections."""
@@ -146,7 +146,7 @@ class KubernetesClient:
 
     def _secret(self, name: str, namespace: str | None = None) -> dict[str, Any] | None:
         reply = self._call("GET", self._path(name, namespace), name, namespace=namespace)
-        return None if reply.answer is Answer.ABSENT else reply.body
+        return None if reply.answer is HttpOutcome.ABSENT else reply.body
 
     def _call(
         self,
@@ -174,19 +174,19 @@ class KubernetesClient:
         said = f"HTTP {reply.status}" if self._foreign else reply.text
         refused = f"the API server refused to {method} it: {said if self._foreign else reply.reason}"
         match reply.answer:
-            case Answer.NOT_ALLOWED if reply.status == HTTPStatus.UNAUTHORIZED:
+            case HttpOutcome.NOT_ALLOWED if reply.status == HTTPStatus.UNAUTHORIZED:
                 problem = (
                     f"the API server rejects the token or certificate of the provider's identity: {said}"
                 )
                 raise self._failed("not-allowed", name, problem, "put a valid one where its auth names it")
-            case Answer.NOT_ALLOWED:
+            case HttpOutcome.NOT_ALLOWED:
                 problem = f"the API server does not let the provider's identity {method} it: {said}"
                 raise self._failed(
                     "not-allowed", name, problem, "grant it by a Role there, or read what it may"
                 )
-            case Answer.UNREACHABLE:
+            case HttpOutcome.UNREACHABLE:
                 raise self._failed("unreachable", name, refused, "run again")
-            case Answer.REFUSED:
+            case HttpOutcome.REFUSED:
                 raise self._failed("refused", name, refused, "see what is there and what its server takes")
             case _:
                 return reply
@@ -200,7 +200,7 @@ class KubernetesClient:
 
     @staticmethod
     def _done(reply: Reply) -> bool:
-        return reply.answer is Answer.DONE
+        return reply.answer is HttpOutcome.DONE
 
 
 def _data(secret: Mapping[str, Any]) -> Mapping[str, bytes]:

@@ -50,7 +50,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class InputDiff:
     """All changes, in the order of their paths; `delete_first` matters only if one of them replaces."""
 
     changes: tuple[Change, ...]
@@ -108,7 +108,7 @@ class Provider(Protocol):
         """Complete the inputs, and tell what is wrong with them; `old` is empty for a new resource."""
         ...
 
-    def diff(self, urn: str, old: State, new: Properties, ignored: tuple[Path, ...], /) -> Verdict:
+    def diff(self, urn: str, old: State, new: Properties, ignored: tuple[Path, ...], /) -> InputDiff:
         """Compare new inputs with what is recorded."""
         ...
 

@@ -11,7 +11,7 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import Properties, conceal_keys, conceal_like, reveal
-from pulumi_sandbox.providers.contract import Autonaming, InitFailedError, Problem, State, Verdict
+from pulumi_sandbox.providers.contract import Autonaming, InitFailedError, InputDiff, Problem, State
 from pulumi_sandbox.providers.inputs import declared
 
 Function: TypeAlias = Callable[[Properties], Properties]
@@ -33,7 +33,7 @@ class ResourceKind(ABC):
         """Complete and judge the inputs of the resource of this logical name."""
 
     @abstractmethod
-    def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> Verdict:
+    def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
         """Compare new inputs with what is recorded."""
 
     @abstractmethod
@@ -88,7 +88,7 @@ class Dispatcher:
         inputs, problems = kind.check(parsed.name, _plain(old), _plain(new), seed=seed, autonaming=autonaming)
         return conceal_like(inputs, new), problems
 
-    def diff(self, urn: str, old: State, new: Properties, ignored: tuple[Path, ...]) -> Verdict:
+    def diff(self, urn: str, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
         """See `Provider`."""
         return self._kind(urn).diff(_plain_state(old), _plain(new), ignored)
 

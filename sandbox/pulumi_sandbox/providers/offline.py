@@ -25,7 +25,7 @@ from pulumi_sandbox.providers.gcp.listing import shown
 from pulumi_sandbox.providers.gcp.package import package as gcp
 from pulumi_sandbox.providers.kubernetes import checkpoint, kinds, options
 from pulumi_sandbox.providers.kubernetes.connection import Connection
-from pulumi_sandbox.providers.kubernetes.kinds import Kind
+from pulumi_sandbox.providers.kubernetes.kinds import KubernetesKind
 from pulumi_sandbox.providers.kubernetes.package import package as kubernetes
 from pulumi_sandbox.providers.kubernetes.provider import Provider as KubernetesProvider
 from pulumi_sandbox.providers.server import serve
@@ -79,7 +79,7 @@ def _kubernetes(recorded: Recorded, given: Mapping[str, str]) -> Provider:
 class _NoConnection(Connection):
     """No connection: which kinds are in namespaces is told by what is recorded."""
 
-    def __init__(self, chosen: options.Options, recorded: Recorded) -> None:
+    def __init__(self, chosen: options.KubernetesOptions, recorded: Recorded) -> None:
         super().__init__(chosen)
         self._wide = {
             kinds.of_type(type_)
@@ -94,10 +94,10 @@ class _NoConnection(Connection):
         """Return the namespace that is there in any cluster."""
         return "default"
 
-    def find(self, api_version: str, kind: str) -> Kind | None:
+    def find(self, api_version: str, kind: str) -> KubernetesKind | None:
         """Return how a kind is served; its word in paths is used by nobody."""
         built_in = kinds.is_built_in(api_version) and kind in _OF_THE_CLUSTER
-        return Kind(api_version, kind, not (built_in or (api_version, kind) in self._wide))
+        return KubernetesKind(api_version, kind, not (built_in or (api_version, kind) in self._wide))
 
     def send(self, *_args: Any, **_options: Any) -> NoReturn:
         """Refuse."""
@@ -107,7 +107,7 @@ class _NoConnection(Connection):
 class _Kubernetes(KubernetesProvider):
     """Objects as they are recorded."""
 
-    def __init__(self, chosen: options.Options, recorded: Recorded) -> None:
+    def __init__(self, chosen: options.KubernetesOptions, recorded: Recorded) -> None:
         super().__init__(chosen, _NoConnection(chosen, recorded))
         self._recorded = recorded
 

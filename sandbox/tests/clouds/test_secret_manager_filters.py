@@ -1,7 +1,7 @@
 """Which secrets a filter passes, and that a filter that is not understood is refused."""
 
 import pytest
-from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal
+from pulumi_sandbox.services.cloud.secret_manager.refusals import GcpRefusal
 from pulumi_sandbox.services.cloud.secret_manager.secrets import read_filter
 
 SECRET = {
@@ -42,6 +42,6 @@ def test_a_filter_passes_what_it_says(text: str, passes: bool):
 
 @pytest.mark.parametrize("text", ["(labels.a=b)", "labels.a", "create_time>2020", "colour=red", "= x"])
 def test_a_filter_that_is_not_understood_is_refused_rather_than_read_wrongly(text: str):
-    with pytest.raises(Refusal) as told:
+    with pytest.raises(GcpRefusal) as told:
         read_filter(text)
     assert told.value.status == "INVALID_ARGUMENT"

@@ -3,7 +3,7 @@
 import pytest
 from google.iam.v1.policy_pb2 import Binding, Policy
 from pulumi_sandbox.services.cloud.secret_manager.iam import EMPTY_ETAG, as_version, replaced
-from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal
+from pulumi_sandbox.services.cloud.secret_manager.refusals import GcpRefusal
 
 ACCESSOR = "roles/secretmanager.secretAccessor"
 ADA = "user:ada@example.com"
@@ -18,7 +18,7 @@ def binding(*members: str, role: str = ACCESSOR, expression: str = "", title: st
 
 
 def refusal(policy: Policy) -> str:
-    with pytest.raises(Refusal) as told:
+    with pytest.raises(GcpRefusal) as told:
         replaced(PRESENT, policy)
     return told.value.status
 
@@ -67,7 +67,7 @@ def test_a_condition_needs_policy_version_3_and_a_title() -> None:
 
 def test_two_writers_that_read_the_same_policy_do_not_undo_each_other() -> None:
     first = replaced(PRESENT, Policy(etag=PRESENT.etag, bindings=[binding(ADA)]))
-    with pytest.raises(Refusal) as told:
+    with pytest.raises(GcpRefusal) as told:
         replaced(first, Policy(etag=PRESENT.etag, bindings=[]))
     assert told.value.status == "ABORTED"
 

@@ -7,7 +7,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from components.errors import CredfleetError
-from operations.cli.answer import Answer, Part, Verdict
+from operations.cli.answer import CommandResult, Part, VerdictLine
 from operations.cli.command import command, group
 from operations.cli.failures import ReportingGroup
 from operations.cli.tables import Column, Commands, Table
@@ -17,13 +17,13 @@ SHOWN = "re\ufffd[31md\ufffd2J\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffdok"
 SIGNS = {*"\x1b\x9b\x07\u202e\u061c\u200b\u2028\u2029\ud800"}
 
 
-def run(answer: Answer | CredfleetError, *arguments: str) -> Result:
+def run(answer: CommandResult | CredfleetError, *arguments: str) -> Result:
     app = group("Answers.")
     app.info.cls = ReportingGroup
 
     @command(app)
-    def told() -> Answer:  # pyright: ignore[reportUnusedFunction] - the group calls it
-        if isinstance(answer, Answer):
+    def told() -> CommandResult:  # pyright: ignore[reportUnusedFunction] - the group calls it
+        if isinstance(answer, CommandResult):
             return answer
         raise answer
 
@@ -38,14 +38,14 @@ def run(answer: Answer | CredfleetError, *arguments: str) -> Result:
     "part",
     [
         pytest.param(STEERING, id="line"),
-        pytest.param(Verdict(well=False, text=STEERING), id="verdict"),
+        pytest.param(VerdictLine(well=False, text=STEERING), id="verdict"),
         pytest.param(Table("Pool", ("Reason",), [(STEERING,)]), id="table"),
         pytest.param(Table(STEERING, ("Reason",), []), id="title"),
         pytest.param(Commands("Next", ((STEERING, STEERING),)), id="commands"),
     ],
 )
 def test_what_could_steer_a_terminal_is_shown_as_a_sign_that_does_not(part: Part) -> None:
-    shown = run(Answer(None, [part])).stdout
+    shown = run(CommandResult(None, [part])).stdout
     assert SHOWN in shown
     assert not SIGNS & {*shown}
 
@@ -57,28 +57,28 @@ def test_an_error_that_quotes_an_object_steers_no_terminal_either() -> None:
 
 
 def test_json_holds_the_text_as_it_is_and_no_sign_that_steers() -> None:
-    written = run(Answer({"reason": STEERING}, []), "--output", "json").stdout
+    written = run(CommandResult({"reason": STEERING}, []), "--output", "json").stdout
     assert json.loads(written) == {"reason": STEERING}
     assert not SIGNS & {*written}
 
 
 def test_yaml_holds_the_same_document_and_steers_no_terminal_either() -> None:
-    written = run(Answer({"reason": STEERING, "names": ["é"]}, []), "--output", "yaml").stdout
+    written = run(CommandResult({"reason": STEERING, "names": ["é"]}, []), "--output", "yaml").stdout
     assert yaml.safe_load(written) == {"reason": STEERING, "names": ["é"]}
     assert not SIGNS & {*written}
-    assert run(Answer({"name": "é"}, []), "-o", "yaml").stdout == "name: é\n"
+    assert run(CommandResult({"name": "é"}, []), "-o", "yaml").stdout == "name: é\n"
 
 
 ACCOUNTS = Table("Pool", (Column("Account", names=True), "Type"), [("aws-1", "aws"), ("aws-2", "aws")])
 
 
 def test_names_are_those_of_the_tables_one_a_line() -> None:
-    assert run(Answer(None, ["Pool", ACCOUNTS, ACCOUNTS]), "-o", "name").stdout == "aws-1\naws-2\n"
-    assert run(Answer(None, ["Nothing is dirty."]), "-o", "name").stdout == ""
+    assert run(CommandResult(None, ["Pool", ACCOUNTS, ACCOUNTS]), "-o", "name").stdout == "aws-1\naws-2\n"
+    assert run(CommandResult(None, ["Nothing is dirty."]), "-o", "name").stdout == ""
 
 
 def test_what_has_no_names_says_so_instead_of_printing_none() -> None:
-    refused = run(Answer(None, [Table("Facts", ("Fact",), [("bytes",)])]), "-o", "name")
+    refused = run(CommandResult(None, [Table("Facts", ("Fact",), [("bytes",)])]), "-o", "name")
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "→ take --output json" in refused.stderr
 
@@ -89,12 +89,12 @@ def test_a_failure_in_yaml_has_the_document_of_json() -> None:
 
 
 def test_lines_and_tabs_stay() -> None:
-    assert run(Answer(None, ["one\n\ttwo"])).stdout == "one\n\ttwo\n"
+    assert run(CommandResult(None, ["one\n\ttwo"])).stdout == "one\n\ttwo\n"
 
 
 @pytest.mark.parametrize("arguments", [(), ("--output", "json")])
 def test_the_exit_code_of_an_answer_is_that_of_the_command_whatever_its_form(
     arguments: tuple[str, ...],
 ) -> None:
-    assert run(Answer({}, [], exit_code=1), *arguments).exit_code == 1
-    assert run(Answer({}, []), *arguments).exit_code == 0
+    assert run(CommandResult({}, [], exit_code=1), *arguments).exit_code == 1
+    assert run(CommandResult({}, []), *arguments).exit_code == 0

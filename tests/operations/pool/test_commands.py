@@ -19,11 +19,11 @@ from typer.testing import CliRunner, Result
 
 from components import connection
 from components.account_pool.core import protocol
-from components.account_pool.core.census import Census
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.model import Claimed, ClaimRequest, Member, Partition, Phase, Policy, Record
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.protocol import Outcome, Released
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import PoolStatus, status_of
 from components.account_pool.core.sweeping import sweep
 from components.connection import ClusterTarget
@@ -40,14 +40,14 @@ from operations.cli.failures import exit_code
 from operations.folders import Folders
 from operations.main import app
 from operations.pool import access
-from operations.pool.access import Meant, Where
+from operations.pool.access import PoolOptions, PoolTarget
 from operations.pool.claims import claim_within
 from operations.pool.claims import seconds as seconds_of
 from tests.support.memory_pool import Claims, MemoryServer
 from tests.support.memory_pool import run as perform
 
 EXHAUSTED = Exhausted(
-    pool="account-pool", account_type="aws", partition="hyperscaler-type=aws", census="3 owned, 0 dirty"
+    pool="account-pool", account_type="aws", partition="hyperscaler-type=aws", counts="3 owned, 0 dirty"
 )
 
 
@@ -125,7 +125,7 @@ class FakePool:
         return self.released
 
     def status(self) -> PoolStatus:
-        return status_of(Census(self.all_members, self.all_records), self.settings)
+        return status_of(PoolSnapshot(self.all_members, self.all_records), self.settings)
 
     def records(self) -> tuple[Record, ...]:
         return self.all_records
@@ -139,10 +139,10 @@ class FakePool:
 def pool(monkeypatch: pytest.MonkeyPatch) -> FakePool:
     fake = FakePool()
 
-    def opened(_where: Where, _manager: str | None = None) -> FakePool:
+    def opened(_where: PoolTarget, _manager: str | None = None) -> FakePool:
         return fake
 
-    monkeypatch.setattr(Where, "open", opened)
+    monkeypatch.setattr(PoolTarget, "open", opened)
     return fake
 
 
@@ -524,18 +524,18 @@ def test_an_inherited_kubeconfig_never_decides_against_the_sandbox_of_this_folde
     monkeypatch.setattr(access, "_of_sandbox", lambda: own)
     monkeypatch.setenv("KUBECONFIG", str(inherited))
 
-    assert Where().target().kubeconfig == str(own)
-    assert Where(kubeconfig=inherited).target().kubeconfig == str(inherited)
-    assert Where(context="prod").target().kubeconfig is None
+    assert PoolTarget().target().kubeconfig == str(own)
+    assert PoolTarget(kubeconfig=inherited).target().kubeconfig == str(inherited)
+    assert PoolTarget(context="prod").target().kubeconfig is None
     monkeypatch.delenv("KUBECONFIG")
     with pytest.raises(CredfleetError, match="the sandbox here has no context prod"):
-        Where(context="prod").target()
+        PoolTarget(context="prod").target()
     monkeypatch.setenv("KUBECONFIG", str(inherited))
     monkeypatch.setattr(access, "_of_sandbox", lambda: None)
-    assert Where().target().kubeconfig is None
+    assert PoolTarget().target().kubeconfig is None
     monkeypatch.delenv("KUBECONFIG")
     with pytest.raises(CredfleetError, match="has context prod") as nowhere:
-        Where(context="prod").target()
+        PoolTarget(context="prod").target()
     assert exit_code(nowhere.value) == 2
 
 
@@ -619,11 +619,11 @@ def test_a_stack_says_which_pool_and_which_cluster_are_meant(project: Path) -> N
     StackCluster(kubeconfig, "https://mine.example:6443", None, own=False).remember(
         Folders(project).clusters("mine")
     )
-    meant = Meant(stack="mine")
+    meant = PoolOptions(stack="mine")
     assert (meant.namespace, meant.context, meant.kubeconfig) == ("accounts", "mine", kubeconfig)
     assert meant.uid == "0a3c8d8e-0c5e-4a8e-9d1f-0c5e4a8e9d1f"
-    assert Meant(stack="mine", namespace="others", context="theirs").namespace == "others"
-    assert Meant().namespace == "account-pool"
+    assert PoolOptions(stack="mine", namespace="others", context="theirs").namespace == "others"
+    assert PoolOptions().namespace == "account-pool"
 
 
 def test_an_account_is_taken_by_hand_from_a_pool_that_is_named(pool: FakePool) -> None:

@@ -59,10 +59,10 @@ class World:
 
     def doctor(self) -> str:
         """Return what doctor advises of accounts and claims."""
-        census = Pool.census(ClusterTarget(), NAMESPACE)
+        snapshot = Pool.snapshot(ClusterTarget(), NAMESPACE)
         settings = Pool.open(ClusterTarget(), NAMESPACE).settings
-        found = [*accounts(status_of(census, settings), NAMESPACE, datetime.now(UTC))]
-        found += claims(census, Pool.survey(ClusterTarget(), NAMESPACE, PoolConfigMap()), NAMESPACE)
+        found = [*accounts(status_of(snapshot, settings), NAMESPACE, datetime.now(UTC))]
+        found += claims(snapshot, Pool.survey(ClusterTarget(), NAMESPACE, PoolConfigMap()), NAMESPACE)
         return "\n".join(each.fix for each in found)
 
     def refused(self, *arguments: str) -> str:
@@ -74,8 +74,8 @@ class World:
         """Return why a preview does not remove account m0, or make of it what it becomes."""
         then = {} if becomes is None else {"m0": becomes}
         before, after = (Declaration(NAMESPACE, (), members) for members in ({"m0": was}, then))
-        census = Pool.census(ClusterTarget(), NAMESPACE)
-        return "\n".join(map(str, refusals(before, after, census)))
+        snapshot = Pool.snapshot(ClusterTarget(), NAMESPACE)
+        return "\n".join(map(str, refusals(before, after, snapshot)))
 
     def restore(self) -> None:
         """Bring the record of the one claim back as a backup has it."""

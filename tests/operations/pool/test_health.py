@@ -11,10 +11,10 @@ import pytest
 
 from components.account_pool.admission.policies import admission_manifests
 from components.account_pool.admission.roles import RIGHTS, Right
-from components.account_pool.core.census import Census
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import CLAIM_ORIGIN, POOL_STATE, STATE_BEFORE, STATE_REASON
 from components.account_pool.core.model import Member, Partition, Phase, Policy, Record, Token
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import status_of
 from components.account_pool.core.sweeping import Orphan, SweepReport
 from components.connection import Reply
@@ -161,7 +161,7 @@ def member(name: str, labels: Mapping[str, str] | None = None, **notes: str) -> 
 
 def looked_at(*members: Member) -> list[Diagnosis]:
     now = datetime(2026, 11, 22, 3, tzinfo=UTC)
-    return [*accounts(status_of(Census(members, ()), PoolConfigMap()), POOL, now)]
+    return [*accounts(status_of(PoolSnapshot(members, ()), PoolConfigMap()), POOL, now)]
 
 
 def test_a_pool_with_a_free_account_has_nothing_to_say_but_its_numbers() -> None:
@@ -244,24 +244,24 @@ def record(phase: Phase) -> Record:
 
 
 def test_claims_in_order_say_how_many_they_are() -> None:
-    found = [*claims(Census((), (record(Phase.BOUND),)), SweepReport(), POOL)]
+    found = [*claims(PoolSnapshot((), (record(Phase.BOUND),)), SweepReport(), POOL)]
     assert [(each.health, each.text) for each in found] == [(Health.WELL, "1 bound")]
 
 
 def test_dead_claims_are_wrong_and_a_sweep_fixes_them() -> None:
     survey = SweepReport(withheld=(Orphan("aws-1", Token("claim-0", "u", 1)),))
-    (found,) = wrongs(claims(Census((), ()), survey, POOL))
+    (found,) = wrongs(claims(PoolSnapshot((), ()), survey, POOL))
     assert "aws-1" in found.text
     assert found.fix == "`credfleet pool sweep -n account-pool`"
 
 
 def test_what_is_half_done_is_told_and_is_not_wrong() -> None:
-    found = [*claims(Census((), (record(Phase.RELEASING), record(Phase.PENDING))), SweepReport(), POOL)]
+    found = [*claims(PoolSnapshot((), (record(Phase.RELEASING), record(Phase.PENDING))), SweepReport(), POOL)]
     assert wrongs(found) == []
     assert "claim-Releasing, claim-Pending" in found[1].text
 
 
 def test_what_only_people_can_judge_is_wrong_with_its_own_fix() -> None:
     survey = SweepReport(findings=(Problem("Secret aws-1", "its state is not known", "correct it"),))
-    (found,) = wrongs(claims(Census((), ()), survey, POOL))
+    (found,) = wrongs(claims(PoolSnapshot((), ()), survey, POOL))
     assert (found.text, found.fix) == ("Secret aws-1: its state is not known", "correct it")

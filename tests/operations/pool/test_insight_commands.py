@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from components.account_pool.core.census import Census
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE
 from components.account_pool.core.model import Member, Partition, Phase, Policy, Record, record_name
 from components.account_pool.core.pool import Pool
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.connection import ClusterTarget
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from operations.main import app
-from operations.pool.access import Where
+from operations.pool.access import PoolTarget
 from tests.support.memory_pool import POOL, MemoryServer
 
 KEYS = ("eu-access",)
@@ -72,23 +72,23 @@ class FakePool:
     all_records: tuple[Record, ...] = ()
     settings: PoolConfigMap = field(default_factory=lambda: PoolConfigMap(partition_keys=KEYS))
 
-    def look(self) -> Census:
-        return Census(self.all_members, self.all_records)
+    def look(self) -> PoolSnapshot:
+        return PoolSnapshot(self.all_members, self.all_records)
 
 
 @pytest.fixture
 def pool(monkeypatch: pytest.MonkeyPatch) -> FakePool:
     fake = FakePool()
 
-    def opened(_where: Where) -> FakePool:
+    def opened(_where: PoolTarget) -> FakePool:
         return fake
 
-    def census(target: ClusterTarget, namespace: str) -> Census:
+    def snapshot(target: ClusterTarget, namespace: str) -> PoolSnapshot:
         assert (target.kubeconfig, target.context, namespace) == ("mine", "here", "account-pool")
-        return Census(fake.all_members, fake.all_records)
+        return PoolSnapshot(fake.all_members, fake.all_records)
 
-    monkeypatch.setattr(Where, "open", opened)
-    monkeypatch.setattr(Pool, "census", staticmethod(census))
+    monkeypatch.setattr(PoolTarget, "open", opened)
+    monkeypatch.setattr(Pool, "snapshot", staticmethod(snapshot))
     return fake
 
 
@@ -214,11 +214,11 @@ def test_adoption_takes_slots_and_holders_of_the_stack_it_is_told(monkeypatch: p
         server.add_member(name, {TENANT_NAME: "acme"})
     real, opened = Pool(server, POOL, PoolConfigMap(KEYS)), list[tuple[str, str | None]]()
 
-    def open_(where: Where, _manager: str) -> Pool:
+    def open_(where: PoolTarget, _manager: str) -> Pool:
         opened.append((where.namespace, where.context))
         return real
 
-    monkeypatch.setattr(Where, "open", open_)
+    monkeypatch.setattr(PoolTarget, "open", open_)
     result = run("pool", "adopt", "--stack", "dev", "--yes", "--output", "json")
     told = json.loads(result.stdout)
     assert opened == [("account-pool", "here")]

@@ -11,7 +11,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from typer.testing import CliRunner
 
-from components.account_pool.core.census import Census
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import (
     CLAIM_TOKEN,
@@ -21,10 +20,11 @@ from components.account_pool.core.keys import (
     SHARED_CLAIMS,
 )
 from components.account_pool.core.model import Member, Partition, Phase, Policy, Record
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from operations.main import app
 from operations.pool import metrics
-from operations.pool.access import Where
+from operations.pool.access import PoolTarget
 from operations.pool.metrics import exposition, gauges_of
 
 Samples = dict[str, dict[tuple[tuple[str, str], ...], float]]
@@ -81,8 +81,8 @@ def claimed(account: str, tenant: str, *, eu: bool = False) -> tuple[Member, Rec
 def measured(
     members: tuple[Member, ...], records: tuple[Record, ...] = (), keys: tuple[str, ...] = ("eu-access",)
 ) -> Samples:
-    census, settings = Census(tuple(members), tuple(records)), PoolConfigMap(partition_keys=keys)
-    return parsed(exposition(gauges_of("account-pool", census, settings, NOW)))
+    snapshot, settings = PoolSnapshot(tuple(members), tuple(records)), PoolConfigMap(partition_keys=keys)
+    return parsed(exposition(gauges_of("account-pool", snapshot, settings, NOW)))
 
 
 def value(samples: Samples, name: str, **labels: str) -> float | None:
@@ -162,8 +162,8 @@ def test_claims_on_shared_accounts_are_counted_by_their_tenants() -> None:
 
 
 def test_what_nobody_can_read_is_counted_as_a_problem() -> None:
-    census = Census((member("aws-1"),), (), frozenset({"claim-1", "claim-2"}))
-    samples = parsed(exposition(gauges_of("account-pool", census, PoolConfigMap(), NOW)))
+    snapshot = PoolSnapshot((member("aws-1"),), (), frozenset({"claim-1", "claim-2"}))
+    samples = parsed(exposition(gauges_of("account-pool", snapshot, PoolConfigMap(), NOW)))
     assert list(samples["credfleet_pool_problems"].values()) == [2]
     assert list(measured((member("aws-1"),))["credfleet_pool_problems"].values()) == [0]
 
@@ -208,14 +208,14 @@ def test_claims_are_counted_in_every_phase_zeros_included() -> None:
 
 @pytest.fixture
 def _pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    def opened(where: Where) -> None:
+    def opened(where: PoolTarget) -> None:
         assert where.context == "prod"
 
-    def look(*_: object) -> tuple[PoolConfigMap, Census]:
-        return PoolConfigMap(partition_keys=("eu-access",)), Census((member("aws-1"),), ())
+    def look(*_: object) -> tuple[PoolConfigMap, PoolSnapshot]:
+        return PoolConfigMap(partition_keys=("eu-access",)), PoolSnapshot((member("aws-1"),), ())
 
-    monkeypatch.setattr(Where, "open_existing", opened)
-    monkeypatch.setattr(Where, "target", lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(PoolTarget, "open_existing", opened)
+    monkeypatch.setattr(PoolTarget, "target", lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
     monkeypatch.setattr(metrics, "look", look)
 
 

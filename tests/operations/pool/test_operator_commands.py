@@ -14,19 +14,19 @@ from typer.testing import CliRunner, Result
 
 from components.account_pool.core.adoption import Adoption, SlotNames, adoptions
 from components.account_pool.core.calls import Kind
-from components.account_pool.core.census import Census
 from components.account_pool.core.cleaning import Wiped
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import POOL_STATE
 from components.account_pool.core.model import Claimed, ClaimRequest, Member, Policy, Token
 from components.account_pool.core.pool import Cleaned, Pool
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import PoolStatus, status_of
 from components.account_pool.core.sweeping import Orphan, RecoveryReport, SweepReport
 from components.connection import ClusterTarget
 from components.errors import NotAllowed, Problem
 from components.labels import TENANT_NAME
 from operations.main import app
-from operations.pool.access import Where
+from operations.pool.access import PoolTarget
 from tests.support.memory_cluster import NAMESPACE, memory_cluster
 
 
@@ -48,7 +48,7 @@ class FakePool:
         return True
 
     def status(self) -> PoolStatus:
-        return status_of(Census(tuple(self.members), ()), PoolConfigMap())
+        return status_of(PoolSnapshot(tuple(self.members), ()), PoolConfigMap())
 
     def sweep(self, *, dry_run: bool, most: int) -> SweepReport:
         self.asked.append(f"sweep {'dry' if dry_run else 'wet'} {'any' if most > 1000 else most}")
@@ -85,7 +85,7 @@ class FakePool:
         raise NotAllowed(place=f"Secret {name}", problem="it is claimed", fix="release it")
 
     def adoptable(self, names: SlotNames) -> tuple[Adoption, ...]:
-        return tuple(adoptions(Census(self.members, ()), (), names))
+        return tuple(adoptions(PoolSnapshot(self.members, ()), (), names))
 
     def adopt(self, member: str, request: ClaimRequest) -> Claimed:
         self.asked.append(f"adopt {member} as {request.slot} for {request.holder}")
@@ -115,11 +115,11 @@ class FakePool:
 def pool(monkeypatch: pytest.MonkeyPatch) -> FakePool:
     fake = FakePool()
 
-    def opened(where: Where, manager: str) -> FakePool:
+    def opened(where: PoolTarget, manager: str) -> FakePool:
         assert manager in ("credfleet-cleaner", "credfleet-operator")
         return fake
 
-    monkeypatch.setattr(Where, "open", opened)
+    monkeypatch.setattr(PoolTarget, "open", opened)
     return fake
 
 

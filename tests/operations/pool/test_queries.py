@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from components.account_pool.core.census import Census
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.consumers import Consumer
 from components.account_pool.core.keys import SHARED_CAPACITY, SHARED_CLAIMS
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.labels import HYPERSCALER_TYPE, SHARED
 from operations.pool.metrics import exposition, gauges_of, is_up
 from tests.operations.pool.test_metrics import claimed, labelled
@@ -33,11 +33,11 @@ def told() -> Mapping[str, Mapping[str, set[str]]]:
     mine, record = claimed("aws-1", "acme")
     notes = {SHARED_CAPACITY: "3", SHARED_CLAIMS: json.dumps({"claim-0.u.1": "a"})}
     shared = replace(labelled("aws-shared", SHARED, "true"), annotations=notes)
-    census = Census((mine, shared, labelled("gcp-1", HYPERSCALER_TYPE, "gcp")), (record,))
+    snapshot = PoolSnapshot((mine, shared, labelled("gcp-1", HYPERSCALER_TYPE, "gcp")), (record,))
     web = Consumer("web", ("cli",), quotas={"aws": 3})
     settings = PoolConfigMap(("eu-access",), consumers=(web,))
     families = [
-        *gauges_of("p", census, settings, NOW),
+        *gauges_of("p", snapshot, settings, NOW),
         is_up("p", up=True),
     ]
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))

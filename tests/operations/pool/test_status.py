@@ -13,20 +13,20 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from components.account_pool.core.census import Census
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.consumers import Consumer
 from components.account_pool.core.keys import POOL_STATE
 from components.account_pool.core.model import Member, Phase
 from components.account_pool.core.pool import Pool
-from components.account_pool.core.status import Account, PoolStatus, SharedClaim, Standing, status_of
+from components.account_pool.core.snapshot import PoolSnapshot
+from components.account_pool.core.status import Account, AccountUse, PoolStatus, SharedClaim, status_of
 from components.connection import Connection, Reply
 from components.errors import NotAllowed
 from components.labels import HYPERSCALER_TYPE
 from components.labels import SHARED as SHARED_LABEL
 from operations.main import app
 from operations.pool import status as status_module
-from operations.pool.access import By, Where
+from operations.pool.access import By, PoolTarget
 from operations.pool.status import Seen, counted, grouped, listed, shared_out
 from tests.operations.pool.test_metrics import claimed, labelled, member
 from tests.support.memory_pool import KEB
@@ -35,12 +35,12 @@ NOW = datetime(2026, 11, 22, 3, tzinfo=UTC)
 PROD, DEV = "pulumi/org/fleet/prod", "pulumi/org/fleet/dev"
 
 
-def account(name: str, standing: Standing = Standing.FREE, type_: str = "aws", **more: Any) -> Account:
+def account(name: str, standing: AccountUse = AccountUse.FREE, type_: str = "aws", **more: Any) -> Account:
     return Account(name, type_, "!eu-access", standing, **more)
 
 
 def pool(namespace: str, *accounts: Account, is_one_of: bool = True) -> Seen:
-    counts = {("aws", "!eu-access"): dict.fromkeys(Standing, 1)}
+    counts = {("aws", "!eu-access"): dict.fromkeys(AccountUse, 1)}
     return Seen(namespace, PoolStatus(accounts, counts), is_one_of)
 
 
@@ -48,11 +48,11 @@ def test_what_waits_is_told_with_its_age_the_oldest_first_and_before_what_is_fre
     seen = pool(
         "p",
         account("free"),
-        account("aws-1", Standing.QUARANTINED, since="2026-11-22T02:59:00Z"),
-        account("aws-2", Standing.DIRTY, since="2026-11-19T02:00:00Z"),
-        account("aws-3", Standing.DIRTY),
-        account("aws-4", Standing.CLEANING, since="2026-11-21T23:00:00Z"),
-        account("held", Standing.CLAIMED, since="2026-01-01T00:00:00Z"),
+        account("aws-1", AccountUse.QUARANTINED, since="2026-11-22T02:59:00Z"),
+        account("aws-2", AccountUse.DIRTY, since="2026-11-19T02:00:00Z"),
+        account("aws-3", AccountUse.DIRTY),
+        account("aws-4", AccountUse.CLEANING, since="2026-11-21T23:00:00Z"),
+        account("held", AccountUse.CLAIMED, since="2026-01-01T00:00:00Z"),
         is_one_of=False,
     )
     rows = [(row[0], row[6].partition(" ")[2]) for row in listed([seen], NOW).rows]
@@ -75,7 +75,7 @@ def test_accounts_of_several_pools_bear_the_name_of_theirs_and_are_counted_by_it
 
 SHARED = account(
     "shared",
-    Standing.SHARED,
+    AccountUse.SHARED,
     holders=(f"{DEV}/acme/0", "cli"),
     claims=(
         SharedClaim("acme", "0", (f"{DEV}/acme/0",)),
@@ -83,7 +83,9 @@ SHARED = account(
         SharedClaim("b", "0", ("cli",)),
     ),
 )
-HELD = account("held", Standing.CLAIMED, "gcp", tenant="acme", holders=(f"{PROD}/acme/main", f"{DEV}/acme/0"))
+HELD = account(
+    "held", AccountUse.CLAIMED, "gcp", tenant="acme", holders=(f"{PROD}/acme/main", f"{DEV}/acme/0")
+)
 
 
 @pytest.mark.parametrize(
@@ -109,8 +111,8 @@ def test_a_consumer_could_get_what_is_free_of_what_it_may_have_as_far_as_its_quo
     releasing = replace(record, name="claim-x", phase=Phase.RELEASING)
     free = [member(f"aws-{n}") for n in (1, 2)]
     others = (member("aws-eu", eu_access="true"), labelled("gcp-1", HYPERSCALER_TYPE, "gcp"))
-    census = Census((mine, *free, *others, labelled("s", SHARED_LABEL, "true")), (record, releasing))
-    table = shared_out([Seen("p", status_of(census, settings))])
+    snapshot = PoolSnapshot((mine, *free, *others, labelled("s", SHARED_LABEL, "true")), (record, releasing))
+    table = shared_out([Seen("p", status_of(snapshot, settings))])
     assert [row[:1] + row[2:] for row in table.rows] == [
         ("web", "aws", "", "1", "2", "1"),
         ("ops", "aws", "", "0", "", "2"),
@@ -125,7 +127,7 @@ def test_one_pool_that_cannot_be_read_hides_no_other(monkeypatch: pytest.MonkeyP
             raise NotAllowed(place="secrets", problem="may not list", fix="ask")
         return PoolConfigMap()
 
-    def census(_target: object, _namespace: str) -> Any:
+    def snapshot(_target: object, _namespace: str) -> Any:
         return None
 
     def namespaces(_connection: object) -> list[str]:
@@ -134,10 +136,10 @@ def test_one_pool_that_cannot_be_read_hides_no_other(monkeypatch: pytest.MonkeyP
     def as_one(_census: object, _settings: object) -> PoolStatus:
         return pool("one", account("aws-1")).status
 
-    monkeypatch.setattr(Where, "told", lambda _where: None)  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr(PoolTarget, "told", lambda _where: None)  # pyright: ignore[reportUnknownLambdaType]
     monkeypatch.setattr(status_module, "reach", lambda *_: None)  # pyright: ignore[reportUnknownLambdaType]
     monkeypatch.setattr(Pool, "settings_of", staticmethod(settings_of))
-    monkeypatch.setattr(Pool, "census", staticmethod(census))
+    monkeypatch.setattr(Pool, "snapshot", staticmethod(snapshot))
     monkeypatch.setattr(status_module, "status_of", as_one)
     monkeypatch.setattr(status_module, "pool_namespaces", namespaces)
     result = CliRunner().invoke(app, ["pool", "status", "--all", "-o", "json"])

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from components.account_pool.forecast.claims import ClaimForecast, ForecastKind, Vacancy
 from components.account_pool.forecast.forecast import lines, unseen_lines
-from components.account_pool.forecast.outlook import Expectation, Prospect, Vacancy
 from components.skipped_lines import skipped_lines
 from operations.main import app
 from operations.preview_report.command import as_document
@@ -36,7 +36,7 @@ def comment(*steps: dict[str, Any], **more: Any) -> str:
     return render(reviewed(*steps, **more), "p.json")
 
 
-def outlook(expected: Sequence[Expectation], left: Sequence[Vacancy] = ()) -> dict[str, Any]:
+def forecast(expected: Sequence[ClaimForecast], left: Sequence[Vacancy] = ()) -> dict[str, Any]:
     return said("\n".join(lines(expected, left)))
 
 
@@ -198,19 +198,21 @@ def test_an_operation_of_a_later_version_is_a_change_of_another_kind():
 # Claims and the pool
 
 
-def test_claims_are_told_with_their_outlook_and_the_pool_with_what_is_left():
+def test_claims_are_told_with_their_forecast_and_the_pool_with_what_is_left():
     text = comment(
         claim("create", "acme", "aws"),
         claim("create", "globex", "aws"),
         claim("create", "initech", "aws"),
         diagnostics=[
-            outlook(
+            forecast(
                 [
-                    Expectation("acme", "aws", "aws", Prospect.REUSE, "expected to reuse aws-1"),
-                    Expectation(
-                        "globex", "aws", "aws", Prospect.FREE, "expected to get the only free aws account"
+                    ClaimForecast("acme", "aws", "aws", ForecastKind.REUSE, "expected to reuse aws-1"),
+                    ClaimForecast(
+                        "globex", "aws", "aws", ForecastKind.FREE, "expected to get the only free aws account"
                     ),
-                    Expectation("initech", "aws", "aws", Prospect.EXHAUSTED, "expected to find none free"),
+                    ClaimForecast(
+                        "initech", "aws", "aws", ForecastKind.EXHAUSTED, "expected to find none free"
+                    ),
                 ],
                 [Vacancy("aws", 1, 0), Vacancy("gcp", 2, 2)],
             )
@@ -314,7 +316,7 @@ def events(*told: dict[str, Any]) -> bytes:
 
 def test_a_stream_of_events_says_what_the_digest_says_and_what_policies_say():
     changed = claim("update", "acme", "aws", old={"limit": 1}, new={"limit": 2, "type": "aws"})
-    told = outlook([Expectation("acme", "aws", "aws", Prospect.REUSE, "expected to reuse aws-1")])
+    told = forecast([ClaimForecast("acme", "aws", "aws", ForecastKind.REUSE, "expected to reuse aws-1")])
     metadata = {"op": "update", "urn": changed["urn"], "old": changed["oldState"], "new": changed["newState"]}
     stream = events(
         {"preludeEvent": {"config": {}}},

@@ -30,7 +30,7 @@ def project(tmp_path: Path, control_plane: ControlPlane) -> FleetProject:
 
 
 @pytest.mark.life
-def test_a_review_has_the_outlook_and_the_policies_of_the_preview_it_is_of(project: FleetProject) -> None:
+def test_a_review_has_the_forecast_and_the_policies_of_the_preview_it_is_of(project: FleetProject) -> None:
     words = "pulumi preview --json --policy-pack policies --stack test --non-interactive"
     preview = project.typed(f"PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true {words}")
     (project.folder / "preview.json").write_text(preview.out)

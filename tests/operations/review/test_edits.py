@@ -22,7 +22,7 @@ from operations.folders import Folders
 from operations.preview_report.digest import digest_of
 from operations.review.preview import preview
 from operations.review.record import Record, texts
-from operations.review.sealed import Standing, ciphertexts
+from operations.review.sealed import ValueStanding, ciphertexts
 from operations.stack.at_rest import StackAtRest
 from tests.operations.review.edits import EDITS, Edit
 from tests.support.proving import PROVES, tried
@@ -107,7 +107,7 @@ def _compared(
     untold = [
         name
         for name, each in ciphertexts(at_rest.stack_file.config).items()
-        if record.seals.standing(name, each) is not Standing.SAME
+        if record.seals.standing(name, each) is not ValueStanding.SAME
     ]
     return Row(
         edit,

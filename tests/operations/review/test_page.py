@@ -11,7 +11,7 @@ from operations.preview_report.markdown import LIMIT
 from operations.review.page import render
 from operations.review.record import Record
 from operations.review.run import Found, Sealed
-from operations.review.sealed import Standing
+from operations.review.sealed import ValueStanding
 
 CALM: Final = Found(Digest(), Record.none("prod"), (), (), {}, {}, (), failed=False, other_code=False)
 NASTY: Final = ("@everybody", "<b>", "a\nb", "\x1b[2J", "`", "|", "\u202ereversed", "[a](http://b)")
@@ -26,7 +26,7 @@ def _naming(name: str, count: int) -> Found:
         sealed=tuple(
             Sealed(each, standing, shaped=True)
             for each in names
-            for standing in (Standing.NEW, Standing.CHANGED)
+            for standing in (ValueStanding.NEW, ValueStanding.CHANGED)
         ),
         undecided={f"rule-{index}": names[:40] for index in range(min(count, 60))},
         may_change=dict.fromkeys(names, "why"),
@@ -45,9 +45,13 @@ def test_a_name_is_shown_as_it_is_and_is_nothing_else(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("standing", "shaped", "is_named"),
-    [(Standing.SAME, True, False), (Standing.SAME, False, True), (Standing.CHANGED, True, True)],
+    [
+        (ValueStanding.SAME, True, False),
+        (ValueStanding.SAME, False, True),
+        (ValueStanding.CHANGED, True, True),
+    ],
 )
-def test_a_check_that_nobody_made_is_named(standing: Standing, shaped: bool, is_named: bool) -> None:
+def test_a_check_that_nobody_made_is_named(standing: ValueStanding, shaped: bool, is_named: bool) -> None:
     page = render(replace(CALM, sealed=(Sealed("credfleet:credentials.a", standing, shaped),)))
 
     assert ("Checks of the configuration that read a credential were not made" in page) == is_named

@@ -18,7 +18,7 @@ from components.seals import UNSEEN, hides
 from operations.review.sealed import (
     SEALED,
     Seals,
-    Standing,
+    ValueStanding,
     aligned,
     ciphertexts,
     conceal_unmade,
@@ -92,10 +92,10 @@ def test_a_value_is_the_same_under_another_name_and_changed_or_new_with_another_
     record = seals("text")
     renamed = NAME.replace("aws-1", "aws-one")
 
-    assert record.standing(NAME, "v1:a:b") is record.standing(renamed, "v1:a:b") is Standing.SAME
+    assert record.standing(NAME, "v1:a:b") is record.standing(renamed, "v1:a:b") is ValueStanding.SAME
     assert record.text(NAME, "v1:a:b") == record.text(renamed, "v1:a:b")
-    assert record.standing(NAME, "v1:c:d") is Standing.CHANGED
-    assert record.standing(renamed, "v1:c:d") is Standing.NEW
+    assert record.standing(NAME, "v1:c:d") is ValueStanding.CHANGED
+    assert record.standing(renamed, "v1:c:d") is ValueStanding.NEW
 
 
 def test_what_changed_or_is_new_is_marked_and_what_is_as_it_was_is_not() -> None:

@@ -8,7 +8,7 @@ from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 
-from components.account_pool.core.status import Standing
+from components.account_pool.core.status import AccountUse
 from operations.sandbox.report import Claimed, Declared, Report, Share, Skipped, Violation, render, write
 
 SECRET = "kubernetes:core/v1:Secret"
@@ -167,4 +167,4 @@ def test_writing_again_replaces_the_page_and_leaves_nothing_beside_it(tmp_path: 
 
 def test_every_standing_of_an_account_has_its_colour() -> None:
     page = render(REPORT)
-    assert [each for each in Standing if f".c-{each}" not in page] == []
+    assert [each for each in AccountUse if f".c-{each}" not in page] == []

@@ -27,7 +27,7 @@ from components.errors import Unreachable
 from components.skipped_lines import skipped_lines
 from operations.folders import Folders
 from operations.main import app
-from operations.pool.access import Where
+from operations.pool.access import PoolTarget
 from operations.sandbox import control_plane, existing, summary, updates
 from operations.sandbox.stack_state import stack_of
 from operations.stack.state import Resource, Snapshot, state_text
@@ -126,7 +126,7 @@ def cli(project: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     def choose(folders: Folders, *_: object, **__: object) -> tuple[StackCluster, bool]:
         return StackCluster(project / "kubeconfig", "https://127.0.0.1:6443", "uid", own=False), False
 
-    def opened(where: Where) -> None:
+    def opened(where: PoolTarget) -> None:
         raise Unreachable(place=f"pool {where.namespace}", seconds=1, last="refused")
 
     for variable in ("KUBECONFIG", "PATH", "PULUMI_HOME", "PULUMI_BACKEND_URL", "SSL_CERT_FILE"):
@@ -138,7 +138,7 @@ def cli(project: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
     monkeypatch.setattr(updates, "choose", choose)
     monkeypatch.setattr(existing, "bring", build)
     monkeypatch.setattr(existing, "bring_kinds", build)
-    monkeypatch.setattr(Where, "open", opened)
+    monkeypatch.setattr(PoolTarget, "open", opened)
     return fake
 
 

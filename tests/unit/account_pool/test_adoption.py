@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from components.account_pool.core.adoption import SlotNames, adoptions
-from components.account_pool.core.census import Census
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import TENANT_ID
 from components.account_pool.core.model import ClaimRequest, Policy
 from components.account_pool.core.pool import Pool
-from components.account_pool.core.status import Standing
+from components.account_pool.core.snapshot import PoolSnapshot
+from components.account_pool.core.status import AccountUse
 from components.errors import Withheld
 from components.labels import TENANT_NAME
 from components.naming import tenant_label
@@ -22,10 +22,10 @@ LONG = "a tenant whose name is no label value"
 
 
 def proposed(server: MemoryServer, names: SlotNames) -> dict[str, Any]:
-    census = Census(tuple(server.members), tuple(server.records))
+    snapshot = PoolSnapshot(tuple(server.members), tuple(server.records))
     return {
         each.member: (each.claim.tenant, each.claim.slot) if each.claim else each.problem
-        for each in adoptions(census, KEYS, names)
+        for each in adoptions(snapshot, KEYS, names)
     }
 
 
@@ -53,7 +53,7 @@ def test_a_stack_that_names_its_slot_finds_the_account_its_tenant_had_and_takes_
 
     assert (again.secret_name, again.holders, again.reused) == ("own", 1, True)
     standings = {each.secret_name: each.standing for each in pool.status().accounts}
-    assert standings == {"own": Standing.CLAIMED, "free": Standing.FREE}
+    assert standings == {"own": AccountUse.CLAIMED, "free": AccountUse.FREE}
     assert pool.adoptable(SlotNames(claims=[claim])) == ()
 
 

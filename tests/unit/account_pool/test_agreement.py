@@ -1,4 +1,4 @@
-"""What claims, the outlook, explanations and the status say of a member agree, whatever is on it.
+"""What claims, the forecast, explanations and the status say of a member agree, whatever is on it.
 
 In memory. It does not prove anything of claims that run at the same time: `test_interleavings.py` does.
 `make prove` tries 10,000 pools, and 1,000 on a real API server.
@@ -14,18 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.account_pool.core import protocol
-from components.account_pool.core.calls import Both, Kind, Pause, PoolApi, Steps, Together, perform
-from components.account_pool.core.census import Census
+from components.account_pool.core.calls import Kind, Pair, Parallel, Pause, PoolApi, Steps, perform
 from components.account_pool.core.config_map import PoolConfigMap
-from components.account_pool.core.dialect import Dialect
 from components.account_pool.core.judgement import judge
 from components.account_pool.core.keys import CLAIM_TOKEN, INTERNAL, POOL_STATE, SHARED_CAPACITY
+from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import Claimed, ClaimRequest, Record, Wanted
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.selection import members_free, members_owned, members_shared
-from components.account_pool.core.status import Standing, status_of
+from components.account_pool.core.snapshot import PoolSnapshot
+from components.account_pool.core.status import AccountUse, status_of
 from components.account_pool.core.steps import get_record
-from components.account_pool.forecast.outlook import Prospect, explain, outlook
+from components.account_pool.forecast.claims import ForecastKind, explain, forecast_claims
 from components.errors import Misconfigured, NotAllowed, PoolError
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from tests.support.drawn_pools import KEYS, REQUESTS, SETTINGS, Spoken, disagreements, pools
@@ -56,8 +56,8 @@ def outcome(wanted: Wanted, api: PoolApi, hold: str = "") -> Claimed | PoolError
         match asked:
             case Pause():
                 answer = None
-            case Together(first, second):
-                answer = Both(perform(api, first), perform(api, second))
+            case Parallel(first, second):
+                answer = Pair(perform(api, first), perform(api, second))
             case _:
                 answer = perform(api, asked)
     raise AssertionError(f"no end after {MOST_CALLS} calls")
@@ -68,12 +68,12 @@ MANY = settings(max_examples=counted(100, 10_000, 300), deadline=None)
 
 @MANY
 @given(pools(), REQUESTS, st.sampled_from(["", "", "why"]))
-def test_a_claim_gets_what_its_outlook_and_its_explanation_said(
+def test_a_claim_gets_what_its_forecast_and_its_explanation_said(
     spoken: Spoken, request: ClaimRequest, hold: str
 ) -> None:
-    tried("claims in drawn pools, in memory, against outlook, explanation and status")
-    census = replace(spoken.pool.look(), hold=hold)
-    assert disagreements(census, request, outcome(request.placed(POOL, KEYS), spoken.api, hold)) == []
+    tried("claims in drawn pools, in memory, against forecast, explanation and status")
+    snapshot = replace(spoken.pool.look(), hold=hold)
+    assert disagreements(snapshot, request, outcome(request.placed(POOL, KEYS), spoken.api, hold)) == []
 
 
 @MANY
@@ -81,14 +81,14 @@ def test_a_claim_gets_what_its_outlook_and_its_explanation_said(
 def test_a_stranger_gets_a_member_exactly_when_the_status_says_that_it_is_free_or_has_room(
     spoken: Spoken,
 ) -> None:
-    census = spoken.pool.look()
-    places = {member.name: member.place(KEYS) for member in census.members}
-    for account in status_of(census, SETTINGS).accounts:
+    snapshot = spoken.pool.look()
+    places = {member.name: member.place(KEYS) for member in snapshot.members}
+    for account in status_of(snapshot, SETTINGS).accounts:
         place = places[account.secret_name]
         wanted = Wanted(POOL, place, "stranger", "0", "h", only=account.secret_name)
         is_taken = isinstance(outcome(wanted, spoken.copy().api), Claimed)
-        has_room = account.standing is Standing.SHARED and account.used < account.capacity
-        assert is_taken == (account.standing is Standing.FREE or has_room), account
+        has_room = account.standing is AccountUse.SHARED and account.used < account.capacity
+        assert is_taken == (account.standing is AccountUse.FREE or has_room), account
 
 
 @MANY
@@ -103,7 +103,7 @@ def test_the_api_server_is_asked_for_every_member_that_would_be_taken(
         if partition.shared
         else [members_owned(partition, wanted.owner), members_free(partition)]
     )
-    asked = [spoken.dialect.selector(selector) for selector in selectors]
+    asked = [spoken.scheme.selector(selector) for selector in selectors]
     labels = {member.name: member.labels for member in spoken.server.members}
     for member in spoken.pool.look().members:
         if judge(member, partition, wanted.owner).takes:
@@ -133,21 +133,21 @@ def test_an_account_that_the_status_calls_misconfigured_is_never_claimed(labels:
     server = MemoryServer()
     server.add_member("m0", labels)
     pool = Pool(server, POOL, SETTINGS)
-    assert [each.standing for each in pool.status().accounts] == [Standing.MISCONFIGURED]
+    assert [each.standing for each in pool.status().accounts] == [AccountUse.MISCONFIGURED]
     with pytest.raises(Misconfigured, match="m0"):
         pool.claim(ClaimRequest("acme", "aws"))
     server.add_member("m1")
     assert pool.claim(ClaimRequest("acme", "aws")).secret_name == "m1"
 
 
-@pytest.mark.parametrize("dialect", [Dialect(), KEB], ids=["credfleet", "Kyma"])
-def test_a_shared_account_that_is_kept_back_is_given_to_nobody(dialect: Dialect) -> None:
+@pytest.mark.parametrize("scheme", [LabelScheme(), KEB], ids=["credfleet", "Kyma"])
+def test_a_shared_account_that_is_kept_back_is_given_to_nobody(scheme: LabelScheme) -> None:
     server = MemoryServer()
-    labels = dialect.labels({HYPERSCALER_TYPE: "aws", SHARED: "true", INTERNAL: "true"})
+    labels = scheme.labels({HYPERSCALER_TYPE: "aws", SHARED: "true", INTERNAL: "true"})
     metadata = {"name": "m0", "labels": labels, "annotations": {SHARED_CAPACITY: "2"}}
     server.create(Kind.MEMBER, {"metadata": metadata})
-    pool = Pool(server, POOL, replace(SETTINGS, dialect=dialect))
-    assert [each.standing for each in pool.status().accounts] == [Standing.MISCONFIGURED]
+    pool = Pool(server, POOL, replace(SETTINGS, scheme=scheme))
+    assert [each.standing for each in pool.status().accounts] == [AccountUse.MISCONFIGURED]
     with pytest.raises(Misconfigured, match="m0"):
         pool.claim(ClaimRequest("acme", "aws", shared=True))
 
@@ -166,12 +166,12 @@ def test_an_own_account_with_a_claim_that_is_gone_is_taken_and_everything_says_s
     server = MemoryServer()
     server.add_member("m0", {TENANT_NAME: "acme"}, {CLAIM_TOKEN: "claim-0.u.1"})
     pool, request = Pool(server, POOL, SETTINGS), ClaimRequest("acme", "aws")
-    census = Census(pool.members(), pool.records())
+    snapshot = PoolSnapshot(pool.members(), pool.records())
     assert [(each.standing, each.reason) for each in pool.status().accounts] == [
-        (Standing.OWNED, "carries a claim that is gone; a sweep takes it off")
+        (AccountUse.OWNED, "carries a claim that is gone; a sweep takes it off")
     ]
-    assert outlook(census, [request], KEYS)[0].prospect is Prospect.OWN
-    assert [each.taken for each in explain(census, request, KEYS).candidates] == [True]
+    assert forecast_claims(snapshot, [request], KEYS)[0].kind is ForecastKind.OWN
+    assert [each.taken for each in explain(snapshot, request, KEYS).candidates] == [True]
     assert pool.claim(request).secret_name == "m0"
 
 
@@ -193,7 +193,7 @@ def test_a_new_consumer_does_not_join_a_claim_whose_account_is_not_in_order_by_n
     pool.claim(first)
     server.by_hand("m0", labels)
     assert pool.claim(first).reused
-    census = Census(pool.members(), pool.records())
-    assert outlook(census, [second], KEYS)[0].prospect is Prospect.REFUSED
+    snapshot = PoolSnapshot(pool.members(), pool.records())
+    assert forecast_claims(snapshot, [second], KEYS)[0].kind is ForecastKind.REFUSED
     with pytest.raises(PoolError, match=why):
         pool.claim(second)

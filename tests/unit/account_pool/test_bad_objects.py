@@ -24,8 +24,8 @@ from components.account_pool.core.keys import (
 )
 from components.account_pool.core.model import ClaimRequest, JsonObject, Member, Phase, Token
 from components.account_pool.core.pool import Cleaned, Pool
-from components.account_pool.core.status import Standing
-from components.account_pool.forecast.outlook import Prospect, explain, outlook
+from components.account_pool.core.status import AccountUse
+from components.account_pool.forecast.claims import ForecastKind, explain, forecast_claims
 from components.account_pool.roster import PoolRosterProvider
 from components.connection import ClusterTarget
 from components.dynamic import Properties
@@ -80,12 +80,12 @@ TARGET = ClusterTarget()
 
 def test_every_reader_tells_a_record_that_cannot_be_read_and_reads_the_rest(pool: Pool, junk: str) -> None:
     status = pool.status()
-    assert sorted(each.standing for each in status.accounts) == [Standing.CLAIMED, Standing.FREE]
+    assert sorted(each.standing for each in status.accounts) == [AccountUse.CLAIMED, AccountUse.FREE]
     assert [each.place for each in status.problems] == [junk]
     assert [each.tenant for each in pool.records()] == ["acme"]
-    census = Pool.census(TARGET, POOL)
-    assert census.unreadable == {"claim-junk"}
-    assert [each.place for each in census.problems] == [junk]
+    snapshot = Pool.snapshot(TARGET, POOL)
+    assert snapshot.unreadable == {"claim-junk"}
+    assert [each.place for each in snapshot.problems] == [junk]
     assert [each.place for each in Pool.survey(TARGET, POOL, PoolConfigMap()).findings] == [junk]
     recovered = Pool.recover(TARGET, POOL)
     assert len(recovered.intact) == 1
@@ -97,7 +97,7 @@ def test_an_account_whose_record_cannot_be_read_is_not_called_free_to_sweep(
 ) -> None:
     server.by_hand("m0", {TENANT_NAME: "globex"}, {CLAIM_TOKEN: str(Token("claim-junk", "uid", 1))})
     (account,) = (each for each in pool.status().accounts if each.secret_name == "m0")
-    assert (account.standing, account.reason) == (Standing.CLAIMED, f"claimed, but {junk} cannot be read")
+    assert (account.standing, account.reason) == (AccountUse.CLAIMED, f"claimed, but {junk} cannot be read")
     told = explain(pool.look(), ACME, ())
     assert (account.secret_name, account.reason) in [(each.member, each.reason) for each in told.candidates]
     assert pool.sweep(settle_seconds=0).freed == ()
@@ -108,8 +108,8 @@ def test_a_claim_whose_own_record_cannot_be_read_is_foreseen_to_be_refused(
 ) -> None:
     name = pool.record_of(NEWCOMER)
     server.create(Kind.RECORD, {"metadata": {"name": name, "labels": {POOL_RECORD: "true"}}})
-    (expected,) = outlook(pool.look(), [NEWCOMER], ())
-    assert expected.prospect is Prospect.REFUSED
+    (expected,) = forecast_claims(pool.look(), [NEWCOMER], ())
+    assert expected.kind is ForecastKind.REFUSED
     with pytest.raises(Misconfigured, match=name):
         pool.claim(NEWCOMER)
 

@@ -13,23 +13,22 @@ import pytest
 
 from components.account_pool.core import cleaning, protocol, sweeping
 from components.account_pool.core.calls import (
-    Both,
+    ApiRefusal,
     Call,
     Create,
     Delete,
     Found,
     Kind,
     ListPage,
+    Pair,
+    Parallel,
     Patch,
     Pause,
-    Refusal,
     Refused,
     Replace,
-    Together,
     Yielded,
     perform,
 )
-from components.account_pool.core.census import Census
 from components.account_pool.core.cleaning import Wiped
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
 from components.account_pool.core.declared import blocked_reason
@@ -55,9 +54,10 @@ from components.account_pool.core.model import (
 )
 from components.account_pool.core.protocol import Amendment, Outcome
 from components.account_pool.core.selection import MEMBERS
-from components.account_pool.core.status import Standing, status_of
+from components.account_pool.core.snapshot import PoolSnapshot
+from components.account_pool.core.status import AccountUse, status_of
 from components.account_pool.core.steps import list_all
-from components.account_pool.forecast.outlook import Prospect, outlook
+from components.account_pool.forecast.claims import ForecastKind, forecast_claims
 from components.errors import Exhausted, LimitReached, LostMember, Misconfigured, NotAllowed, Restored
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, SHARED, TENANT_NAME
 from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, Sweeps, is_free, run
@@ -226,8 +226,8 @@ def paused_before(kind: type[Call], server: MemoryServer, steps: Any) -> Any:
 
 
 def _answered(server: MemoryServer, asked: Any) -> Any:
-    if isinstance(asked, Together):
-        return Both(perform(server, asked.first), perform(server, asked.second))
+    if isinstance(asked, Parallel):
+        return Pair(perform(server, asked.first), perform(server, asked.second))
     return perform(server, asked)
 
 
@@ -854,7 +854,7 @@ def test_a_claim_that_may_write_to_no_account_leaves_no_record_behind(
     server = pool("m0")
 
     def patch(_kind: Kind, _name: str, _body: object) -> Refused:
-        return Refused(Refusal.FORBIDDEN, "not you")
+        return Refused(ApiRefusal.FORBIDDEN, "not you")
 
     monkeypatch.setattr(server, "patch", patch)
     with pytest.raises(NotAllowed):
@@ -960,11 +960,11 @@ def test_a_claim_leaves_an_account_in_use_whose_claim_came_back_from_a_backup(sl
     restore(server, claim(server, Claims("a", "h1")))
     before = labels_of(server)
     request = ClaimRequest(tenant="a", type="aws", slot=slot, holder="h2")
-    (expected,) = outlook(Census(tuple(server.members), tuple(server.records)), [request], ())
+    (expected,) = forecast_claims(PoolSnapshot(tuple(server.members), tuple(server.records)), [request], ())
     with pytest.raises(Restored, match="account m0: its claim came back from a backup"):
         claim(server, Claims("a", "h2", slot=slot))
     assert labels_of(server) == before
-    assert expected.prospect is Prospect.REFUSED
+    assert expected.kind is ForecastKind.REFUSED
 
 
 def test_a_claim_in_progress_leaves_an_account_in_use_whose_claim_came_back_from_a_backup() -> None:
@@ -985,20 +985,20 @@ def test_status_tells_each_account_once_and_counts_zeros() -> None:
     server.add_member("odd", {POOL_STATE: "foo"})
     server.add_member("kept", {INTERNAL: "true"})
     claim(server, only="taken")
-    status = status_of(Census(tuple(server.members), tuple(server.records)), PoolConfigMap())
+    status = status_of(PoolSnapshot(tuple(server.members), tuple(server.records)), PoolConfigMap())
     assert {account.secret_name: account.standing for account in status.accounts} == {
-        "free": Standing.FREE,
-        "kept": Standing.INTERNAL,
-        "odd": Standing.MISCONFIGURED,
-        "own": Standing.OWNED,
-        "taken": Standing.CLAIMED,
+        "free": AccountUse.FREE,
+        "kept": AccountUse.INTERNAL,
+        "odd": AccountUse.MISCONFIGURED,
+        "own": AccountUse.OWNED,
+        "taken": AccountUse.CLAIMED,
     }
     ((key, counts),) = status.counts.items()
     assert key == ("aws", "hyperscaler-type=aws")
-    assert counts == {**dict.fromkeys(Standing, 0), Standing.FREE: 1, Standing.INTERNAL: 1} | {
-        Standing.MISCONFIGURED: 1,
-        Standing.OWNED: 1,
-        Standing.CLAIMED: 1,
+    assert counts == {**dict.fromkeys(AccountUse, 0), AccountUse.FREE: 1, AccountUse.INTERNAL: 1} | {
+        AccountUse.MISCONFIGURED: 1,
+        AccountUse.OWNED: 1,
+        AccountUse.CLAIMED: 1,
     }
     taken = next(account for account in status.accounts if account.secret_name == "taken")
     assert (taken.tenant, taken.slot, taken.holders) == ("a", "0", ("h1",))

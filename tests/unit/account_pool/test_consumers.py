@@ -1,6 +1,5 @@
 """What a preview says of the consumers of a pool: who gets no more, and who keeps what it has."""
 
-from components.account_pool.core.census import Census
 from components.account_pool.core.consumers import Consumer, keeping
 from components.account_pool.core.model import (
     ClaimRequest,
@@ -11,7 +10,8 @@ from components.account_pool.core.model import (
     Record,
     record_name,
 )
-from components.account_pool.forecast.outlook import Prospect, outlook, vacancies
+from components.account_pool.core.snapshot import PoolSnapshot
+from components.account_pool.forecast.claims import ForecastKind, forecast_claims, vacancies
 from components.errors import NotAllowed, QuotaReached
 from components.labels import HYPERSCALER_TYPE
 
@@ -35,21 +35,21 @@ def asks(tenant: str, project: str = "web", account_type: str = "aws") -> ClaimR
 
 def test_a_preview_gives_a_consumer_what_its_quota_has_room_for_and_leaves_the_rest_to_others() -> None:
     others = Consumer("data", ("pulumi/org/data",))
-    census = Census(free(3), (held("old", "pulumi/org/web/dev/old/0"),), consumers=(others, WEB))
+    snapshot = PoolSnapshot(free(3), (held("old", "pulumi/org/web/dev/old/0"),), consumers=(others, WEB))
     asked = [asks("a"), asks("b"), asks("c", "data"), asks("d", "data"), asks("e", "web", "gcp")]
     asked += [asks("f", "else")]
-    told = outlook(census, asked, ())
-    assert [one.prospect for one in told[:4]] == [
-        Prospect.FREE,
-        Prospect.REFUSED,
-        Prospect.FREE,
-        Prospect.FREE,
+    told = forecast_claims(snapshot, asked, ())
+    assert [one.kind for one in told[:4]] == [
+        ForecastKind.FREE,
+        ForecastKind.REFUSED,
+        ForecastKind.FREE,
+        ForecastKind.FREE,
     ]
     assert [one.refusal for one in told] == [None, QuotaReached, None, None, NotAllowed, NotAllowed]
     assert told[1].text == (
         "expected to be refused: consumer web may have 2 aws accounts at most, and has them"
     )
-    (left,) = vacancies(census, asked, ())
+    (left,) = vacancies(snapshot, asked, ())
     assert (left.before, left.after) == (3, 0)
 
 

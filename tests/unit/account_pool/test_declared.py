@@ -8,10 +8,10 @@ from components.account_pool.admission.member_transitions import build_member_ma
 from components.account_pool.admission.state_machine import Verb
 from components.account_pool.core import protocol
 from components.account_pool.core.calls import Kind
-from components.account_pool.core.census import Census
 from components.account_pool.core.declared import Declaration, DeclaredMember, is_touched, refusals
 from components.account_pool.core.keys import POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
 from components.account_pool.core.model import State
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.labels import BRING_YOUR_OWN, SHARED, TENANT_NAME
 from tests.support.admission_twin import Write, allows
 from tests.support.guarded_pool import merged, secret
@@ -36,7 +36,9 @@ def used_by(*tenants: str) -> MemoryServer:
 def refused(server: MemoryServer, before: Declaration, after: Declaration) -> list[str]:
     if not is_touched(before, after):
         return []
-    return [str(each) for each in refusals(before, after, Census(tuple(server.members), (*server.records,)))]
+    return [
+        str(each) for each in refusals(before, after, PoolSnapshot(tuple(server.members), (*server.records,)))
+    ]
 
 
 @pytest.mark.parametrize(("capacity", "is_refused"), [(4, False), (3, False), (2, False), (1, True)])

@@ -12,7 +12,7 @@ import pulumi
 import pytest
 
 from components.account_pool import provider as provider_module
-from components.account_pool.core.calls import Kind, Refusal, Refused, Result
+from components.account_pool.core.calls import ApiRefusal, Kind, Refused, Result
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.model import JsonObject
 from components.account_pool.core.pool import Pool
@@ -34,7 +34,7 @@ class Denying(MemoryServer):
     def create(self, kind: Kind, body: JsonObject) -> Result:
         if kind is Kind.RECORD and self.left:
             self.left -= 1
-            return Refused(Refusal.FORBIDDEN, self._text)
+            return Refused(ApiRefusal.FORBIDDEN, self._text)
         return super().create(kind, body)
 
 

@@ -98,16 +98,16 @@ def test_a_recovery_leaves_an_account_that_is_not_to_be_bound(
 
 
 @pytest.mark.parametrize(
-    ("settings", "key"), [(PoolConfigMap(), TENANT_NAME), (PoolConfigMap(dialect=KEB), "tenantName")]
+    ("settings", "key"), [(PoolConfigMap(), TENANT_NAME), (PoolConfigMap(scheme=KEB), "tenantName")]
 )
 def test_the_label_that_is_to_be_put_back_is_called_as_the_pool_calls_it(
     settings: PoolConfigMap, key: str
 ) -> None:
     server = MemoryServer()
-    labels = settings.dialect.labels({HYPERSCALER_TYPE: "aws"})
+    labels = settings.scheme.labels({HYPERSCALER_TYPE: "aws"})
     server.create(Kind.MEMBER, {"metadata": {"name": "m0", "labels": labels, "annotations": {}}})
     pool = Pool(server, POOL, settings)
-    claimed = run(protocol.claim(Claims("a", "h").wanted), settings.dialect.over(server))
+    claimed = run(protocol.claim(Claims("a", "h").wanted), settings.scheme.over(server))
     server.by_hand("m0", {key: "b"})
     (problem,) = pool.status().problems
     assert problem.place == f"claim {claimed.record}"

@@ -11,8 +11,8 @@ import pytest
 from components.account_pool.core import driver as driving
 from components.account_pool.core import pool as live
 from components.account_pool.core import protocol
-from components.account_pool.core.audit import Happening, Journal
-from components.account_pool.core.calls import Found, Kind, Pause, Refusal, Refused, Result, Steps, Unknown
+from components.account_pool.core.audit import AuditEvent, Journal
+from components.account_pool.core.calls import ApiRefusal, Found, Kind, Pause, Refused, Result, Steps, Unknown
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.driver import Driver
 from components.account_pool.core.keys import POOL_STATE
@@ -66,7 +66,7 @@ class Homeless(MemoryServer):
 
     def create(self, kind: Kind, body: JsonObject) -> Result:
         if kind is Kind.RECORD:
-            return Refused(Refusal.ABSENT, 'namespaces "p" not found')
+            return Refused(ApiRefusal.ABSENT, 'namespaces "p" not found')
         return super().create(kind, body)
 
 
@@ -88,8 +88,7 @@ def test_the_callers_time_ends_an_operation_and_the_last_failure_is_told(
 
 
 @pytest.mark.parametrize(
-    ("patience", "told"),
-    [(None, "does not answer after 30 s"), (2.0, "does not answer after 2 s")],
+    ("patience", "told"), [(None, "does not answer after 30 s"), (2.0, "does not answer after 2 s")]
 )
 def test_a_cluster_that_was_never_heard_of_is_given_up_and_nothing_was_begun(
     monkeypatch: pytest.MonkeyPatch, patience: float | None, told: str
@@ -139,7 +138,7 @@ def test_what_was_begun_is_said_to_be_finished_by_the_next_run(monkeypatch: pyte
 
 
 def test_what_the_server_does_not_allow_is_not_asked_again() -> None:
-    refusing = Flaky(1000, Refused(Refusal.FORBIDDEN, 'User "u" cannot get resource "configmaps"'))
+    refusing = Flaky(1000, Refused(ApiRefusal.FORBIDDEN, 'User "u" cannot get resource "configmaps"'))
     with pytest.raises(NotAllowed, match="cannot get resource"):
         Driver(refusing, "pool").run(protocol.claim(Claims("a", "h").wanted), 60)
 
@@ -182,7 +181,7 @@ class Slow(MemoryServer):
         return self._answer or super().create(kind, body)
 
 
-HAPPENING = Happening("Secret", "m0", "uid", "Claimed", "claimed for tenant a")
+HAPPENING = AuditEvent("Secret", "m0", "uid", "Claimed", "claimed for tenant a")
 
 
 def test_events_are_written_aside_and_flush_waits_for_them() -> None:
@@ -197,7 +196,7 @@ def test_events_are_written_aside_and_flush_waits_for_them() -> None:
 
 
 def test_whoever_may_not_write_events_is_not_asked_for_a_second_one() -> None:
-    forbidding = Slow(Refused(Refusal.FORBIDDEN, "no"))
+    forbidding = Slow(Refused(ApiRefusal.FORBIDDEN, "no"))
     forbidding.let.set()
     journal = Journal(forbidding, "pool")
     for _ in range(3):
@@ -241,7 +240,7 @@ class Racing(Slow):
         if self.lost:
             return super().patch(kind, name, body)
         self.lost = True
-        return Refused(Refusal.CONFLICT, "changed")
+        return Refused(ApiRefusal.CONFLICT, "changed")
 
 
 class SecondIsInterrupted(ThreadPoolExecutor):

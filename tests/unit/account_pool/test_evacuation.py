@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.model import ClaimRequest
 from components.account_pool.core.pool import Pool
+from components.account_pool.forecast.claims import ForecastKind
 from components.account_pool.forecast.evacuation import (
     Generations,
-    Standing,
+    SlotStanding,
     among,
     expected,
     here,
     slot_and_generation,
     slot_of,
 )
-from components.account_pool.forecast.outlook import Prospect
 from components.errors import NotAllowed
 from components.labels import EU_ACCESS
 from tests.support.memory_pool import POOL, MemoryServer
@@ -45,28 +45,28 @@ def test_a_claim_goes_on_while_its_account_is_to_be_left_and_comes_to_stay_where
     pool = pool_of(MemoryServer(), "a", "b")
     first = pool.claim(ACME)
 
-    def move(claim: ClaimRequest = ACME) -> tuple[Prospect, int | None, str]:
+    def move(claim: ClaimRequest = ACME) -> tuple[ForecastKind, int | None, str]:
         (told,) = expected(pool.look(), [claim], ())
-        return told.expectation.prospect, told.generation, told.expectation.text
+        return told.forecast.kind, told.generation, told.forecast.text
 
-    assert move()[:2] == (Prospect.HELD, 0)
+    assert move()[:2] == (ForecastKind.HELD, 0)
     pool.evacuate(first.secret_name, "closed")
     assert move() == (
-        Prospect.FREE,
+        ForecastKind.FREE,
         1,
         f"leaves {first.secret_name}: expected to get the only free aws account",
     )
     second = pool.claim(here(ACME, 1))
     assert second.secret_name != first.secret_name
-    assert move()[:2] == (Prospect.HELD, 1)
-    assert move(replace(ACME, holder="two"))[:2] == (Prospect.REUSE, 1)
+    assert move()[:2] == (ForecastKind.HELD, 1)
+    assert move(replace(ACME, holder="two"))[:2] == (ForecastKind.REUSE, 1)
     pool.release(first.record, "one", fence=first.fence)
-    assert move()[:2] == (Prospect.HELD, 1)
+    assert move()[:2] == (ForecastKind.HELD, 1)
     pool.evacuate(second.secret_name, "closed as well")
-    assert move()[:2] == (Prospect.REUSE, 1)
+    assert move()[:2] == (ForecastKind.REUSE, 1)
     kept = f"keeps {second.secret_name}, which is to be left: expected to find none free"
     assert move()[2].startswith(kept)
-    assert move(replace(ACME, holder="two"))[:2] == (Prospect.EXHAUSTED, 2)
+    assert move(replace(ACME, holder="two"))[:2] == (ForecastKind.EXHAUSTED, 2)
 
 
 def test_an_account_that_is_to_be_left_takes_nobody_new_and_comes_back_to_the_cleaner() -> None:
@@ -91,9 +91,9 @@ def test_what_is_shared_or_spills_has_no_generations() -> None:
     pool = pool_of(MemoryServer(), "a")
     pool.claim(ACME)
     found = Generations.of(pool.records())
-    assert found.standing(ACME) == Standing(0)
+    assert found.standing(ACME) == SlotStanding(0)
     for other in (replace(ACME, shared=True), replace(ACME, spill=True), replace(ACME, tenant="globex")):
-        assert found.standing(other) == Standing()
+        assert found.standing(other) == SlotStanding()
 
 
 def test_an_account_marked_to_be_left_is_no_other_for_who_quarantines_it_again() -> None:
@@ -113,13 +113,13 @@ def test_slots_of_one_name_in_two_parts_of_a_pool_have_their_own_generations() -
     europe = replace(ACME, partition={EU_ACCESS: "true"}, holder="europe")
     first, other = pool.claim(ACME), pool.claim(europe)
 
-    def told(claim: ClaimRequest) -> tuple[Prospect, int | None, str | None]:
+    def told(claim: ClaimRequest) -> tuple[ForecastKind, int | None, str | None]:
         (move,) = expected(pool.look(), [claim], (EU_ACCESS,))
-        return move.expectation.prospect, move.generation, move.expectation.member
+        return move.forecast.kind, move.generation, move.forecast.member
 
     pool.evacuate(other.secret_name, "leaked")
-    assert told(ACME) == (Prospect.HELD, 0, first.secret_name)
-    assert told(europe) == (Prospect.FREE, 1, None)
+    assert told(ACME) == (ForecastKind.HELD, 0, first.secret_name)
+    assert told(europe) == (ForecastKind.FREE, 1, None)
     pool.claim(here(europe, 1))
     pool.release(other.record, "europe", fence=other.fence)
     assert among(replace(ACME, holder="cli"), pool.records()).slot == "main"

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.account_pool.core.census import Census
 from components.account_pool.core.keys import (
     CLAIM_ORIGIN,
     CLAIM_TOKEN,
@@ -26,7 +25,8 @@ from components.account_pool.core.model import (
     Record,
     record_name,
 )
-from components.account_pool.forecast.outlook import Explanation, Prospect, explain, outlook
+from components.account_pool.core.snapshot import PoolSnapshot
+from components.account_pool.forecast.claims import Explanation, ForecastKind, explain, forecast_claims
 from components.errors import Misconfigured
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
@@ -62,7 +62,7 @@ def carrying(account: str, record: Record) -> Member:
 
 
 def explained(request: ClaimRequest, *members: Member, records: tuple[Record, ...] = ()) -> Explanation:
-    return explain(Census(members, records), request, KEYS)
+    return explain(PoolSnapshot(members, records), request, KEYS)
 
 
 def reasons(explanation: Explanation) -> dict[str, str]:
@@ -86,7 +86,7 @@ def test_a_first_claim_takes_the_first_free_account_of_its_own_order() -> None:
 def test_the_account_a_tenant_brought_along_comes_before_any_free_one() -> None:
     told = explained(ACME, member("aws-1"), member("aws-2"), member("aws-9", {TENANT_NAME: "acme"}))
     assert taken(told) == ["aws-9"]
-    assert told.expected.prospect is Prospect.OWN
+    assert told.expected.kind is ForecastKind.OWN
 
 
 def test_a_claim_that_has_an_account_keeps_it_whatever_else_is_free() -> None:
@@ -101,7 +101,7 @@ def test_a_claim_whose_account_was_relabelled_by_hand_takes_no_other() -> None:
     record = record_for(ACME, "aws-2")
     told = explained(ACME, member("aws-1"), member("aws-2", {TENANT_NAME: "globex"}), records=(record,))
     assert taken(told) == []
-    assert told.expected.prospect is Prospect.REFUSED
+    assert told.expected.kind is ForecastKind.REFUSED
     assert reasons(told)["aws-2"] == "named by this claim (Bound), but does not carry it"
 
 
@@ -169,7 +169,7 @@ def test_an_account_of_another_tenant_says_whose_it_is() -> None:
 def test_accounts_of_other_types_are_not_looked_at() -> None:
     told = explained(ACME, member("gcp-1", {HYPERSCALER_TYPE: "gcp"}))
     assert told.candidates == ()
-    assert told.expected.prospect is Prospect.EXHAUSTED
+    assert told.expected.kind is ForecastKind.EXHAUSTED
 
 
 def shared(name: str, users: int, capacity: int = 3) -> Member:
@@ -213,13 +213,12 @@ NOTES = st.fixed_dictionaries(
 
 @given(st.lists(st.tuples(LABELS, NOTES), max_size=5), st.booleans())
 def test_every_account_is_judged_once_and_one_is_taken_exactly_when_the_claim_is_served(
-    drawn: list[tuple[dict[str, str], dict[str, str]]],
-    is_shared: bool,
+    drawn: list[tuple[dict[str, str], dict[str, str]]], is_shared: bool
 ) -> None:
     members = tuple(member(f"m{n}", *each) for n, each in enumerate(drawn))
     request = replace(ACME, shared=is_shared)
     told = explained(request, *members)
     assert sorted(each.member for each in told.candidates) == sorted(each.name for each in members)
-    assert told.expected == outlook(Census(members, ()), [request], KEYS)[0]
-    served = told.expected.prospect in (Prospect.OWN, Prospect.FREE)
+    assert told.expected == forecast_claims(PoolSnapshot(members, ()), [request], KEYS)[0]
+    served = told.expected.kind in (ForecastKind.OWN, ForecastKind.FREE)
     assert len(taken(told)) == served

@@ -1,19 +1,25 @@
-"""The outlook as a preview's lines, and read back from all lines of a preview."""
+"""The forecast as a preview's lines, and read back from all lines of a preview."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.account_pool.core.census import Census
 from components.account_pool.core.keys import SHARED_CAPACITY, SHARED_CLAIMS
 from components.account_pool.core.model import ClaimRequest, Member
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast import evacuation
-from components.account_pool.forecast.forecast import Forecast, Told, heard, lines, unseen_lines
-from components.account_pool.forecast.outlook import Expectation, Prospect, Vacancy, outlook, vacancies
+from components.account_pool.forecast.claims import (
+    ClaimForecast,
+    ForecastKind,
+    Vacancy,
+    forecast_claims,
+    vacancies,
+)
+from components.account_pool.forecast.forecast import Forecast, Shown, lines, parse, unseen_lines
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from tests.support.drawn_pools import KEYS, REQUESTS, Spoken, pools
 
-BAD = (Prospect.EXHAUSTED, Prospect.REFUSED)
+BAD = (ForecastKind.EXHAUSTED, ForecastKind.REFUSED)
 
 
 def member(name: str, type_: str = "aws", **labels: str) -> Member:
@@ -26,12 +32,12 @@ def asks(tenant: str, type_: str = "aws", **partition: str) -> ClaimRequest:
     return ClaimRequest(tenant, type_, "0", named, holder=f"h/{tenant}")
 
 
-def told(census: Census, requests: list[ClaimRequest], keys: tuple[str, ...] = ()) -> list[str]:
-    return [*lines(outlook(census, requests, keys), vacancies(census, requests, keys))]
+def told(snapshot: PoolSnapshot, requests: list[ClaimRequest], keys: tuple[str, ...] = ()) -> list[str]:
+    return [*lines(forecast_claims(snapshot, requests, keys), vacancies(snapshot, requests, keys))]
 
 
 def test_what_is_left_is_told_by_partition_after_all_claims_together():
-    census = Census(
+    snapshot = PoolSnapshot(
         (
             member("a"),
             member("b"),
@@ -42,13 +48,13 @@ def test_what_is_left_is_told_by_partition_after_all_claims_together():
         (),
     )
     requests = [asks("acme"), asks("acme2", eu_access="true"), asks("acme", "azure")]
-    assert vacancies(census, requests, ("eu-access",)) == (
+    assert vacancies(snapshot, requests, ("eu-access",)) == (
         Vacancy("aws", 2, 1),
         Vacancy("azure", 0, 0),
         Vacancy("gcp", 1, 1),
         Vacancy("aws with eu-access=true", 1, 0),
     )
-    assert told(census, requests, ("eu-access",))[-1] == (
+    assert told(snapshot, requests, ("eu-access",))[-1] == (
         "free accounts expected to be left: aws 1 of 2; azure 0 of 0; gcp 1 of 1;"
         " aws with eu-access=true 0 of 1"
     )
@@ -58,34 +64,34 @@ def test_a_shared_account_has_as_many_places_as_it_takes_claims():
     labels = {HYPERSCALER_TYPE: "openstack", SHARED: "true"}
     shared = Member("s", "u", "1", labels, {SHARED_CAPACITY: "3", SHARED_CLAIMS: "{}"})
     request = ClaimRequest("acme", "openstack", "0", {}, shared=True, holder="h")
-    assert vacancies(Census((shared,), ()), [request], ()) == (Vacancy("shared openstack", 3, 2),)
+    assert vacancies(PoolSnapshot((shared,), ()), [request], ()) == (Vacancy("shared openstack", 3, 2),)
 
 
 def test_a_member_nobody_could_claim_counts_nowhere():
-    assert vacancies(Census((member("m", ""),), ()), [], ()) == ()
+    assert vacancies(PoolSnapshot((member("m", ""),), ()), [], ()) == ()
 
 
 def test_nothing_is_told_when_all_claims_have_their_accounts():
-    held = Expectation("acme", "0", "aws", Prospect.HELD, "has aws-1", "aws-1")
+    held = ClaimForecast("acme", "0", "aws", ForecastKind.HELD, "has aws-1", "aws-1")
     assert [*lines([held], [Vacancy("aws", 1, 1)])] == []
 
 
 @given(st.integers(0, 4), st.lists(st.sampled_from(["acme", "globex", "x-y"]), unique=True, min_size=1))
-def test_what_the_outlook_tells_is_read_back_whole(free: int, tenants: list[str]):
-    census = Census(tuple(member(f"aws-{index}") for index in range(free)), ())
+def test_what_the_forecast_tells_is_read_back_whole(free: int, tenants: list[str]):
+    snapshot = PoolSnapshot(tuple(member(f"aws-{index}") for index in range(free)), ())
     requests = [asks(tenant) for tenant in tenants]
-    expected = outlook(census, requests, ())
-    found = heard(told(census, requests), [(tenant, "0") for tenant in tenants])
-    assert found.vacancies == vacancies(census, requests, ())
+    expected = forecast_claims(snapshot, requests, ())
+    found = parse(told(snapshot, requests), [(tenant, "0") for tenant in tenants])
+    assert found.vacancies == vacancies(snapshot, requests, ())
     assert found.expected == {
-        (each.tenant, each.slot): Told(each.prospect is Prospect.EXHAUSTED, each.text) for each in expected
+        (each.tenant, each.slot): Shown(each.kind is ForecastKind.EXHAUSTED, each.text) for each in expected
     }
 
 
 def test_a_reason_that_may_quote_what_it_found_stays_in_the_log():
-    said = told(Census((), ()), [asks("acme", "No Type")])
+    said = told(PoolSnapshot((), ()), [asks("acme", "No Type")])
     assert "No Type" in said[0]
-    assert heard(said, [("acme", "0")]).expected == {("acme", "0"): Told(is_bad=True, text=None)}
+    assert parse(said, [("acme", "0")]).expected == {("acme", "0"): Shown(is_bad=True, text=None)}
 
 
 @pytest.mark.parametrize(
@@ -102,8 +108,8 @@ def test_a_reason_that_may_quote_what_it_found_stays_in_the_log():
         'credfleet-report: {"subject":"account-pool","unseen":true}',
     ],
 )
-def test_a_line_that_is_no_outlook_is_passed_over(line: str):
-    assert heard([line], [("acme", "0")]) == Forecast()
+def test_a_line_that_is_no_forecast_is_passed_over(line: str):
+    assert parse([line], [("acme", "0")]) == Forecast()
 
 
 @given(
@@ -115,29 +121,29 @@ def test_a_line_that_is_no_outlook_is_passed_over(line: str):
 def test_all_that_a_pool_lets_its_claims_expect_is_read_back_as_it_was_meant(
     spoken: Spoken, requests: list[ClaimRequest], is_skipped: bool, leaving: list[ClaimRequest]
 ):
-    census = spoken.pool.look()
-    expected = [move.expectation for move in evacuation.expected(census, requests, KEYS, leaving)]
-    news = [each for each in expected if each.prospect is not Prospect.HELD]
-    skipped = [each for each in news if is_skipped and each.prospect in BAD]
-    left = vacancies(census, requests, KEYS)
+    snapshot = spoken.pool.look()
+    expected = [move.forecast for move in evacuation.expected(snapshot, requests, KEYS, leaving)]
+    news = [each for each in expected if each.kind is not ForecastKind.HELD]
+    skipped = [each for each in news if is_skipped and each.kind in BAD]
+    left = vacancies(snapshot, requests, KEYS)
 
     said = [*lines(expected, left, skipped)]
 
-    assert heard(said, [(each.tenant, each.slot) for each in requests]) == Forecast(
+    assert parse(said, [(each.tenant, each.slot) for each in requests]) == Forecast(
         {(each.tenant, each.slot): meant(each, each in skipped) for each in news}, left if news else ()
     )
 
 
-def meant(each: Expectation, is_skipped: bool) -> Told:
-    quotes = each.prospect is Prospect.REFUSED and each.member is None
-    return Told(each.prospect in BAD, None if quotes else each.text, is_skipped)
+def meant(each: ClaimForecast, is_skipped: bool) -> Shown:
+    quotes = each.kind is ForecastKind.REFUSED and each.member is None
+    return Shown(each.kind in BAD, None if quotes else each.text, is_skipped)
 
 
-def test_the_outlook_of_a_claim_that_is_not_asked_for_is_passed_over():
-    said = told(Census((member("a"),), ()), [asks("acme")])
-    assert heard(said, [("acme", "0")]).expected
-    assert not heard(said, [("acme", "1")]).expected
+def test_the_forecast_of_a_claim_that_is_not_asked_for_is_passed_over():
+    said = told(PoolSnapshot((member("a"),), ()), [asks("acme")])
+    assert parse(said, [("acme", "0")]).expected
+    assert not parse(said, [("acme", "1")]).expected
 
 
 def test_a_pool_that_could_not_be_looked_at_is_recognised():
-    assert heard(unseen_lines("account-pool", "no kubeconfig"), []).unseen
+    assert parse(unseen_lines("account-pool", "no kubeconfig"), []).unseen

@@ -13,7 +13,7 @@ from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap, h
 from components.account_pool.core.model import ClaimRequest, Phase, Policy
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.protocol import Outcome
-from components.account_pool.forecast.outlook import Prospect, explain, outlook
+from components.account_pool.forecast.claims import ForecastKind, explain, forecast_claims
 from components.errors import Misconfigured, NotAllowed
 from components.labels import TENANT_NAME
 from operations.pool.status import as_document
@@ -93,7 +93,7 @@ def test_a_claim_that_was_begun_before_goes_on(server: MemoryServer) -> None:
     body = record.render(POOL)
     server.replace(Kind.RECORD, {**body, "data": {**body["data"], "phase": str(Phase.PENDING)}})
     pool.hold(WHY)
-    assert outlook(pool.look(), [ACME], ())[0].prospect is Prospect.REUSE
+    assert forecast_claims(pool.look(), [ACME], ())[0].kind is ForecastKind.REUSE
     assert pool.claim(ACME).secret_name == claimed.secret_name
 
 
@@ -101,13 +101,13 @@ def test_everything_that_explains_says_that_the_pool_is_held_and_why(server: Mem
     pool = opened(server)
     pool.claim(ACME)
     pool.hold(WHY)
-    census = pool.look()
-    told = explain(census, GLOBEX, ())
-    assert told.expected.prospect is Prospect.REFUSED
+    snapshot = pool.look()
+    told = explain(snapshot, GLOBEX, ())
+    assert told.expected.kind is ForecastKind.REFUSED
     assert WHY in told.expected.text
     reasons = {each.member: each.reason for each in told.candidates if not each.taken}
     assert reasons["own"].endswith(f"but the pool is held, and gives no new accounts: {WHY}")
-    assert WHY not in str(explain(census, MORE, ()))
+    assert WHY not in str(explain(snapshot, MORE, ()))
     assert as_document(POOL, pool.status())["hold"] == WHY
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from components.account_pool.core.calls import Found, Kind, Page, Refusal, Refused, Result, Unknown
+from components.account_pool.core.calls import ApiRefusal, Found, Kind, Page, Refused, Result, Unknown
 from components.account_pool.core.kubernetes_api import KubernetesApi
 from components.connection import Connection, NoReply, Reply
 
@@ -38,14 +38,14 @@ def made(reply: Reply | None) -> tuple[KubernetesApi, Replying]:
 @pytest.mark.parametrize(
     ("status", "meant"),
     [
-        (404, Refusal.ABSENT),
-        (409, Refusal.CONFLICT),
-        (410, Refusal.EXPIRED),
-        (403, Refusal.FORBIDDEN),
-        (422, Refusal.INVALID),
+        (404, ApiRefusal.ABSENT),
+        (409, ApiRefusal.CONFLICT),
+        (410, ApiRefusal.EXPIRED),
+        (403, ApiRefusal.FORBIDDEN),
+        (422, ApiRefusal.INVALID),
     ],
 )
-def test_what_the_server_refused_was_not_done(status: int, meant: Refusal) -> None:
+def test_what_the_server_refused_was_not_done(status: int, meant: ApiRefusal) -> None:
     api, _ = made(Reply(status, {"message": "no"}))
     assert api.replace(Kind.RECORD, BODY) == Refused(meant, "no")
 

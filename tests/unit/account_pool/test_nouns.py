@@ -28,13 +28,7 @@ from components.account_pool.core.model import (
     record_name,
     tenant_label,
 )
-from components.account_pool.core.selection import (
-    in_order,
-    members_free,
-    members_owned,
-    members_shared,
-    turn,
-)
+from components.account_pool.core.selection import in_order, members_free, members_owned, members_shared, turn
 from components.errors import Misconfigured, Restored
 from components.labels import SHARED, TENANT_NAME
 from tests.support.memory_pool import is_free, matches
@@ -122,10 +116,7 @@ def test_two_tenants_never_have_one_label_value(one: str, other: str) -> None:
         assert tenant_label(one) != tenant_label(other)
 
 
-@pytest.mark.parametrize(
-    ("tenant", "label"),
-    [("UPPER_ok", "UPPER_ok"), ("a" * 63, "a" * 63)],
-)
+@pytest.mark.parametrize(("tenant", "label"), [("UPPER_ok", "UPPER_ok"), ("a" * 63, "a" * 63)])
 def test_a_tenant_that_is_a_label_value_keeps_it(tenant: str, label: str) -> None:
     assert tenant_label(tenant) == label
 

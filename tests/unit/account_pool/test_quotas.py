@@ -93,9 +93,7 @@ FAULTLESS = ("another consumer helps", "one leaves", "one without a quota helps"
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_no_order_of_calls_and_no_fault_brings_a_consumer_above_its_quota(
-    scope: str,
-) -> None:
+def test_no_order_of_calls_and_no_fault_brings_a_consumer_above_its_quota(scope: str) -> None:
     faults = 0 if scope in FAULTLESS and not PROVES else 1
     explored = explore(world_of(*SCOPES[scope], faults=faults))
     for world in explored.ends:

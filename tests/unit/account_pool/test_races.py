@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from components.account_pool.core import changes, cleaning, protocol
-from components.account_pool.core.calls import Create, Found, Kind, ListPage, Patch, Replace, Steps, Together
+from components.account_pool.core.calls import Create, Found, Kind, ListPage, Parallel, Patch, Replace, Steps
 from components.account_pool.core.cleaning import Wiped
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE
@@ -84,7 +84,7 @@ def test_a_claim_that_is_ended_and_made_anew_between_two_looks_came_back_from_no
 ) -> None:
     slow = paused(server, A2.wanted).go_on()  # no record
     claim(server, A.wanted)
-    slow.until(Together).go_on()  # the tenant's own: its account, by the first claim
+    slow.until(Parallel).go_on()  # the tenant's own: its account, by the first claim
     run(Releases(A).start({}), server)
     claim(server, A.wanted)
     assert slow.end().secret_name == "m0"
@@ -136,7 +136,7 @@ def test_an_account_is_taken_only_as_it_was_seen(server: MemoryServer) -> None:
 def test_a_claim_that_finds_the_account_it_names_already_keeps_its_attempt(server: MemoryServer) -> None:
     slow = paused(server, A.wanted).until(Patch)
     claim(server, B.wanted)
-    slow.go_on().until(Together)
+    slow.go_on().until(Parallel)
     run(Releases(B).start({}), server)
     slow.end()
     assert [record.attempt for record in server.records] == [1]
@@ -211,7 +211,7 @@ def test_who_meets_its_own_account_taken_by_a_helper_looks_at_its_record_before_
     taken = changes.take(server.member("m0"), moved)
     assert isinstance(server.patch(taken.kind, taken.name, taken.body), Found)
     asked = slow.asked_to_its_end()
-    assert not any(isinstance(each, ListPage | Together) for each in asked)
+    assert not any(isinstance(each, ListPage | Parallel) for each in asked)
     assert server.member("m0").bears(moved.token)
 
 

@@ -12,7 +12,7 @@ from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.keys import POOL_RECORD
 from components.account_pool.core.model import ClaimRequest, JsonObject
 from components.account_pool.core.pool import Pool
-from components.account_pool.forecast.outlook import Prospect, outlook
+from components.account_pool.forecast.claims import ForecastKind, forecast_claims
 from components.errors import LostMember, Misconfigured
 from tests.support.memory_pool import KEB, POOL, MemoryServer
 
@@ -54,11 +54,11 @@ def test_no_claim_begins_where_claims_were_made_under_other_keys(
 ) -> None:
     pool = Pool(server, POOL, PoolConfigMap(tuple(keys)))
     before = [*server.members], [*server.records]
-    (expected,) = outlook(pool.look(), [request_], keys)
+    (expected,) = forecast_claims(pool.look(), [request_], keys)
     with pytest.raises(Misconfigured, match="claims were made under eu-access, such as claim-") as refused:
         pool.claim(request_)
     assert (refused.value.place, refused.value.fix) == (f"ConfigMap {CONFIG_MAP}", FIX)
-    assert expected.prospect is Prospect.REFUSED
+    assert expected.kind is ForecastKind.REFUSED
     assert ([*server.members], [*server.records]) == before
 
 
@@ -80,7 +80,7 @@ def test_whoever_does_not_know_the_words_of_a_pool_puts_no_owner_back_in_others(
     server = MemoryServer()
     labels = {"hyperscalerType": "aws"}
     server.create(Kind.MEMBER, {"metadata": {"name": "m0", "labels": labels, "annotations": {}}})
-    kyma = PoolConfigMap(dialect=KEB)
+    kyma = PoolConfigMap(scheme=KEB)
     claimed = Pool(server, POOL, kyma).claim(ACME)
     lost = Pool(server, POOL, PoolConfigMap())
     with pytest.raises(LostMember):

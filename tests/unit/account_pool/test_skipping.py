@@ -22,7 +22,7 @@ def test_only_what_costs_nobody_an_account_skips_and_nothing_skips_what_is_requi
 
 
 def test_a_code_is_that_of_the_error():
-    exhausted = errors.Exhausted(pool="p", account_type="aws", partition="", census="")
+    exhausted = errors.Exhausted(pool="p", account_type="aws", partition="", counts="")
     limited = errors.LimitReached(tenant="t", account_type="aws", member="m", holders=1, limit=1)
     counted = errors.QuotaReached(consumer="c", account_type="aws", most=1, who="")
     withheld = errors.Withheld(place="", problem="", fix="")

@@ -17,7 +17,7 @@ from components.account_pool.core.keys import POOL_STATE
 from components.account_pool.core.model import Claimed, ClaimRequest, Policy
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.spilling import placed
-from components.account_pool.forecast.outlook import Prospect, explain, outlook
+from components.account_pool.forecast.claims import ForecastKind, explain, forecast_claims
 from components.errors import Exhausted
 from tests.support.memory_pool import POOL, Claims, Fault, MemoryServer, World, explore
 from tests.support.proving import counted
@@ -92,9 +92,9 @@ def test_an_account_that_takes_nobody_new_is_passed_over_and_its_users_keep_it()
     first = found.claim(consumer(1))
     server.by_hand(first.secret_name, {POOL_STATE: "quarantined"})
     request = consumer(2)
-    (expected,) = outlook(found.look(), [request], ())
+    (expected,) = forecast_claims(found.look(), [request], ())
     claimed = found.claim(request)
-    assert (expected.prospect, claimed.slot) == (Prospect.FREE, "main+1")
+    assert (expected.kind, claimed.slot) == (ForecastKind.FREE, "main+1")
     assert found.claim(consumer(1)).secret_name == first.secret_name
 
 
@@ -112,7 +112,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 6), st.booleans()), max_size=20)
 
 @settings(deadline=None, max_examples=60)
 @given(STEPS, st.integers(1, 3), st.integers(1, 4))
-def test_what_claims_get_is_what_their_outlook_said_and_a_consumer_has_one_place(
+def test_what_claims_get_is_what_their_forecast_said_and_a_consumer_has_one_place(
     steps: Sequence[tuple[int, bool]], limit: int, accounts: int
 ) -> None:
     found, _ = pool(accounts)
@@ -123,15 +123,15 @@ def test_what_claims_get_is_what_their_outlook_said_and_a_consumer_has_one_place
             found.release(found.record_of(request), request.holder)
             held.pop(number, None)
             continue
-        census = found.look()
-        (expected,) = outlook(census, [request], ())
-        told = explain(census, request, ())
+        snapshot = found.look()
+        (expected,) = forecast_claims(snapshot, [request], ())
+        told = explain(snapshot, request, ())
         try:
             held[number] = found.claim(request)
         except Exhausted:
-            assert expected.prospect is Prospect.EXHAUSTED
+            assert expected.kind is ForecastKind.EXHAUSTED
         else:
-            assert expected.prospect in (Prospect.HELD, Prospect.REUSE, Prospect.FREE)
+            assert expected.kind in (ForecastKind.HELD, ForecastKind.REUSE, ForecastKind.FREE)
             assert told.record == held[number].record
         found.flush()
         places = [holder for record in found.records() for holder in record.holders]

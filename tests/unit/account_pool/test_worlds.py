@@ -50,8 +50,7 @@ from components.account_pool.admission.record_transitions import (
 from components.account_pool.admission.state_machine import Field, StateMachine, Transition, Verb
 from components.account_pool.admission.transitions import SETTINGS
 from components.account_pool.core import cleaning, protocol
-from components.account_pool.core.calls import Kind, Refusal, Refused, Result, Steps
-from components.account_pool.core.census import Census, displaced
+from components.account_pool.core.calls import ApiRefusal, Kind, Refused, Result, Steps
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
 from components.account_pool.core.judgement import judge
 from components.account_pool.core.keys import POOL_RECORD
@@ -66,6 +65,7 @@ from components.account_pool.core.model import (
     record_name,
 )
 from components.account_pool.core.selection import RECORDS
+from components.account_pool.core.snapshot import PoolSnapshot, displaced
 from components.account_pool.core.status import status_of
 from components.account_pool.core.steps import any_record, get_record
 from components.account_pool.core.sweeping import pending_records, sweep
@@ -489,7 +489,7 @@ class Guarded:
         answer: Result = getattr(written, how)(*arguments)
         before, after = (_body(each, kind, name) for each in (self.server, written))
         if not _is_step(kind, self._verb, before, after):
-            return Refused(Refusal.FORBIDDEN, f"{self._verb}: {before} → {after}")
+            return Refused(ApiRefusal.FORBIDDEN, f"{self._verb}: {before} → {after}")
         self.server = written
         return answer
 
@@ -561,7 +561,9 @@ def judged(world: World, told_of: Mapping[str, str]) -> str | None:
     survey = run(sweep(POOL, DECLARED, most=0, write=False, pending={}), server)
     told = {each.place for each in survey.findings} | {f"Secret {each.member}" for each in survey.withheld}
     told |= {f"Secret {record.member}" for record in records if f"claim {record.name}" in told}
-    shown = {each.place for each in status_of(Census(members, records, namespace=POOL), DECLARED).problems}
+    shown = {
+        each.place for each in status_of(PoolSnapshot(members, records, namespace=POOL), DECLARED).problems
+    }
     for place in contradictions(members, records):
         if place not in told or (place.startswith("claim ") and place not in shown):
             return f"nobody is told of {place}"

@@ -9,7 +9,7 @@ import pytest
 
 from components.account_pool.admission.state_machine import Verb
 from components.account_pool.admission.transitions import list_state_machines
-from components.account_pool.core.calls import Found, Kind, Refusal, Refused, Result
+from components.account_pool.core.calls import ApiRefusal, Found, Kind, Refused, Result
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.driver import Driver
 from components.account_pool.core.keys import SHARED_CAPACITY
@@ -42,7 +42,7 @@ class Watched:
 
     def create(self, kind: Kind, body: JsonObject) -> Result:
         if kind is Kind.EVENT:
-            return Refused(Refusal.FORBIDDEN, "Events are written by a thread of their own")
+            return Refused(ApiRefusal.FORBIDDEN, "Events are written by a thread of their own")
         name = body["metadata"]["name"]
         return self._watch(kind, name, lambda: self._server.create(kind, body))
 

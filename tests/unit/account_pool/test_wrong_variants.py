@@ -29,15 +29,9 @@ from components.account_pool.core.model import (
     State,
     Wanted,
 )
-from components.account_pool.core.protocol import Standing
+from components.account_pool.core.protocol import ClaimStanding
 from components.account_pool.core.selection import MEMBERS, RECORDS, Choose
-from components.account_pool.core.steps import (
-    change_member,
-    get_member,
-    list_all,
-    record_of,
-    replace_record,
-)
+from components.account_pool.core.steps import change_member, get_member, list_all, record_of, replace_record
 from components.errors import Exhausted
 from components.labels import SHARED, TENANT_NAME
 from tests.support.memory_pool import (
@@ -103,12 +97,12 @@ def carried_by_label(member: Member, record: Record) -> bool:
     return member.tenant == record.tenant_label
 
 
-def judged_by_the_old_view(record: Record, member: Member | None, namespace: str) -> Steps[Standing]:
+def judged_by_the_old_view(record: Record, member: Member | None, namespace: str) -> Steps[ClaimStanding]:
     if member is None or member.token is None:
-        return Standing.LEAVE
+        return ClaimStanding.LEAVE
     if member.token != record.token:
         yield from change_member(changes.remove(member, member.token, record))
-    return Standing.AGAIN
+    return ClaimStanding.AGAIN
 
 
 def read_again_before_freeing(
@@ -142,11 +136,11 @@ def unfenced(record: Record, wanted: Wanted) -> Steps[Claimed | None]:
     return (yield from right_join(record, wanted))
 
 
-def unhealing(record: Record, member: Member | None, _namespace: str) -> Steps[Standing]:
+def unhealing(record: Record, member: Member | None, _namespace: str) -> Steps[ClaimStanding]:
     if member is None or member.token is None or member.tenant not in (None, record.tenant_label):
-        return Standing.LEAVE
+        return ClaimStanding.LEAVE
     _, alive = yield from record_of(member.token)
-    return Standing.AGAIN if alive else Standing.LEAVE
+    return ClaimStanding.AGAIN if alive else ClaimStanding.LEAVE
 
 
 def always_move(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pulumi.dynamic import Config, ConfigureRequest
 
-from components.secret_stores.admission import Asked, Purpose, admit
+from components.secret_stores.admission import Purpose, StoreUse, admit
 from components.secret_stores.client_manager import ClientKey, ClientManager
 from components.secret_stores.clients.client import Kept, Place, SecretsClient, Validity, Value
 from components.secret_stores.consumers import RemoteRef
@@ -80,7 +80,7 @@ def lent(
     """Lend a client for a moment, and give it to be compared."""
     of = provider("Counted", spec, kinds=known)
     given = None if store.spec.provider else of
-    use = admit(Asked(store, given, caller, {}, Purpose.PUSH), known)
+    use = admit(StoreUse(store, given, caller, {}, Purpose.PUSH), known)
     with lent_client(use, StackTarget(), Purpose.PUSH, manager) as client:
         return client
 

@@ -6,8 +6,8 @@ import pytest
 
 from components.errors import Problem, StoreError
 from components.secret_stores.admission import (
-    Asked,
     Purpose,
+    StoreUse,
     Use,
     admit,
     document_of,
@@ -40,7 +40,7 @@ LOGIN: dict[str, Any] = {"auth": {"serviceAccount": selector(None)}, "remoteName
 
 
 def way(store: AnyStore, caller: str = "a", purpose: Purpose = Purpose.READ, **labels: str) -> Use:
-    return admit(Asked(store, None, caller, labels, purpose))
+    return admit(StoreUse(store, None, caller, labels, purpose))
 
 
 def refusal(store: AnyStore, caller: str = "a", purpose: Purpose = Purpose.READ, **labels: str) -> StoreError:
@@ -83,11 +83,7 @@ def test_a_store_that_is_not_ready_is_not_read(said: int, purpose: Purpose, *, l
 
 @cases(
     "namespace, caller, allowed",
-    {
-        "omitted": (None, "a", True),
-        "the-callers": ("a", "a", True),
-        "another": ("b", "a", False),
-    },
+    {"omitted": (None, "a", True), "the-callers": ("a", "a", True), "another": ("b", "a", False)},
 )
 def test_a_generator_reads_in_its_callers_namespace_only(
     namespace: str | None, caller: str, *, allowed: bool
@@ -124,7 +120,7 @@ def test_a_selector_out_of_reach_is_told_with_its_path_and_the_namespace_it_woul
 
 def test_what_is_lent_says_the_namespace_of_every_selector() -> None:
     of = provider("Kubernetes", LOGIN)
-    use = admit(Asked(cluster_store(providerRef=ref(of)), of, "a", {}, Purpose.READ))
+    use = admit(StoreUse(cluster_store(providerRef=ref(of)), of, "a", {}, Purpose.READ))
     assert isinstance(use.provider.spec, KubernetesSpec)
     assert {path: each.namespace for path, each in selectors(use.provider.spec)} == {
         "auth.serviceAccount": "a"
@@ -133,16 +129,12 @@ def test_what_is_lent_says_the_namespace_of_every_selector() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "spec"),
-    [
-        ("GitLab", token_spec(None)),
-        ("AzureKV", {"vaultUrl": "https://x.vault.azure.net"}),
-    ],
+    ("name", "spec"), [("GitLab", token_spec(None)), ("AzureKV", {"vaultUrl": "https://x.vault.azure.net"})]
 )
 def test_kinds_without_a_client_say_so_and_name_the_other_back_end(name: str, spec: dict[str, Any]) -> None:
     of = provider(name, spec, "a")
     with pytest.raises(StoreError, match=f"no client for providers of kind {name}") as caught:
-        admit(Asked(store_in("a", providerRef=ref(of)), of, "a", {}, Purpose.READ))
+        admit(StoreUse(store_in("a", providerRef=ref(of)), of, "a", {}, Purpose.READ))
     assert (caught.value.code, "backend: eso" in caught.value.fix) == ("no-client", True)
 
 
@@ -167,7 +159,7 @@ def register(capabilities: Capability, maintenance: Maintenance = Maintenance.MA
     ],
 )
 def test_a_kind_is_used_for_what_it_can_do(capabilities: Capability, purpose: Purpose, *, lets: bool) -> None:
-    asked = Asked(store_in("a", provider={"own": {}}), None, "a", {}, purpose)
+    asked = StoreUse(store_in("a", provider={"own": {}}), None, "a", {}, purpose)
     if lets:
         assert admit(asked, register(capabilities)).kind.name == "Own"
     else:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.errors import EsoError, Problem, StoreError
-from components.secret_stores.admission import Asked, Purpose, admit, read_objections
+from components.secret_stores.admission import Purpose, StoreUse, admit, read_objections
 from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import convert, embed
 from components.secret_stores.eso import Manifest, compile_push, compile_read, compile_store
@@ -72,11 +72,7 @@ CLUSTER_API = called(
     "cluster-api",
     provider(
         "Kubernetes",
-        {
-            "server": {},
-            "remoteNamespace": "account-pool",
-            "auth": {"serviceAccount": {"name": "reader"}},
-        },
+        {"server": {}, "remoteNamespace": "account-pool", "auth": {"serviceAccount": {"name": "reader"}}},
     ),
 )
 
@@ -157,7 +153,7 @@ def test_what_no_back_end_serves_is_refused_by_both_and_explained(
     with pytest.raises(EsoError) as refused:
         compile_store(store, of, KINDS)
     with pytest.raises(StoreError) as denied:
-        admit(Asked(store, of, "a", {}, Purpose.READ))
+        admit(StoreUse(store, of, "a", {}, Purpose.READ))
     found = told(store, "a", of)
     assert found.ready is Ready.INVALID
     for said in (refused.value.problem, denied.value.problem, str(found.reason)):

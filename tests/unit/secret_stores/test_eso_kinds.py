@@ -17,13 +17,13 @@ from pydantic import BaseModel
 
 from components.errors import CredfleetError, Problem
 from components.secret_stores.convert import convert
-from components.secret_stores.eso_habits import Habit, unfollowed
 from components.secret_stores.eso_limits import store_limits
+from components.secret_stores.eso_namespaces import NamespaceRule, unfollowed
 from components.secret_stores.explain import KnownObjects, Ready, explain
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import CaSelector, ProviderSpec, SecretStore, Selector
 from components.secret_stores.referent import selectors
-from components.secret_stores.registry import Kind, RefRegister
+from components.secret_stores.registry import ProviderKind, RefRegister
 from tests.support.cases import cases
 from tests.support.shapes import SELECTORS, SHAPES, least, plain, selectors_of
 from tests.support.stores import cluster_store, store_in, told
@@ -33,7 +33,7 @@ ROOT: Final = Path(__file__).parents[3]
 DEFINITION: Final = ROOT.parent / "shared/data/external-secrets-crds/secretstores.yaml"
 
 
-def kind_of(key: str, kinds: RefRegister = KINDS) -> Kind:
+def kind_of(key: str, kinds: RefRegister = KINDS) -> ProviderKind:
     found = kinds.embedded(key)
     assert not isinstance(found, Problem)
     return found
@@ -119,10 +119,12 @@ def test_the_rule_of_references_holds_for_every_selector_of_every_kind(
 
 
 def test_what_the_operators_providers_did_is_known_of_every_selector() -> None:
-    table = json.loads((ROOT / "components/secret_stores/eso_habits.json").read_text())
+    table = json.loads((ROOT / "components/secret_stores/eso_namespaces.json").read_text())
     assert table["source"] == {"operator": "External Secrets Operator", "version": "2.9.0"}
-    assert {*table["words"]} == {*Habit}
-    assert Habit.UNSEEN not in {word for told in table["selectors"].values() for word in told.values()}
+    assert {*table["words"]} == {*NamespaceRule}
+    assert NamespaceRule.UNSEEN not in {
+        word for told in table["selectors"].values() for word in told.values()
+    }
     assert {(key, path) for key, told in table["selectors"].items() for path in told} == {
         (key, ".".join(path)) for key, shape in SHAPES.items() for path in selectors_of(shape)
     }
@@ -141,28 +143,30 @@ def test_a_store_is_invalid_only_for_what_the_operator_was_seen_to_do(
     ]
     judged = {where: habit for where, habit, _ in unfollowed(provider, key)}
     assert len(refused) == len(judged)
-    assert (as_it_stands.ready is Ready.INVALID) == any(each is not Habit.UNSEEN for each in judged.values())
+    assert (as_it_stands.ready is Ready.INVALID) == any(
+        each is not NamespaceRule.UNSEEN for each in judged.values()
+    )
 
 
 @cases(
     "key, path, habit",
     {
-        "aws-by-token": ("aws", "auth.jwt.serviceAccountRef", Habit.FOLLOWED),
-        "vault-by-account": ("vault", "auth.kubernetes.serviceAccountRef", Habit.FOLLOWED),
-        "vault-by-certificate": ("vault", "tls.certSecretRef", Habit.EARLY),
-        "onepassword": ("onepassword", "auth.secretRef.connectTokenSecretRef", Habit.REFUSED),
-        "webhook": ("webhook", "secrets.secretRef", Habit.LATE),
-        "azure-by-certificate": ("azurekv", "authSecretRef.clientCertificate", Habit.EARLY),
-        "scaleway": ("scaleway", "accessKey.secretRef", Habit.REFUSED),
-        "akeyless-by-account": ("akeyless", "authSecretRef.serviceAccountRef", Habit.FOLLOWED),
+        "aws-by-token": ("aws", "auth.jwt.serviceAccountRef", NamespaceRule.FOLLOWED),
+        "vault-by-account": ("vault", "auth.kubernetes.serviceAccountRef", NamespaceRule.FOLLOWED),
+        "vault-by-certificate": ("vault", "tls.certSecretRef", NamespaceRule.EARLY),
+        "onepassword": ("onepassword", "auth.secretRef.connectTokenSecretRef", NamespaceRule.REFUSED),
+        "webhook": ("webhook", "secrets.secretRef", NamespaceRule.LATE),
+        "azure-by-certificate": ("azurekv", "authSecretRef.clientCertificate", NamespaceRule.EARLY),
+        "scaleway": ("scaleway", "accessKey.secretRef", NamespaceRule.REFUSED),
+        "akeyless-by-account": ("akeyless", "authSecretRef.serviceAccountRef", NamespaceRule.FOLLOWED),
     },
 )
-def test_a_habit_is_that_of_the_kinds_own_provider(key: str, path: str, habit: Habit) -> None:
+def test_a_habit_is_that_of_the_kinds_own_provider(key: str, path: str, habit: NamespaceRule) -> None:
     store = cluster_store(provider={key: least(SHAPES[key], path.split("."))})
     provider = convert(store, store.spec.provider or {}, KINDS)
     assert not isinstance(provider, Problem)
     found = {re.sub(r"\[\d+\]", "", where): each for where, each, _ in unfollowed(provider, key)}
-    assert found.get(path, Habit.FOLLOWED) is habit
+    assert found.get(path, NamespaceRule.FOLLOWED) is habit
 
 
 def test_a_store_that_the_operator_refuses_at_reads_only_is_no_worse_without_a_caller() -> None:

@@ -18,7 +18,7 @@ from components.secret_manager import (
     secret_name,
     version_name,
 )
-from components.secret_stores.admission import Asked, Purpose, admit
+from components.secret_stores.admission import Purpose, StoreUse, admit
 from components.secret_stores.client_manager import ClientManager
 from components.secret_stores.clients.client import ClientRequest, Cluster, Place
 from components.secret_stores.clients.gcpsm import GcpSecretManagerClient, open_gcpsm
@@ -49,7 +49,7 @@ def test_a_connection_is_its_clients_and_closed_with_it_by_the_manager(
 
     monkeypatch.setattr(SecretManager, "close", close)
     store = store_in("a", provider={"gcpsm": {"projectID": "p"}})
-    use = admit(Asked(store, None, "a", {}, Purpose.READ))
+    use = admit(StoreUse(store, None, "a", {}, Purpose.READ))
     with ClientManager() as manager, lent_client(use, StackTarget(None, google), Purpose.READ, manager):
         assert closed == []
     assert len(closed) == 1

@@ -174,8 +174,7 @@ def test_what_is_not_there_to_push_is_told(entry: Mapping[str, str], said: str) 
 
 
 @pytest.mark.parametrize(
-    ("name", "part", "fix"),
-    [("Kubernetes", None, "add property"), ("Fake", "field", "leave property out")],
+    ("name", "part", "fix"), [("Kubernetes", None, "add property"), ("Fake", "field", "leave property out")]
 )
 def test_a_push_goes_to_a_place_as_the_kind_has_them(name: str, part: str | None, fix: str) -> None:
     entry = {"secret": "db", "key": "user", "remoteKey": "k", **({"property": part} if part else {})}

@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 
 from components.go_json import Numbers
 from components.service_credentials.binding import BoundInstance, read_credentials_object, vcap_services
-from components.service_credentials.conformity import ENVIRONMENT_LIMIT, SIZE_LIMIT, Verdict, judge_text
+from components.service_credentials.conformity import ENVIRONMENT_LIMIT, SIZE_LIMIT, Conformity, judge_text
 from tests.support.cases import cases
 
 KEY = ed25519.Ed25519PrivateKey.generate()
@@ -42,11 +42,11 @@ LOCKED_KEY = KEY.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableE
 SSH_KEY = KEY.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()
 
 
-def judged(members: dict[str, object], *, strict: bool = False) -> Verdict:
+def judged(members: dict[str, object], *, strict: bool = False) -> Conformity:
     return judge_text(json.dumps(members).encode(), strict=strict)
 
 
-def places(verdict: Verdict) -> tuple[list[str], list[str]]:
+def places(verdict: Conformity) -> tuple[list[str], list[str]]:
     return [each.place for each in verdict.errors], [each.place for each in verdict.warnings]
 
 
@@ -55,7 +55,7 @@ def places(verdict: Verdict) -> tuple[list[str], list[str]]:
     ["username", "a.b", "x-1", "credentials", pytest.param("k" * 253, id="longest")],
 )
 def test_a_key_that_fits_both_rules_passes(key: str) -> None:
-    assert judged({key: "value"}) == Verdict()
+    assert judged({key: "value"}) == Conformity()
 
 
 @pytest.mark.parametrize("key", ["DB_URL", "apiKey"])
@@ -87,7 +87,7 @@ def test_a_type_that_shows_another_than_it_is_is_an_error() -> None:
 
 
 def test_a_nested_key_may_be_anything() -> None:
-    assert judged({"paths": {"/": "root", "$x": 1}}) == Verdict()
+    assert judged({"paths": {"/": "root", "$x": 1}}) == Conformity()
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_nested_key_may_be_anything() -> None:
     ],
 )
 def test_an_entry_that_means_what_the_specification_says_passes(key: str, value: object) -> None:
-    assert judged({key: value}) == Verdict()
+    assert judged({key: value}) == Conformity()
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_text_that_cannot_be_read_is_one_error_by_its_path() -> None:
 
 
 def test_with_exact_numbers_nothing_is_rounded_and_nothing_said() -> None:
-    assert judge_text(b'{"id": 9007199254740993}', numbers=Numbers.EXACT, strict=True) == Verdict()
+    assert judge_text(b'{"id": 9007199254740993}', numbers=Numbers.EXACT, strict=True) == Conformity()
 
 
 def test_a_verdict_never_holds_a_value() -> None:
@@ -216,7 +216,7 @@ def test_what_no_environment_variable_holds_is_a_warning_and_with_strict_an_erro
     beside = len(judged_environment(0))
     fitting = json.dumps({"v": "x" * (ENVIRONMENT_LIMIT - beside)}).encode()
     larger = json.dumps({"v": "x" * (ENVIRONMENT_LIMIT - beside + 1)}).encode()
-    assert judge_text(fitting, strict=True) == Verdict()
+    assert judge_text(fitting, strict=True) == Conformity()
     (warning,) = judge_text(larger).warnings
     assert f"{ENVIRONMENT_LIMIT + 1} bytes or more" in warning.problem
     assert judge_text(larger, strict=True).errors == (warning,)

@@ -8,9 +8,9 @@ import uuid
 
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value, contains_unknown, equal
-from pulumi_sandbox.providers.azure_native.options import Options
+from pulumi_sandbox.providers.azure_native.options import AzureOptions
 from pulumi_sandbox.providers.azure_native.resources import RESOURCES, Autoname, Resource
-from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict, already_exists
+from pulumi_sandbox.providers.contract import Autonaming, InputDiff, Problem, State, already_exists
 from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.inputs import changes, declared, problems
 from pulumi_sandbox.providers.rest import Rest, ask, ask_for
@@ -84,7 +84,7 @@ _LOCATION_HINT = (
 class AzureKind(ResourceKind):
     """The resources of one type in one subscription."""
 
-    def __init__(self, api: Rest, options: Options, resource: Resource) -> None:
+    def __init__(self, api: Rest, options: AzureOptions, resource: Resource) -> None:
         self._api = api
         self._options = options
         self._resource = resource
@@ -103,13 +103,13 @@ class AzureKind(ResourceKind):
         own = {key: value for key, value in inputs.items() if key not in _OWN_INPUTS}
         return inputs, [_with_hint(problem) for problem in problems(own, resource.schema)]
 
-    def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> Verdict:
+    def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
         """Compare the inputs; a resource that was given its name goes before its successor comes."""
         before, after = _comparable(old.inputs), _comparable(new)
         if _normal(before.get("location")) == _normal(after.get("location")):
             after["location"] = before.get("location")
         found = changes(before, after, self._resource.schema, ignored)
-        return Verdict(found, delete_first=old.inputs.get(MADE_UP) is not True)
+        return InputDiff(found, delete_first=old.inputs.get(MADE_UP) is not True)
 
     def preview_create(self, new: Properties) -> Properties:
         """Return the inputs, and what only the service knows as unknown."""

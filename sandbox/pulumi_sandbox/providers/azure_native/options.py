@@ -47,7 +47,7 @@ _WITHOUT_EFFECT: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class AzureOptions:
     """The options of one provider; `authority` is the file of the CA that the stand-in is trusted by."""
 
     metadata_host: str
@@ -62,9 +62,9 @@ def problems(config: Properties) -> list[Problem]:
     return option_problems({**named, **config}, _reason, _REQUIRED)
 
 
-def read(given: Mapping[str, str]) -> Options:
+def read(given: Mapping[str, str]) -> AzureOptions:
     """Read the options from what Configure is given; the CA is named by SSL_CERT_FILE, as for Go programs."""
-    return Options(
+    return AzureOptions(
         metadata_host=given.get("metadataHost") or os.environ.get(VARIABLE, ""),
         subscription=given.get("subscriptionId", ""),
         location=given.get("location", ""),

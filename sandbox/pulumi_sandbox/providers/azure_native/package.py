@@ -9,7 +9,7 @@ from typing import Final
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.providers.azure_native import options
 from pulumi_sandbox.providers.azure_native.kind import AzureKind
-from pulumi_sandbox.providers.azure_native.options import Options
+from pulumi_sandbox.providers.azure_native.options import AzureOptions
 from pulumi_sandbox.providers.azure_native.resources import RESOURCES
 from pulumi_sandbox.providers.contract import Package, Provider
 from pulumi_sandbox.providers.dispatch import Dispatcher, Patience
@@ -39,7 +39,7 @@ def _after_loss(method: Method, loss: Loss) -> Sequence[float]:
 _RETRIES: Final = Retries(_after_refusal, _after_loss, heeds_retry_after=True)
 
 
-def _resource_manager(chosen: Options, pause: Callable[[float], None]) -> Rest:
+def _resource_manager(chosen: AzureOptions, pause: Callable[[float], None]) -> Rest:
     """Return Resource Manager of the cloud that the options name; that is asked for its address."""
 
     def at(find: Callable[[], str]) -> Rest:

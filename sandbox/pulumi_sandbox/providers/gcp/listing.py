@@ -5,12 +5,12 @@ from typing import cast
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties, Value
-from pulumi_sandbox.providers.gcp.options import Options
+from pulumi_sandbox.providers.gcp.options import GoogleOptions
 from pulumi_sandbox.providers.inputs import Input, problems
 from pulumi_sandbox.providers.rest import Rest, ask
 
 
-def get_secrets(api: Rest, options: Options, args: Properties) -> Properties:
+def get_secrets(api: Rest, options: GoogleOptions, args: Properties) -> Properties:
     """List secrets; none that matches is an empty list.
 
     Raises SandboxError when an argument is unknown, or the service refuses.

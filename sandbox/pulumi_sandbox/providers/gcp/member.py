@@ -11,10 +11,10 @@ from typing import Final, cast
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value, equal, text
-from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict
+from pulumi_sandbox.providers.contract import Autonaming, InputDiff, Problem, State
 from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.gcp import names
-from pulumi_sandbox.providers.gcp.options import Options
+from pulumi_sandbox.providers.gcp.options import GoogleOptions
 from pulumi_sandbox.providers.inputs import Input, changes, declared, problems
 from pulumi_sandbox.providers.rest import Rest, ServiceRefusedError, ask_for, refused
 
@@ -117,7 +117,7 @@ _CONFLICT_DELAYS: Final = (1, 2, 4, 8, 16)
 class Members(ResourceKind):
     """Roles on secrets: each one an entry in the policy of its secret, which others write too."""
 
-    def __init__(self, api: Rest, options: Options, pause: Callable[[float], None]) -> None:
+    def __init__(self, api: Rest, options: GoogleOptions, pause: Callable[[float], None]) -> None:
         """Take the service; `pause` waits after a conflict."""
         self._api = api
         self._options = options
@@ -144,7 +144,7 @@ class Members(ResourceKind):
             found.append(Problem("project", "no project is given; set it, or gcp:project in the stack"))
         return inputs, found
 
-    def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> Verdict:
+    def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
         """Compare with what is recorded; whatever differs is another grant, made before the old one goes."""
         before = {key: old.outputs.get(key) for key in SCHEMA}
         after = declared(new)
@@ -153,7 +153,7 @@ class Members(ResourceKind):
             after["secretId"] = before["secretId"]
         if same_member(text(before["member"]), text(after.get("member"))):
             after["member"] = before["member"]
-        return Verdict(changes(before, after, SCHEMA, ignored), delete_first=False)
+        return InputDiff(changes(before, after, SCHEMA, ignored), delete_first=False)
 
     def preview_create(self, new: Properties) -> Properties:
         """Return the inputs, and what only the service knows as unknown."""

@@ -25,7 +25,7 @@ _STRATEGIES: Final = ("CREATION_ONLY", "PROACTIVE")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class GoogleOptions:
     """The options of one provider.
 
     `attribution` tells when the label that names Pulumi is added: never, when a secret is created, or
@@ -49,14 +49,14 @@ def problems(config: Properties) -> list[Problem]:
     return option_problems({**named, **config}, _reason, _REQUIRED)
 
 
-def read(given: Mapping[str, str]) -> Options:
+def read(given: Mapping[str, str]) -> GoogleOptions:
     """Read the options from what Configure is given: texts by the options' names."""
     attribution: Literal["never", "creation", "always"] = "creation"
     if given.get("addPulumiAttributionLabel") == "false":
         attribution = "never"
     elif given.get(_STRATEGY) == "PROACTIVE":
         attribution = "always"
-    return Options(
+    return GoogleOptions(
         endpoint=given.get(ENDPOINT) or os.environ.get(VARIABLE, ""),
         token=given.get("accessToken", ""),
         project=given.get("project", ""),

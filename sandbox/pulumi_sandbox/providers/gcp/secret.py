@@ -8,17 +8,17 @@ from typing import Final, cast
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Unknown, Value, contains_unknown, equal, text
-from pulumi_sandbox.providers.contract import Autonaming, Problem, State, Verdict, already_exists
+from pulumi_sandbox.providers.contract import Autonaming, InputDiff, Problem, State, already_exists
 from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.gcp import names
-from pulumi_sandbox.providers.gcp.options import Options
+from pulumi_sandbox.providers.gcp.options import GoogleOptions
 from pulumi_sandbox.providers.inputs import Input, changes, declared, defaulted, problems, with_defaults
 from pulumi_sandbox.providers.rest import Rest, ServiceRefusedError, ask, ask_for, refused
 
 ATTRIBUTION: Final[Properties] = {"goog-pulumi-provisioned": "true"}
 
 
-def planned(declared: Value, recorded: Properties | None, options: Options) -> Properties:
+def planned(declared: Value, recorded: Properties | None, options: GoogleOptions) -> Properties:
     """Return the outputs `labels`, `pulumiLabels` and `effectiveLabels` as declared labels ask for them.
 
     `recorded` are the outputs of the secret, None for a new one.
@@ -52,7 +52,7 @@ def live_part(live: Value, recorded: Value) -> Properties:
     return {key: present[key] for key in _object(recorded) if key in present}
 
 
-def _is_attributed(recorded: Properties | None, before: Properties, options: Options) -> bool:
+def _is_attributed(recorded: Properties | None, before: Properties, options: GoogleOptions) -> bool:
     if options.attribution == "never":
         return False
     return recorded is None or options.attribution == "always" or ATTRIBUTION.keys() <= before.keys()
@@ -95,7 +95,7 @@ _DEFAULTS: Final[Properties] = {"deletionPolicy": "DELETE", "deletionProtection"
 class Secrets(ResourceKind):
     """The secrets of the projects that the token may reach."""
 
-    def __init__(self, api: Rest, options: Options) -> None:
+    def __init__(self, api: Rest, options: GoogleOptions) -> None:
         self._api = api
         self._options = options
 
@@ -117,7 +117,7 @@ class Secrets(ResourceKind):
             found.append(Problem("project", "no project is given; set it, or gcp:project in the stack"))
         return inputs, found
 
-    def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> Verdict:
+    def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
         """Compare with what is recorded; labels of others are no difference."""
         before = {key: old.outputs.get(key) for key in (*SCHEMA, *_OWNED)}
         after = {**declared(new), **self._planned(new, old.outputs)}
@@ -126,7 +126,7 @@ class Secrets(ResourceKind):
         same_place = equal(before.get("secretId"), after.get("secretId")) and equal(
             before.get("project"), after["project"]
         )
-        return Verdict(found, delete_first=same_place and "secretId" not in defaulted(new))
+        return InputDiff(found, delete_first=same_place and "secretId" not in defaulted(new))
 
     def preview_create(self, new: Properties) -> Properties:
         """Return the inputs, and what only the service knows as unknown."""

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Unknown, equal, text
-from pulumi_sandbox.providers.contract import Autonaming, InitFailedError, Problem, State, Verdict
+from pulumi_sandbox.providers.contract import Autonaming, InitFailedError, InputDiff, Problem, State
 from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.gcp import names
 from pulumi_sandbox.providers.inputs import Input, changes, declared, problems, with_defaults
@@ -48,13 +48,13 @@ class Versions(ResourceKind):
             found.append(Problem("secret", "it must be the id of a secret: projects/PROJECT/secrets/SECRET"))
         return inputs, found
 
-    def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> Verdict:
+    def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
         """Compare with what is recorded; another payload is another version, made before the old one goes."""
         before = {key: old.outputs.get(key) for key in SCHEMA}
         after = declared(new)
         if names.same_secret(before.get("secret"), after.get("secret")):
             after["secret"] = before["secret"]
-        return Verdict(changes(before, after, SCHEMA, ignored), delete_first=False)
+        return InputDiff(changes(before, after, SCHEMA, ignored), delete_first=False)
 
     def preview_create(self, new: Properties) -> Properties:
         """Return the inputs, and what only the service knows as unknown."""

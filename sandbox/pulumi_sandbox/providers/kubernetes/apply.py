@@ -12,7 +12,7 @@ from pulumi_sandbox.providers.kubernetes import await_, errors, naming, objects,
 from pulumi_sandbox.providers.kubernetes.api import APPLY, JSON_PATCH, ApiRefusedError, Pause, Query
 from pulumi_sandbox.providers.kubernetes.connection import Connection
 from pulumi_sandbox.providers.kubernetes.drift import declared_part, in_live_form
-from pulumi_sandbox.providers.kubernetes.kinds import Kind
+from pulumi_sandbox.providers.kubernetes.kinds import KubernetesKind
 
 _DRY_RUN: Final[Query] = {"dryRun": "All"}
 _CREATED_BY: Final[Query] = {"fieldManager": naming.CREATOR}
@@ -223,18 +223,18 @@ def _get(api: Connection, inputs: Properties, operation: str) -> Properties:
         raise errors.refused(operation, inputs, refusal) from refusal
 
 
-def _find(api: Connection, obj: Properties) -> Kind | None:
+def _find(api: Connection, obj: Properties) -> KubernetesKind | None:
     return api.find(text(obj.get("apiVersion")), text(obj.get("kind")))
 
 
-def _find_or_fail(api: Connection, obj: Properties) -> Kind:
+def _find_or_fail(api: Connection, obj: Properties) -> KubernetesKind:
     kind = _find(api, obj)
     if kind is None:
         raise errors.unknown_kind(obj)
     return kind
 
 
-def _collection(kind: Kind, inputs: Properties) -> str:
+def _collection(kind: KubernetesKind, inputs: Properties) -> str:
     return kind.path(objects.namespace(inputs))
 
 

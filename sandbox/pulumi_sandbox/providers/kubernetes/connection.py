@@ -22,8 +22,8 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.kubernetes import kinds, kubeconfig
 from pulumi_sandbox.providers.kubernetes.api import JSON, NO_QUERY, ApiRefusedError, Method, Query
-from pulumi_sandbox.providers.kubernetes.kinds import Kind
-from pulumi_sandbox.providers.kubernetes.options import Options
+from pulumi_sandbox.providers.kubernetes.kinds import KubernetesKind
+from pulumi_sandbox.providers.kubernetes.options import KubernetesOptions
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -56,13 +56,13 @@ def import_client() -> None:
 class Connection:
     """A cluster as the options name it; connects at the first request."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: KubernetesOptions) -> None:
         """Read nothing and connect nowhere yet."""
         self._options = options
         self._opening = threading.Lock()
         self._opened: tuple[ApiClient, str] | None = None
         self._discovering = threading.Lock()
-        self._kinds: dict[tuple[str, str], Kind] = {}
+        self._kinds: dict[tuple[str, str], KubernetesKind] = {}
 
     @property
     def place(self) -> str:
@@ -74,7 +74,7 @@ class Connection:
         """Return the namespace of objects that name none: the option's, else the context's."""
         return self._open()[1]
 
-    def find(self, api_version: str, kind: str) -> Kind | None:
+    def find(self, api_version: str, kind: str) -> KubernetesKind | None:
         """Find out how the server serves a kind; None when it does not, at this moment."""
         wanted = (api_version, kind)
         if wanted in self._kinds:
@@ -136,7 +136,7 @@ class Connection:
                 self._opened = _connect(self._options)
             return self._opened
 
-    def _discover(self, api_version: str) -> dict[tuple[str, str], Kind]:
+    def _discover(self, api_version: str) -> dict[tuple[str, str], KubernetesKind]:
         try:
             listed = self.send("GET", kinds.group_path(api_version)).get("resources")
         except ApiRefusedError as refusal:
@@ -145,7 +145,7 @@ class Connection:
             raise
         resources = cast(list[Properties], listed or [])
         return {
-            (api_version, str(resource["kind"])): Kind(
+            (api_version, str(resource["kind"])): KubernetesKind(
                 api_version, str(resource["name"]), resource.get("namespaced") is True
             )
             for resource in resources
@@ -163,7 +163,7 @@ class Connection:
         )
 
 
-def _connect(options: Options) -> tuple[ApiClient, str]:
+def _connect(options: KubernetesOptions) -> tuple[ApiClient, str]:
     import_client()
     from kubernetes.client import ApiClient, Configuration
     from kubernetes.config import ConfigException, load_kube_config_from_dict

@@ -8,7 +8,7 @@ _NOT_KINDS: Final = ("helm.sh/", "yaml", "kustomize")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class KubernetesKind:
     """A kind as the API serves it: `plural` is its word in paths."""
 
     api_version: str

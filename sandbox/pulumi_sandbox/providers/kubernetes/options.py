@@ -41,7 +41,7 @@ _CHOICES: Final[dict[str, tuple[tuple[Value, ...], str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class KubernetesOptions:
     """The options of one provider; empty texts mean what the kubeconfig says.
 
     folder: whence a relative path of the kubeconfig is meant.
@@ -65,9 +65,9 @@ def problems(config: Properties) -> list[Problem]:
     return option_problems(config, _reason, {})
 
 
-def read(given: Mapping[str, str], folder: Path = Path()) -> Options:
+def read(given: Mapping[str, str], folder: Path = Path()) -> KubernetesOptions:
     """Read the options from what Configure is given: texts by the options' names."""
-    return Options(
+    return KubernetesOptions(
         kubeconfig=given.get("kubeconfig", ""),
         context=given.get("context", ""),
         cluster=given.get("cluster", ""),

@@ -11,7 +11,7 @@ from pulumi_sandbox.protocol import paths, urns
 from pulumi_sandbox.protocol.differences import Kind, differences
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import Properties, Value, contains_unknown, text
-from pulumi_sandbox.providers.contract import Autonaming, Change, InitFailedError, Problem, State, Verdict
+from pulumi_sandbox.providers.contract import Autonaming, Change, InitFailedError, InputDiff, Problem, State
 from pulumi_sandbox.providers.dispatch import Patience
 from pulumi_sandbox.providers.kubernetes import (
     apply,
@@ -26,7 +26,7 @@ from pulumi_sandbox.providers.kubernetes import (
 from pulumi_sandbox.providers.kubernetes.connection import Connection
 from pulumi_sandbox.providers.kubernetes.drift import declared_part, in_live_form
 from pulumi_sandbox.providers.kubernetes.errors import NotReadyError
-from pulumi_sandbox.providers.kubernetes.options import Options
+from pulumi_sandbox.providers.kubernetes.options import KubernetesOptions
 
 _IDENTITY: Final[tuple[Path, ...]] = (("metadata", "name"), ("metadata", "namespace"))
 
@@ -99,7 +99,7 @@ def touched(path: Path, value: Value, pattern: Path) -> bool:
 class Provider:
     """The Kubernetes objects of one cluster as resources. Safe for concurrent calls."""
 
-    def __init__(self, options: Options, api: Connection) -> None:
+    def __init__(self, options: KubernetesOptions, api: Connection) -> None:
         self._options = options
         self._api = api
         self._scopes: dict[tuple[str, str], bool] = {}
@@ -133,7 +133,7 @@ class Provider:
         self._remember_scope(inputs)
         return checkpoint.concealed(self._placed(inputs), new), problems
 
-    def diff(self, _urn: str, old: State, new: Properties, ignored: tuple[Path, ...]) -> Verdict:
+    def diff(self, _urn: str, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
         """Compare the new inputs with the recorded live object; asks no server."""
         inputs = checkpoint.plain(new)
         return judge(
@@ -352,7 +352,7 @@ def judge(
     *,
     unchangeable: tuple[Path, ...],
     ignored: tuple[Path, ...],
-) -> Verdict:
+) -> InputDiff:
     """Compare the new inputs with what is live of the old ones; both sides folded, without secrets.
 
     An object whose name is fixed has to go before its successor of the same name and namespace can come.
@@ -368,7 +368,7 @@ def judge(
         if not any(paths.covers(pattern, difference.path) for pattern in ignored)
     )
     same_place = objects.object_id(inputs) == objects.object_id(live)
-    return Verdict(found, delete_first=naming.is_fixed(inputs) and same_place)
+    return InputDiff(found, delete_first=naming.is_fixed(inputs) and same_place)
 
 
 def _replaces(path: Path, kind: Kind, inputs: Properties, unchangeable: tuple[Path, ...]) -> bool:

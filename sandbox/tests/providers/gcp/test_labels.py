@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties
 from pulumi_sandbox.providers.gcp import secret
-from pulumi_sandbox.providers.gcp.options import Options
+from pulumi_sandbox.providers.gcp.options import GoogleOptions
 
-OPTIONS = Options("http://127.0.0.1:1/v1/")
+OPTIONS = GoogleOptions("http://127.0.0.1:1/v1/")
 LABELS = st.dictionaries(st.sampled_from("abcde"), st.sampled_from(["1", "2"])).map(
     lambda drawn: cast("Properties", drawn)
 )
@@ -29,12 +29,12 @@ def test_a_plan_sets_what_is_declared_drops_what_was_and_leaves_the_rest(
 def test_the_mark_is_not_put_back_unless_the_stack_wants_it_always():
     recorded: Properties = {"pulumiLabels": {}, "effectiveLabels": {"a": "1"}}
     assert secret.planned({}, recorded, OPTIONS)["pulumiLabels"] == {}
-    always = Options("", attribution="always")
+    always = GoogleOptions("", attribution="always")
     assert secret.planned({}, recorded, always)["pulumiLabels"] == secret.ATTRIBUTION
 
 
 def test_a_declared_label_wins_over_the_providers_own():
-    options = Options("", labels={"team": "blue"}, attribution="never")
+    options = GoogleOptions("", labels={"team": "blue"}, attribution="never")
     assert secret.planned({"team": "red"}, None, options)["pulumiLabels"] == {"team": "red"}
 
 

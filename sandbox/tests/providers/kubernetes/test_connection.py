@@ -11,8 +11,8 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.kubernetes.api import ApiRefusedError
 from pulumi_sandbox.providers.kubernetes.connection import Connection
-from pulumi_sandbox.providers.kubernetes.kinds import Kind
-from pulumi_sandbox.providers.kubernetes.options import Options
+from pulumi_sandbox.providers.kubernetes.kinds import KubernetesKind
+from pulumi_sandbox.providers.kubernetes.options import KubernetesOptions
 
 Answer: TypeAlias = tuple[int, object]
 
@@ -49,7 +49,7 @@ class Server(ThreadingHTTPServer):
             "contexts": [{"name": "dev", "context": {"cluster": "here", "user": "me", "namespace": "mine"}}],
             "users": [{"name": "me", "user": _signing_in(plugin) if plugin else {"token": token}}],
         }
-        return Connection(Options(json.dumps(content), context, cluster, namespace))
+        return Connection(KubernetesOptions(json.dumps(content), context, cluster, namespace))
 
 
 def _signing_in(script: str) -> Properties:
@@ -166,10 +166,10 @@ def test_a_kind_is_looked_up_once_and_one_that_is_missing_each_time(server: Serv
     server.answers["/apis/a.b/v1"] = [(404, {}), (200, listed("Bucket")), (200, listed("Bucket", "Pail"))]
     connection = server.connection()
     assert connection.find("a.b/v1", "Bucket") is None
-    assert connection.find("a.b/v1", "Bucket") == Kind("a.b/v1", "buckets", namespaced=True)
+    assert connection.find("a.b/v1", "Bucket") == KubernetesKind("a.b/v1", "buckets", namespaced=True)
     assert connection.find("a.b/v1", "Bucket") is not None
     assert len(server.asked) == 2
-    assert connection.find("a.b/v1", "Pail") == Kind("a.b/v1", "pails", namespaced=True)
+    assert connection.find("a.b/v1", "Pail") == KubernetesKind("a.b/v1", "pails", namespaced=True)
 
 
 def test_the_namespace_is_the_options_or_the_contexts(server: Server):

@@ -6,7 +6,7 @@ import pytest
 from pulumi_sandbox.protocol import paths
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
-from pulumi_sandbox.providers.contract import Verdict
+from pulumi_sandbox.providers.contract import InputDiff
 from pulumi_sandbox.providers.kubernetes import objects, provider
 from pulumi_sandbox.providers.kubernetes.provider import judge
 
@@ -18,7 +18,7 @@ def judged(
     live: Properties | None = None,
     ignored: tuple[Path, ...] = (),
     mutable: bool = True,
-) -> Verdict:
+) -> InputDiff:
     unchangeable = provider.fields(new, secrets_mutable=mutable, config_maps_mutable=mutable)
     return judge(live or old, old, new, unchangeable=unchangeable, ignored=ignored)
 
@@ -31,7 +31,7 @@ def obj(
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
 
 
-def shown(verdict: Verdict) -> list[tuple[str, str, bool]]:
+def shown(verdict: InputDiff) -> list[tuple[str, str, bool]]:
     return [(paths.render(change.path), change.kind, change.replaces) for change in verdict.changes]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from pulumi_sandbox.providers.kubernetes import kinds
-from pulumi_sandbox.providers.kubernetes.kinds import Kind
+from pulumi_sandbox.providers.kubernetes.kinds import KubernetesKind
 
 
 @pytest.mark.parametrize(
@@ -43,12 +43,12 @@ def test_a_custom_kind_may_be_called_a_list():
 @pytest.mark.parametrize(
     ("kind", "namespace", "collection"),
     [
-        (Kind("v1", "secrets", namespaced=True), "ns", "/api/v1/namespaces/ns/secrets"),
-        (Kind("v1", "secrets", namespaced=True), "", "/api/v1/namespaces/default/secrets"),
-        (Kind("v1", "namespaces", namespaced=False), "", "/api/v1/namespaces"),
-        (Kind("a.b/v1", "roles", namespaced=False), "ns", "/apis/a.b/v1/roles"),
+        (KubernetesKind("v1", "secrets", namespaced=True), "ns", "/api/v1/namespaces/ns/secrets"),
+        (KubernetesKind("v1", "secrets", namespaced=True), "", "/api/v1/namespaces/default/secrets"),
+        (KubernetesKind("v1", "namespaces", namespaced=False), "", "/api/v1/namespaces"),
+        (KubernetesKind("a.b/v1", "roles", namespaced=False), "ns", "/apis/a.b/v1/roles"),
     ],
 )
-def test_a_kind_is_served_at_one_path(kind: Kind, namespace: str, collection: str):
+def test_a_kind_is_served_at_one_path(kind: KubernetesKind, namespace: str, collection: str):
     assert kind.path(namespace) == collection
     assert kind.path(namespace, "n") == f"{collection}/n"

@@ -65,7 +65,7 @@ def test_options_that_are_not_served_are_refused_by_name(option: str, value: Val
 
 def test_options_are_read_from_the_texts_the_engine_gives():
     read = options.read({"namespace": "ns", "enableSecretMutable": "true"})
-    assert read == options.Options(namespace="ns", secrets_mutable=True)
+    assert read == options.KubernetesOptions(namespace="ns", secrets_mutable=True)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from pulumi_sandbox.services.cloud.front import Service
 from pulumi_sandbox.services.cloud.resource_manager.identities import TENANT
 from pulumi_sandbox.services.cloud.resource_manager.ids import ResourceId
-from pulumi_sandbox.services.cloud.resource_manager.refusals import Refusal, bad_request, on_demand
+from pulumi_sandbox.services.cloud.resource_manager.refusals import ArmRefusal, bad_request, on_demand
 from pulumi_sandbox.services.cloud.resource_manager.resources import Pace, Resources
 from pulumi_sandbox.services.cloud.resource_manager.store import ResourceStore
 
@@ -51,7 +51,7 @@ def make_app(folder: Path, pace: Pace | None = None) -> Service:
             Route("/{path:path}", put, methods=["PUT"]),
             Route("/{path:path}", delete, methods=["DELETE"]),
         ],
-        exception_handlers={Refusal: _refused, HTTPException: _not_served},
+        exception_handlers={ArmRefusal: _refused, HTTPException: _not_served},
     )
     return Service(app, on_demand)
 
@@ -85,7 +85,7 @@ def _id_of(request: Request) -> ResourceId:
     """Read what is asked for, once it is clear that it may be."""
     token = request.headers.get("authorization", "").removeprefix("Bearer").strip()
     if not token:
-        raise Refusal(
+        raise ArmRefusal(
             401, "AuthenticationFailed", "Authentication failed. The 'Authorization' header is missing."
         )
     _api_version(request)
@@ -115,11 +115,11 @@ async def _body_of(request: Request) -> dict[str, Any]:
 
 
 async def _refused(_: Request, error: Exception) -> Response:
-    if not isinstance(error, Refusal):
+    if not isinstance(error, ArmRefusal):
         raise error
     return error.response()
 
 
 async def _not_served(request: Request, _: Exception) -> Response:
     message = f"{request.method} is not served at '{request.url.path}'."
-    return Refusal(405, "HttpMethodNotAllowed", message).response()
+    return ArmRefusal(405, "HttpMethodNotAllowed", message).response()

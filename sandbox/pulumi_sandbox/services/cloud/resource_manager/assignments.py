@@ -7,7 +7,7 @@ from typing import Any, Final
 from pulumi_sandbox.services.cloud.resource_manager.groups import document
 from pulumi_sandbox.services.cloud.resource_manager.identities import TENANT
 from pulumi_sandbox.services.cloud.resource_manager.ids import PathKind, ResourceId, is_guid
-from pulumi_sandbox.services.cloud.resource_manager.refusals import Refusal, bad_request
+from pulumi_sandbox.services.cloud.resource_manager.refusals import ArmRefusal, bad_request
 from pulumi_sandbox.services.cloud.resource_manager.store import Document, ResourceStore
 
 _ROLE: Final = re.compile(
@@ -75,7 +75,7 @@ def assignment(
     for other in store.of(PathKind.ASSIGNMENT):
         if _grants(other["properties"]) == _grants({**properties, "scope": id_.scope}):
             name = other["name"].replace("-", "")
-            raise Refusal(
+            raise ArmRefusal(
                 409,
                 "RoleAssignmentExists",
                 f"The role assignment already exists. The ID of the existing role assignment is {name}.",
@@ -126,7 +126,7 @@ def _require_scope(store: ResourceStore, id_: ResourceId) -> None:
     """Refuse a resource group, or an identity, that does not exist; other scopes are not looked into."""
     parts = id_.scope.split("/")
     if len(parts) >= 5 and parts[3].lower() == "resourcegroups" and store.get("/".join(parts[:5])) is None:
-        raise Refusal(404, "ResourceGroupNotFound", f"Resource group '{parts[4]}' could not be found.")
+        raise ArmRefusal(404, "ResourceGroupNotFound", f"Resource group '{parts[4]}' could not be found.")
     is_identity = len(parts) == 9 and parts[7].lower() == "userassignedidentities"
     if is_identity and store.get(id_.scope) is None:
-        raise Refusal(404, "ResourceNotFound", f"The Resource '{id_.scope}' was not found.")
+        raise ArmRefusal(404, "ResourceNotFound", f"The Resource '{id_.scope}' was not found.")

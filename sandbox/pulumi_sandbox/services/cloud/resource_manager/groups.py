@@ -3,7 +3,7 @@
 from typing import Any
 
 from pulumi_sandbox.services.cloud.resource_manager.ids import PathKind, ResourceId
-from pulumi_sandbox.services.cloud.resource_manager.refusals import Refusal, bad_request
+from pulumi_sandbox.services.cloud.resource_manager.refusals import ArmRefusal, bad_request
 from pulumi_sandbox.services.cloud.resource_manager.store import Document, ResourceStore
 
 
@@ -17,7 +17,7 @@ def require_group(store: ResourceStore, id_: ResourceId) -> None:
     """Refuse what would lie in a resource group that does not exist."""
     if store.get(id_.group) is None:
         name = id_.group.rpartition("/")[2]
-        raise Refusal(404, "ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
+        raise ArmRefusal(404, "ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
 
 
 def located(id_: ResourceId, present: Document | None, body: Document, conflict: str) -> str:
@@ -27,7 +27,7 @@ def located(id_: ResourceId, present: Document | None, body: Document, conflict:
         raise bad_request("The location property is required for this definition.", "LocationRequired")
     location = given.replace(" ", "").lower()
     if present is not None and present["location"] != location:
-        raise Refusal(
+        raise ArmRefusal(
             409,
             conflict,
             f"'{id_.name}' already exists in location '{present['location']}'"

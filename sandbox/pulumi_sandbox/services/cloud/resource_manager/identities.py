@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from pulumi_sandbox.services.cloud.resource_manager.groups import document, located, tags_of
 from pulumi_sandbox.services.cloud.resource_manager.ids import PathKind, ResourceId
-from pulumi_sandbox.services.cloud.resource_manager.refusals import Refusal, bad_request
+from pulumi_sandbox.services.cloud.resource_manager.refusals import ArmRefusal, bad_request
 from pulumi_sandbox.services.cloud.resource_manager.store import Document, ResourceStore
 
 TENANT: Final = "00000000-0000-4000-8000-0000000000bb"
@@ -47,7 +47,7 @@ def federation(store: ResourceStore, id_: ResourceId, present: Document | None, 
         )
     wanted = properties["issuer"], properties["subject"]
     if any((other["properties"]["issuer"], other["properties"]["subject"]) == wanted for other in others):
-        raise Refusal(
+        raise ArmRefusal(
             409, "Conflict", "Issuer and subject combination already exists for this Managed Identity."
         )
     return document(id_, present, properties)

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final
 from uuid import UUID
 
-from pulumi_sandbox.services.cloud.resource_manager.refusals import Refusal, bad_request
+from pulumi_sandbox.services.cloud.resource_manager.refusals import ArmRefusal, bad_request
 
 
 class PathKind(Enum):
@@ -59,7 +59,7 @@ class ResourceId:
         for kind in (PathKind.ASSIGNMENT, PathKind.GROUP, PathKind.IDENTITY, PathKind.FEDERATION):
             if _PATTERNS[kind].fullmatch(text):
                 return cls(kind, text)
-        raise Refusal(404, "InvalidResourceType", f"No resource that this stand-in serves is at '{path}'.")
+        raise ArmRefusal(404, "InvalidResourceType", f"No resource that this stand-in serves is at '{path}'.")
 
     @property
     def key(self) -> str:

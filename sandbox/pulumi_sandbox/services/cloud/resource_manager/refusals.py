@@ -15,7 +15,7 @@ _ON_DEMAND: Final[Mapping[int, str]] = {
 }
 
 
-class Refusal(Exception):  # noqa: N818 - the service is whole; a request is refused
+class ArmRefusal(Exception):  # noqa: N818 - the service is whole; a request is refused
     """A request that is refused."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
@@ -31,12 +31,12 @@ class Refusal(Exception):  # noqa: N818 - the service is whole; a request is ref
         return JSONResponse({"error": error}, status_code=self.status)
 
 
-def bad_request(message: str, code: str = "BadRequest") -> Refusal:
+def bad_request(message: str, code: str = "BadRequest") -> ArmRefusal:
     """Refuse what can never be right."""
-    return Refusal(400, code, message)
+    return ArmRefusal(400, code, message)
 
 
 def on_demand(status: int) -> JSONResponse:
     """Refuse with an HTTP status because a fault says so."""
     code = _ON_DEMAND.get(status, "InternalServerError")
-    return Refusal(status, code, f"The sandbox was asked to answer {status}.").response()
+    return ArmRefusal(status, code, f"The sandbox was asked to answer {status}.").response()

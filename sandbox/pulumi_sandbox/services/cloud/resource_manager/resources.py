@@ -9,7 +9,7 @@ from pulumi_sandbox.services.cloud.resource_manager.assignments import Directory
 from pulumi_sandbox.services.cloud.resource_manager.groups import group, require_group
 from pulumi_sandbox.services.cloud.resource_manager.identities import federation, identity
 from pulumi_sandbox.services.cloud.resource_manager.ids import PathKind, ResourceId
-from pulumi_sandbox.services.cloud.resource_manager.refusals import Refusal
+from pulumi_sandbox.services.cloud.resource_manager.refusals import ArmRefusal
 from pulumi_sandbox.services.cloud.resource_manager.store import Document, ResourceStore
 
 
@@ -45,7 +45,7 @@ class Resources:
                 PathKind.GROUP: "ResourceGroupNotFound",
                 PathKind.ASSIGNMENT: "RoleAssignmentNotFound",
             }.get(id_.kind, "ResourceNotFound")
-            raise Refusal(404, code, f"The resource '{id_.text}' could not be found.")
+            raise ArmRefusal(404, code, f"The resource '{id_.text}' could not be found.")
         return found
 
     async def put(self, id_: ResourceId, body: Document) -> tuple[Document, bool]:
@@ -83,7 +83,9 @@ class Resources:
         if id_.kind in (PathKind.IDENTITY, PathKind.FEDERATION):
             require_group(self._store, id_)
         if id_.kind is PathKind.FEDERATION and self._store.get(id_.identity) is None:
-            raise Refusal(404, "ParentResourceNotFound", f"The identity '{id_.identity}' could not be found.")
+            raise ArmRefusal(
+                404, "ParentResourceNotFound", f"The identity '{id_.identity}' could not be found."
+            )
 
     @asynccontextmanager
     async def _alone(self, id_: ResourceId) -> AsyncGenerator[None]:
@@ -93,7 +95,7 @@ class Resources:
             return
         identity_key = id_.identity.lower()
         if identity_key in self._being_written:
-            raise Refusal(
+            raise ArmRefusal(
                 409,
                 "ConcurrentFederatedIdentityCredentialsWritesForSingleManagedIdentity",
                 "Too many Federated Identity Credentials are written concurrently for the managed identity"

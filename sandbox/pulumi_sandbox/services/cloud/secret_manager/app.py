@@ -28,8 +28,8 @@ from starlette.routing import Route
 
 from pulumi_sandbox.services.cloud.front import Service
 from pulumi_sandbox.services.cloud.secret_manager.callers import ALL, PREFIX, Callers
-from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal, invalid, on_demand
-from pulumi_sandbox.services.cloud.secret_manager.secrets import Asked, Secrets, State
+from pulumi_sandbox.services.cloud.secret_manager.refusals import GcpRefusal, invalid, on_demand
+from pulumi_sandbox.services.cloud.secret_manager.secrets import ListRequest, Secrets, State
 from pulumi_sandbox.services.cloud.secret_manager.store import SecretStore
 from pulumi_sandbox.services.cloud.secret_manager.wire import check_base64, read, shown
 
@@ -73,7 +73,7 @@ def make_app(folder: Path) -> Service:
             for parent in _PARENTS
             for method, path, answer, permission in served
         ],
-        exception_handlers={Refusal: _refused, HTTPException: _not_served},
+        exception_handlers={GcpRefusal: _refused, HTTPException: _not_served},
     )
     own = [
         Route("/sandbox/callers", paths.used),
@@ -190,9 +190,9 @@ class _Paths:
         return TestIamPermissionsResponse(permissions=[PREFIX + each for each in has] if policy else [])
 
 
-def _asked_for(request: Request) -> Asked:
+def _asked_for(request: Request) -> ListRequest:
     query = request.query_params
-    return Asked(query.get("filter", ""), _number(request, "pageSize"), query.get("pageToken", ""))
+    return ListRequest(query.get("filter", ""), _number(request, "pageSize"), query.get("pageToken", ""))
 
 
 def _number(request: Request, name: str) -> int:
@@ -203,10 +203,10 @@ def _number(request: Request, name: str) -> int:
 
 
 async def _refused(_: Request, error: Exception) -> Response:
-    if not isinstance(error, Refusal):
+    if not isinstance(error, GcpRefusal):
         raise error
     return error.response()
 
 
 async def _not_served(request: Request, _: Exception) -> Response:
-    return Refusal("NOT_FOUND", f"{request.method} {request.url.path} is not served here.").response()
+    return GcpRefusal("NOT_FOUND", f"{request.method} {request.url.path} is not served here.").response()

@@ -11,7 +11,7 @@ from typing import Final
 
 from google.iam.v1.policy_pb2 import Policy
 
-from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal
+from pulumi_sandbox.services.cloud.secret_manager.refusals import GcpRefusal
 
 PREFIX: Final = "secretmanager."
 _LOOKING: Final = frozenset(
@@ -58,7 +58,7 @@ class Callers:
     def check(self, header: str | None, permission: str, resource: str, policy: Policy | None) -> None:
         """Refuse a request without a token, and one of a caller who may not; policy: of the secret."""
         if not self.allowed(header, [permission], policy):
-            raise Refusal(
+            raise GcpRefusal(
                 "PERMISSION_DENIED",
                 f"Permission '{PREFIX}{permission}' denied for resource '{resource}' (or it may not exist).",
             )
@@ -67,7 +67,7 @@ class Callers:
         """Return which of the permissions the caller has; raises Refusal UNAUTHENTICATED."""
         scheme, _, token = (header or "").partition(" ")
         if scheme != "Bearer" or not token.strip():
-            raise Refusal(
+            raise GcpRefusal(
                 "UNAUTHENTICATED",
                 "Request is missing required authentication credential. Expected OAuth 2 access token.",
             )

@@ -8,7 +8,7 @@ from typing import Final
 from google.iam.v1.policy_pb2 import Binding, Policy
 
 from pulumi_sandbox.services.cloud.secret_manager.callers import ROLES
-from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal, invalid
+from pulumi_sandbox.services.cloud.secret_manager.refusals import GcpRefusal, invalid
 
 EMPTY_ETAG: Final = b"\0\x10\x01"
 """`ABAB` in base64: the etag of a policy that nobody has set, much like Google's own."""
@@ -31,7 +31,7 @@ def replaced(present: Policy, wanted: Policy) -> Policy:
     Raises Refusal ABORTED when `wanted` carries an etag that is not the present one; INVALID_ARGUMENT.
     """
     if wanted.etag and wanted.etag != present.etag:
-        raise Refusal(
+        raise GcpRefusal(
             "ABORTED",
             "There were concurrent policy changes."
             " Please retry the whole read-modify-write with exponential backoff.",

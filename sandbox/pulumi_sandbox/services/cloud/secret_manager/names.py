@@ -7,7 +7,7 @@ import hashlib
 import re
 from typing import Final
 
-from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal, invalid
+from pulumi_sandbox.services.cloud.secret_manager.refusals import GcpRefusal, invalid
 
 LOCATIONS: Final = frozenset(
     f"{area}{number}"
@@ -56,7 +56,7 @@ def secret_name(parent: str, secret: str) -> str:
 def parent_of(project: str, location: str | None) -> str:
     """Return what secrets of a project and place lie in; raises Refusal for what can be neither."""
     if not _PROJECT.fullmatch(project):
-        raise Refusal("PERMISSION_DENIED", f"Permission denied on resource project {project}.")
+        raise GcpRefusal("PERMISSION_DENIED", f"Permission denied on resource project {project}.")
     if location is None:
         return project
     return f"{project}{_PLACE}{checked_location(location)}"

@@ -23,7 +23,7 @@ HTTP: Final[Mapping[str, int]] = {
 _ON_DEMAND: Final[Mapping[int, str]] = {code: status for status, code in reversed(HTTP.items())}
 
 
-class Refusal(Exception):  # noqa: N818 - the service is whole; a request is refused
+class GcpRefusal(Exception):  # noqa: N818 - the service is whole; a request is refused
     """A request that is refused."""
 
     def __init__(self, status: str, message: str) -> None:
@@ -39,16 +39,16 @@ class Refusal(Exception):  # noqa: N818 - the service is whole; a request is ref
         return JSONResponse({"error": error}, status_code=code)
 
 
-def invalid(message: str) -> Refusal:
+def invalid(message: str) -> GcpRefusal:
     """Refuse what can never be right."""
-    return Refusal("INVALID_ARGUMENT", message)
+    return GcpRefusal("INVALID_ARGUMENT", message)
 
 
-def stale(what: str) -> Refusal:
+def stale(what: str) -> GcpRefusal:
     """Refuse a write whose etag is not the present one."""
-    return Refusal("FAILED_PRECONDITION", f"The etag provided does not match the current etag of {what}.")
+    return GcpRefusal("FAILED_PRECONDITION", f"The etag provided does not match the current etag of {what}.")
 
 
 def on_demand(code: int) -> JSONResponse:
     """Refuse with an HTTP status because a fault says so."""
-    return Refusal(_ON_DEMAND.get(code, "INTERNAL"), f"The sandbox was asked to answer {code}.").response()
+    return GcpRefusal(_ON_DEMAND.get(code, "INTERNAL"), f"The sandbox was asked to answer {code}.").response()

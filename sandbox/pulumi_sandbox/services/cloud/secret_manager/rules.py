@@ -9,7 +9,7 @@ from google.cloud.secretmanager_v1.types import Replication, Secret, SecretPaylo
 
 from pulumi_sandbox.services.cloud.secret_manager.checksum import crc32c
 from pulumi_sandbox.services.cloud.secret_manager.names import checked_location
-from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal, invalid
+from pulumi_sandbox.services.cloud.secret_manager.refusals import GcpRefusal, invalid
 
 PAYLOAD_LIMIT: Final = 64 * 1024
 """Bytes."""
@@ -49,7 +49,7 @@ def check_kept(secret: Secret) -> None:
     """Refuse what this stand-in would silently forget."""
     for field in _NOT_KEPT:
         if field in secret and getattr(secret, field):
-            raise Refusal("UNIMPLEMENTED", f"This stand-in does not keep {field}.")
+            raise GcpRefusal("UNIMPLEMENTED", f"This stand-in does not keep {field}.")
 
 
 def check_labels(labels: Mapping[str, str]) -> None:
@@ -91,7 +91,7 @@ def changed_fields(mask: str) -> frozenset[str]:
         raise invalid("The update_mask is required.")
     for field in sorted(fields - CHANGEABLE - {"etag"}):
         if field in _NOT_KEPT:
-            raise Refusal("UNIMPLEMENTED", f"This stand-in does not keep {field}.")
+            raise GcpRefusal("UNIMPLEMENTED", f"This stand-in does not keep {field}.")
         reason = "is immutable" if field in _FIXED else "is no field of a secret"
         raise invalid(f"The update_mask names [{field}], which {reason}.")
     return fields & CHANGEABLE
@@ -110,7 +110,7 @@ def check_payload(payload: SecretPayload) -> None:
 def _check_replication(replication: Replication) -> None:
     managed = [replication.automatic] if "automatic" in replication else replication.user_managed.replicas
     if any("customer_managed_encryption" in each for each in managed):
-        raise Refusal("UNIMPLEMENTED", "This stand-in does not keep customer_managed_encryption.")
+        raise GcpRefusal("UNIMPLEMENTED", "This stand-in does not keep customer_managed_encryption.")
     if "automatic" in replication:
         return
     if "user_managed" not in replication:

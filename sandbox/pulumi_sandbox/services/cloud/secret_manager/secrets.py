@@ -27,7 +27,7 @@ from pulumi_sandbox.services.cloud.secret_manager.names import (
     parent_of,
     secret_name,
 )
-from pulumi_sandbox.services.cloud.secret_manager.refusals import Refusal, invalid, stale
+from pulumi_sandbox.services.cloud.secret_manager.refusals import GcpRefusal, invalid, stale
 from pulumi_sandbox.services.cloud.secret_manager.store import Kept, SecretStore, Version
 
 Attributes: TypeAlias = Mapping[str, str]
@@ -98,7 +98,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ListRequest:
     """What a list is asked for: a filter, at most so many entries (0: the limit), and where to go on."""
 
     filter: str
@@ -138,7 +138,7 @@ class Secrets:
         name = secret_name(parent, secret)
         rules.check_new(wanted, regional=is_regional(parent))
         if self._store.get(parent, secret):
-            raise Refusal("ALREADY_EXISTS", f"Secret [{name}] already exists.")
+            raise GcpRefusal("ALREADY_EXISTS", f"Secret [{name}] already exists.")
         about = Secret(
             name=name,
             replication=wanted.replication,
@@ -154,7 +154,7 @@ class Secrets:
         """Read a secret."""
         return self._kept(parent, secret).about
 
-    def list(self, parent: str, asked: Asked) -> Page[Secret]:
+    def list(self, parent: str, asked: ListRequest) -> Page[Secret]:
         """Return a page of secrets, by name."""
         passes = read_filter(asked.filter)
         found = [
@@ -206,7 +206,7 @@ class Secrets:
         """Read a version by number, alias or `latest`; its payload is not in it."""
         return _version_of(self._kept(parent, secret), version).about
 
-    def list_versions(self, parent: str, secret: str, asked: Asked) -> Page[SecretVersion]:
+    def list_versions(self, parent: str, secret: str, asked: ListRequest) -> Page[SecretVersion]:
         """Return a page of versions, the newest first."""
         passes = read_filter(asked.filter)
         found = [
@@ -258,7 +258,7 @@ class Secrets:
     def _kept(self, parent: str, secret: str) -> Kept:
         kept = self._store.get(parent, secret)
         if kept is None:
-            raise Refusal("NOT_FOUND", f"Secret [{secret_name(parent, secret)}] not found.")
+            raise GcpRefusal("NOT_FOUND", f"Secret [{secret_name(parent, secret)}] not found.")
         return kept
 
     def _change(self, parent: str, secret: str, change: Callable[[Kept], T]) -> T:
@@ -273,7 +273,7 @@ class Secrets:
 def _version_of(kept: Kept, version: str) -> Version:
     if version == "latest":
         if not kept.versions:
-            raise Refusal("NOT_FOUND", f"Secret [{kept.about.name}] not found or has no versions.")
+            raise GcpRefusal("NOT_FOUND", f"Secret [{kept.about.name}] not found or has no versions.")
         return kept.versions[-1]
     return _numbered(kept, str(kept.about.version_aliases.get(version, version)))
 
@@ -282,13 +282,13 @@ def _numbered(kept: Kept, version: str) -> Version:
     if not re.fullmatch(r"[1-9][0-9]*", version):
         raise invalid(f"Version [{version}] is neither a number nor an alias of the secret.")
     if not 1 <= int(version) <= len(kept.versions):
-        raise Refusal("NOT_FOUND", f"Secret Version [{kept.about.name}/versions/{version}] not found.")
+        raise GcpRefusal("NOT_FOUND", f"Secret Version [{kept.about.name}/versions/{version}] not found.")
     return kept.versions[int(version) - 1]
 
 
-def _in_state(version: SecretVersion) -> Refusal:
+def _in_state(version: SecretVersion) -> GcpRefusal:
     state = State(version.state).name
-    return Refusal("FAILED_PRECONDITION", f"Secret Version [{version.name}] is in {state} state.")
+    return GcpRefusal("FAILED_PRECONDITION", f"Secret Version [{version.name}] is in {state} state.")
 
 
 def _check_etag(given: str, present: str, what: str) -> None:
@@ -302,7 +302,7 @@ def _attributes_of(secret: Secret) -> Attributes:
     return {"name": secret.name, **labels, **annotations}
 
 
-def _page(found: list[T], asked: Asked) -> Page[T]:
+def _page(found: list[T], asked: ListRequest) -> Page[T]:
     """Cut a page out: a token is the number of entries before it."""
     if asked.size < 0 or (asked.token and not asked.token.isdecimal()):
         raise invalid("The page_size must not be negative, and the page_token be one that was answered.")

@@ -39,7 +39,7 @@ class Between:
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class StoreAccess:
     """A store that a namespace can use.
 
     admitted_by: its conditions that let the namespace in; none where it is the namespace's own, or has none.
@@ -55,7 +55,7 @@ class Reached:
     between: tuple[Between, ...]
 
 
-def reach(namespace: str, stores: Iterable[AnyStore], around: KnownObjects) -> Iterator[Reached]:
+def find_access(namespace: str, stores: Iterable[AnyStore], around: KnownObjects) -> Iterator[StoreAccess]:
     """Yield every store that a namespace can use; what nobody can use, or only others, is passed over."""
     for store in stores:
         found = explain(store, namespace, around)
@@ -63,7 +63,7 @@ def reach(namespace: str, stores: Iterable[AnyStore], around: KnownObjects) -> I
         if not found.admitted or provider is None or isinstance(provider, Problem):
             continue
         able = around.kinds.serving(provider).capabilities
-        yield Reached(
+        yield StoreAccess(
             store.title,
             provider.key.title,
             reads=able is not Capability.WRITE_ONLY,

@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 from components.account_pool.admission.policies import admission_manifests
 from components.account_pool.core.calls import Kind
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.core.dialect import Dialect
 from components.account_pool.core.keys import POOL_STATE, STATE_REASON
+from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import ClaimRequest
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.selection import MEMBERS, MEMBERS_WITH_STATE, members_free, members_shared
-from components.account_pool.core.status import Standing
+from components.account_pool.core.status import AccountUse
 from components.errors import Misconfigured, PoolError
 from components.labels import EU_ACCESS, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from tests.support.memory_pool import KEB, POOL, MemoryServer
 
-SETTINGS = PoolConfigMap((EU_ACCESS,), dialect=KEB)
+SETTINGS = PoolConfigMap((EU_ACCESS,), scheme=KEB)
 ACME = ClaimRequest("acme", "aws")
 
 
@@ -40,20 +40,20 @@ def pool(**labels: str) -> tuple[Pool, MemoryServer]:
 @pytest.mark.parametrize(
     ("labels", "standing"),
     [
-        ({}, Standing.FREE),
-        ({"dirty": "true"}, Standing.DIRTY),
-        ({"tenantName": "globex"}, Standing.OWNED),
-        ({"tenantName": "globex", "dirty": "true"}, Standing.DIRTY),
-        ({"shared": "true"}, Standing.SHARED),
-        ({"shared": "false"}, Standing.FREE),
-        ({"internal": "true"}, Standing.INTERNAL),
-        ({"euAccess": "true"}, Standing.FREE),
-        ({POOL_STATE: "quarantined"}, Standing.QUARANTINED),
-        ({POOL_STATE: "cleaning", "dirty": "true"}, Standing.CLEANING),
+        ({}, AccountUse.FREE),
+        ({"dirty": "true"}, AccountUse.DIRTY),
+        ({"tenantName": "globex"}, AccountUse.OWNED),
+        ({"tenantName": "globex", "dirty": "true"}, AccountUse.DIRTY),
+        ({"shared": "true"}, AccountUse.SHARED),
+        ({"shared": "false"}, AccountUse.FREE),
+        ({"internal": "true"}, AccountUse.INTERNAL),
+        ({"euAccess": "true"}, AccountUse.FREE),
+        ({POOL_STATE: "quarantined"}, AccountUse.QUARANTINED),
+        ({POOL_STATE: "cleaning", "dirty": "true"}, AccountUse.CLEANING),
     ],
 )
 def test_an_account_stands_as_its_labels_say_in_the_words_of_kyma(
-    labels: dict[str, str], standing: Standing
+    labels: dict[str, str], standing: AccountUse
 ) -> None:
     (account,) = pool(**labels)[0].status().accounts
     assert account.standing is standing
@@ -77,7 +77,7 @@ def test_a_label_that_says_neither_one_thing_nor_the_other_is_told_in_those_word
 ) -> None:
     found, _ = pool(**labels)
     (account,) = found.status().accounts
-    assert account.standing is Standing.MISCONFIGURED
+    assert account.standing is AccountUse.MISCONFIGURED
     assert account.reason.startswith(why)
     for shared in (False, True):
         with pytest.raises(PoolError):
@@ -184,7 +184,7 @@ def test_words_that_nobody_can_read_stop_the_pool_instead_of_being_left_out(data
 @given(st.sets(st.sampled_from(sorted(KEB.names))))
 def test_the_rules_of_admission_name_the_labels_of_the_pool_and_no_other(chosen: set[str]) -> None:
     names = {name: KEB.names[name] for name in chosen}
-    text = json.dumps(admission_manifests(POOL, PoolConfigMap(dialect=Dialect(names)))[0])
+    text = json.dumps(admission_manifests(POOL, PoolConfigMap(scheme=LabelScheme(names)))[0])
     for name, own in {"type": HYPERSCALER_TYPE, "tenant": TENANT_NAME, "shared": SHARED}.items():
         assert (f"'{own}'" in text) is (name not in names)
         assert (f"'{KEB.names[name]}'" in text) is (name in names)

@@ -1,10 +1,10 @@
 """What a namespace can read and write through stores, and through what; not whether anything is there."""
 
+from components.secret_stores.access import Between, StoreAccess, find_access
 from components.secret_stores.conditions import NAME_LABEL
 from components.secret_stores.explain import KnownObjects
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import AnyProvider, AnyStore
-from components.secret_stores.reach import Between, Reached, reach
 from tests.support.stores import cluster_store, provider, ref, selector, store_in, token_spec
 
 ACCOUNTS = provider(
@@ -23,10 +23,10 @@ FAKE = {"fake": {"data": [{"key": "k", "value": "s3cr3t"}]}}
 
 def through(
     *stores: AnyStore, by: str = "a", providers: tuple[AnyProvider, ...] = (ACCOUNTS, OWN)
-) -> list[Reached]:
+) -> list[StoreAccess]:
     namespaces = {name: {NAME_LABEL: name} for name in ("a", "b")}
     around = KnownObjects(KINDS, {each.key: each for each in providers}, namespaces)
-    return [*reach(by, stores, around)]
+    return [*find_access(by, stores, around)]
 
 
 def test_each_caller_reaches_a_store_of_the_whole_cluster_by_an_account_of_its_own() -> None:
@@ -34,7 +34,7 @@ def test_each_caller_reaches_a_store_of_the_whole_cluster_by_an_account_of_its_o
         providerRef=ref(ACCOUNTS), conditions=[{"namespaces": ["b"]}, {"namespaceRegexes": ["^."]}]
     )
     (of_a,), (of_b,) = through(store), through(store, by="b")
-    assert of_a == Reached(
+    assert of_a == StoreAccess(
         "ClusterSecretStore/store",
         "Kubernetes/it",
         reads=True,

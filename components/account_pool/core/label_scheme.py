@@ -39,7 +39,7 @@ _STATE: Final = "<state>"
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class LabelScheme:
     """The words of one pool. names: of `NAMED` and `DIRTY` → the label's key in this pool.
 
     shared_capacity: how many claims a shared account takes that does not say it.
@@ -60,7 +60,7 @@ class Dialect:
 
     def over(self, api: PoolApi) -> PoolApi:
         """Return an API that shows the pool in credfleet's words."""
-        return api if self == Dialect() else _Translating(api, self)
+        return api if self == LabelScheme() else _Translating(api, self)
 
     def labels(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Return the labels that a declared account has in this pool."""
@@ -159,15 +159,15 @@ class Dialect:
 class _Translating:
     """A `PoolApi` in credfleet's words over one in those of a pool."""
 
-    def __init__(self, api: PoolApi, dialect: Dialect) -> None:
+    def __init__(self, api: PoolApi, scheme: LabelScheme) -> None:
         self._api = api
-        self._dialect = dialect
+        self._scheme = scheme
 
     def get(self, kind: Kind, name: str) -> Result:
         return self._shown(kind, self._api.get(kind, name))
 
     def list(self, kind: Kind, selector: str, cursor: str, limit: int) -> Result:
-        asked = self._dialect.selector(selector) if kind is Kind.MEMBER else selector
+        asked = self._scheme.selector(selector) if kind is Kind.MEMBER else selector
         return self._shown(kind, self._api.list(kind, asked, cursor, limit))
 
     def create(self, kind: Kind, body: JsonObject) -> Result:
@@ -177,7 +177,7 @@ class _Translating:
         return self._api.replace(kind, body)
 
     def patch(self, kind: Kind, name: str, body: JsonObject) -> Result:
-        said = self._dialect.written(body) if kind is Kind.MEMBER else body
+        said = self._scheme.written(body) if kind is Kind.MEMBER else body
         return self._shown(kind, self._api.patch(kind, name, said))
 
     def delete(self, kind: Kind, name: str, uid: str, resource_version: str) -> Result:
@@ -185,7 +185,7 @@ class _Translating:
 
     def _shown(self, kind: Kind, result: Result) -> Result:
         if kind is Kind.MEMBER and isinstance(result, Found):
-            return Found(self._dialect.read(result.body))
+            return Found(self._scheme.read(result.body))
         if kind is Kind.MEMBER and isinstance(result, Page):
-            return Page(tuple(map(self._dialect.read, result.items)), result.cursor)
+            return Page(tuple(map(self._scheme.read, result.items)), result.cursor)
         return result

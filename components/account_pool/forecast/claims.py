@@ -15,7 +15,6 @@ from enum import StrEnum
 from typing import Final
 
 from components.account_pool.core import changes
-from components.account_pool.core.census import Census, displaced
 from components.account_pool.core.consumers import consumer_of, refusal, stack_of
 from components.account_pool.core.judgement import (
     NONE_OF_TYPE,
@@ -38,6 +37,7 @@ from components.account_pool.core.model import (
 )
 from components.account_pool.core.protocol import tokens_to_look_behind
 from components.account_pool.core.selection import in_order
+from components.account_pool.core.snapshot import PoolSnapshot, displaced
 from components.account_pool.core.spilling import placed
 from components.errors import (
     Exhausted,
@@ -56,7 +56,7 @@ NONE_FREE: Final = "expected to find none free"
 """How the text of a claim begins that can expect no account."""
 
 
-class Prospect(StrEnum):
+class ForecastKind(StrEnum):
     """What a claim can expect.
 
     HELD: its holder has it already. REUSE: its tenant has the account, the holder joins. OWN: an account its
@@ -72,7 +72,7 @@ class Prospect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Expectation:
+class ClaimForecast:
     """What one claim can expect, and in words; member: which account, where that is known.
 
     refusal: the error it can expect, if it gets no account.
@@ -81,7 +81,7 @@ class Expectation:
     tenant: str
     slot: str
     type: str
-    prospect: Prospect
+    kind: ForecastKind
     text: str
     member: str | None = None
     refusal: type[PoolError] | None = None
@@ -99,17 +99,17 @@ class Vacancy:
     after: int
 
 
-def outlook(
-    census: Census,
+def forecast_claims(
+    snapshot: PoolSnapshot,
     requests: Sequence[ClaimRequest],
     partition_keys: Sequence[str],
     leaving: Iterable[ClaimRequest] = (),
-) -> tuple[Expectation, ...]:
-    """Hand out the pool to all requests together; one expectation per request, in their order.
+) -> tuple[ClaimForecast, ...]:
+    """Hand out the pool to all requests together; one forecast per request, in their order.
 
     leaving: the claims this same update releases, which is after it has made all others.
     """
-    return _Allotment(census, partition_keys, tuple(leaving)).allot(requests)
+    return _Allotment(snapshot, partition_keys, tuple(leaving)).allot(requests)
 
 
 def leaving(records: Iterable[Record], claims: Sequence[ClaimRequest]) -> Iterator[ClaimRequest]:
@@ -126,10 +126,10 @@ def leaving(records: Iterable[Record], claims: Sequence[ClaimRequest]) -> Iterat
 
 
 def vacancies(
-    census: Census, requests: Sequence[ClaimRequest], partition_keys: Sequence[str]
+    snapshot: PoolSnapshot, requests: Sequence[ClaimRequest], partition_keys: Sequence[str]
 ) -> tuple[Vacancy, ...]:
     """Count, for each partition that has members, what is free and what all requests together leave of it."""
-    allotment = _Allotment(census, partition_keys, ())
+    allotment = _Allotment(snapshot, partition_keys, ())
     allotment.allot(requests)
     return tuple(allotment.vacancies())
 
@@ -151,22 +151,22 @@ class Explanation:
     candidates: every account of the type, first those the claim would try, in its order.
     """
 
-    expected: Expectation
+    expected: ClaimForecast
     record: str
     claim: Record | None
     others: tuple[Record, ...]
     candidates: tuple[Candidate, ...]
 
 
-_SERVED: Final = frozenset({Prospect.HELD, Prospect.REUSE, Prospect.OWN, Prospect.FREE})
+_SERVED: Final = frozenset({ForecastKind.HELD, ForecastKind.REUSE, ForecastKind.OWN, ForecastKind.FREE})
 
 
-def explain(census: Census, request: ClaimRequest, partition_keys: Sequence[str]) -> Explanation:
+def explain(snapshot: PoolSnapshot, request: ClaimRequest, partition_keys: Sequence[str]) -> Explanation:
     """Return what a claim comes to and why; raises Misconfigured for a request that makes no sense."""
-    wanted = _in_series(request.placed("", partition_keys), census)
-    records = {each.name: each for each in census.records}
+    wanted = _in_series(request.placed("", partition_keys), snapshot)
+    records = {each.name: each for each in snapshot.records}
     claim = records.get(wanted.record)
-    allotment = _Allotment(census, partition_keys, ())
+    allotment = _Allotment(snapshot, partition_keys, ())
     expected = allotment.allot([request])[0]
 
     of_type = {name: member for name, member in allotment.members.items() if member.type == request.type}
@@ -180,16 +180,16 @@ def explain(census: Census, request: ClaimRequest, partition_keys: Sequence[str]
     for place, member in enumerate(usable, start=1):
         why = judge(member, wanted.partition, wanted.owner).why
         reasons[member.name] = f"{why}, number {place} in the order of this claim"
-        if claim is None and census.hold:
-            reasons[member.name] = judge(member, wanted.partition, wanted.owner, hold=census.hold).why
+        if claim is None and snapshot.hold:
+            reasons[member.name] = judge(member, wanted.partition, wanted.owner, hold=snapshot.hold).why
     for member in sorted(rest, key=lambda m: (m.place(partition_keys) != wanted.partition, m.name)):
         reasons[member.name] = judge(
-            member, wanted.partition, wanted.owner, records, unreadable=census.unreadable
+            member, wanted.partition, wanted.owner, records, unreadable=snapshot.unreadable
         ).why
-    served = expected.prospect in _SERVED
+    served = expected.kind in _SERVED
     others = (
         each
-        for each in census.records
+        for each in snapshot.records
         if (each.tenant, each.partition.type) == (request.tenant, request.type) and each.name != wanted.record
     )
     candidates = (Candidate(name, served and name == taken, reason) for name, reason in reasons.items())
@@ -215,22 +215,22 @@ class _Allotment:
     """Hands out a pool. members: as the claims leave them before they choose."""
 
     def __init__(
-        self, census: Census, partition_keys: Sequence[str], leaving: Sequence[ClaimRequest]
+        self, snapshot: PoolSnapshot, partition_keys: Sequence[str], leaving: Sequence[ClaimRequest]
     ) -> None:
-        self._census = census
+        self._census = snapshot
         self._keys = partition_keys
         self._leaving = leaving
-        self.members = {member.name: member for member in census.members}
-        self._records = {record.name: record for record in census.records}
+        self.members = {member.name: member for member in snapshot.members}
+        self._records = {record.name: record for record in snapshot.records}
         self._given: set[str] = set()
         self._handed: Counter[Partition] = Counter()
         self._counted: dict[tuple[str, str], set[str]] = {}
         self._owned: dict[str, list[str]] = defaultdict(list)
-        for member in census.members:
+        for member in snapshot.members:
             self._owned["" if member.shared else member.tenant or ""].append(member.name)
 
-    def allot(self, requests: Sequence[ClaimRequest]) -> tuple[Expectation, ...]:
-        expected: dict[int, Expectation] = {}
+    def allot(self, requests: Sequence[ClaimRequest]) -> tuple[ClaimForecast, ...]:
+        expected: dict[int, ClaimForecast] = {}
         waiting: dict[int, Wanted] = {}
         for position, request in enumerate(requests):
             try:
@@ -240,14 +240,14 @@ class _Allotment:
         for allot in (self._unserved, self._present, self._refused, self._own):
             for position, wanted in list(waiting.items()):
                 try:
-                    expectation = allot(wanted)
+                    forecast = allot(wanted)
                 except PoolError as error:
-                    expectation = _refusal(wanted, type(error), f"{error.place}: {error.problem}")
-                if expectation is not None:
-                    expected[position] = expectation
+                    forecast = _refusal(wanted, type(error), f"{error.place}: {error.problem}")
+                if forecast is not None:
+                    expected[position] = forecast
                     del waiting[position]
-        for position, expectation in self._free(waiting):
-            expected[position] = expectation
+        for position, forecast in self._free(waiting):
+            expected[position] = forecast
         return tuple(expected[position] for position in range(len(requests)))
 
     def vacancies(self) -> Iterator[Vacancy]:
@@ -291,7 +291,7 @@ class _Allotment:
         if not left.shared and left.tenant != member.tenant:
             self._owned[left.tenant or ""].append(left.name)
 
-    def _present(self, wanted: Wanted) -> Expectation | None:
+    def _present(self, wanted: Wanted) -> ClaimForecast | None:
         """Return what a claim that is there already, or begun, comes to."""
         if wanted.record in self._census.unreadable:
             raise Misconfigured(
@@ -311,9 +311,9 @@ class _Allotment:
             return None
         self._given.add(member.name)
         text = f"expected to get {member.name}, which was chosen for it already"
-        return self._limited(wanted, _expect(wanted, Prospect.REUSE, text, member.name))
+        return self._limited(wanted, _expect(wanted, ForecastKind.REUSE, text, member.name))
 
-    def _unserved(self, wanted: Wanted) -> Expectation | None:
+    def _unserved(self, wanted: Wanted) -> ClaimForecast | None:
         """Return why the pool does not serve this consumer; who holds an account keeps it."""
         refused = None if self._is_held(wanted) else refusal(self._census.consumers, wanted)
         return refused and _refusal(wanted, NotAllowed, f"{refused.place}: {refused.problem}")
@@ -322,7 +322,7 @@ class _Allotment:
         record = self._records.get(wanted.record)
         return record is not None and wanted.holder in record.holders
 
-    def _counted_out(self, wanted: Wanted) -> Expectation | None:
+    def _counted_out(self, wanted: Wanted) -> ClaimForecast | None:
         """Return that the quota of its consumer is used up, else count the claim in it."""
         consumer = consumer_of(self._census.consumers, wanted.holder)
         most = None if consumer is None else consumer.quota_on(wanted.partition)
@@ -344,7 +344,7 @@ class _Allotment:
         having.add(wanted.record)
         return None
 
-    def _refused(self, wanted: Wanted) -> Expectation | None:
+    def _refused(self, wanted: Wanted) -> ClaimForecast | None:
         """Return why no new claim is made in this pool; None when nothing speaks against it."""
         if self._census.hold and wanted.record not in self._records:
             return _refusal(wanted, Withheld, held(self._census.hold))
@@ -352,7 +352,7 @@ class _Allotment:
             return _refusal(wanted, Misconfigured, f"{problem.place}: {problem.problem}")
         return None
 
-    def _own(self, wanted: Wanted) -> Expectation | None:
+    def _own(self, wanted: Wanted) -> ClaimForecast | None:
         """Return which account its tenant brought along, if there is one left."""
         if wanted.partition.shared:
             return None
@@ -364,9 +364,9 @@ class _Allotment:
             return refused
         self._given.add(own.name)
         text = f"expected to get {own.name}, its tenant's own"
-        return self._limited(wanted, _expect(wanted, Prospect.OWN, text, own.name))
+        return self._limited(wanted, _expect(wanted, ForecastKind.OWN, text, own.name))
 
-    def _free(self, waiting: Mapping[int, Wanted]) -> Iterable[tuple[int, Expectation]]:
+    def _free(self, waiting: Mapping[int, Wanted]) -> Iterable[tuple[int, ClaimForecast]]:
         """Hand out what nobody owns, partition by partition: as many claims as there are places."""
         queues: dict[Partition, list[int]] = defaultdict(list)
         for position, wanted in waiting.items():
@@ -382,15 +382,15 @@ class _Allotment:
                     self._handed[partition] += 1
                     which = "the only" if places == 1 else f"any of {places}"
                     text = f"expected to get {which} free {_accounts(partition, places)}"
-                    yield position, self._limited(wanted, _expect(wanted, Prospect.FREE, text))
+                    yield position, self._limited(wanted, _expect(wanted, ForecastKind.FREE, text))
                 else:
                     text = self._shortage(partition, places, len(queue))
                     yield position, _refusal(wanted, Exhausted, text)
 
-    def _limited(self, wanted: Wanted, expectation: Expectation) -> Expectation:
+    def _limited(self, wanted: Wanted, forecast: ClaimForecast) -> ClaimForecast:
         """Return what a claim comes to that helps another to its account and may not use it itself."""
         record = self._records.get(wanted.record)
-        return expectation if record is None or record.has_room_for(wanted.holder) else _full(wanted, record)
+        return forecast if record is None or record.has_room_for(wanted.holder) else _full(wanted, record)
 
     def _shortage(self, partition: Partition, places: int, claims: int) -> str:
         here = [m for m in self.members.values() if m.place(self._keys) == partition]
@@ -414,19 +414,19 @@ class _Allotment:
             return False
 
 
-def _in_series(wanted: Wanted, census: Census) -> Wanted:
+def _in_series(wanted: Wanted, snapshot: PoolSnapshot) -> Wanted:
     """Return the request where it goes if its slot spills: an account that takes nobody new has no room."""
     if not wanted.spill:
         return wanted
-    members = {member.name: member for member in census.members}
+    members = {member.name: member for member in snapshot.members}
     closed = {
         record.slot
-        for record in census.records
+        for record in snapshot.records
         if record.phase is Phase.BOUND
         and record.member in members
         and unusable(members[record.member], record)
     }
-    return placed(wanted, census.records, closed)
+    return placed(wanted, snapshot.records, closed)
 
 
 def _may_be_set_right(member: Member, record: Record) -> bool:
@@ -469,10 +469,10 @@ def _described(partition: Partition, noun: str = "") -> str:
     return f"{kind}{noun}" + (f" with {with_}" if with_ else "")
 
 
-def _joined(request: Wanted, record: Record, member: Member) -> Expectation:
+def _joined(request: Wanted, record: Record, member: Member) -> ClaimForecast:
     """Return what a claim comes to whose tenant's slot has an account."""
     if request.holder in record.holders and record.phase is Phase.BOUND:
-        return _expect(request, Prospect.HELD, f"has {member.name}", member.name)
+        return _expect(request, ForecastKind.HELD, f"has {member.name}", member.name)
     if unusable(member, record):
         state = member.state or "misconfigured"
         text = f"account {member.name} is {state}, so nobody else may use it"
@@ -480,23 +480,23 @@ def _joined(request: Wanted, record: Record, member: Member) -> Expectation:
     if not record.has_room_for(request.holder):
         return _full(request, record)
     text = f"expected to reuse {member.name}, which its tenant has"
-    return _expect(request, Prospect.REUSE, text, member.name)
+    return _expect(request, ForecastKind.REUSE, text, member.name)
 
 
-def _full(request: Wanted, record: Record) -> Expectation:
+def _full(request: Wanted, record: Record) -> ClaimForecast:
     text = f"account {record.member} has its {record.limit} consumers; raise the limit"
     return _refusal(request, LimitReached, text, record.member)
 
 
 def _refusal(
     request: ClaimRequest | Wanted, refusal: type[PoolError], text: str, member: str | None = None
-) -> Expectation:
-    prospect = Prospect.EXHAUSTED if refusal is Exhausted else Prospect.REFUSED
-    return replace(_expect(request, prospect, text, member), refusal=refusal)
+) -> ClaimForecast:
+    kind = ForecastKind.EXHAUSTED if refusal is Exhausted else ForecastKind.REFUSED
+    return replace(_expect(request, kind, text, member), refusal=refusal)
 
 
 def _expect(
-    request: ClaimRequest | Wanted, prospect: Prospect, text: str, member: str | None = None
-) -> Expectation:
+    request: ClaimRequest | Wanted, kind: ForecastKind, text: str, member: str | None = None
+) -> ClaimForecast:
     account_type = request.type if isinstance(request, ClaimRequest) else request.partition.type
-    return Expectation(request.tenant, request.slot, account_type, prospect, text, member)
+    return ClaimForecast(request.tenant, request.slot, account_type, kind, text, member)

@@ -16,7 +16,7 @@ from components.errors import Misconfigured, Problem
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class PoolSnapshot:
     """Every member and every record of a pool at one moment, members seen first.
 
     unreadable: names of records nobody can read; whether the claims they stand for live is not judged.
@@ -38,7 +38,7 @@ class Census:
         records: Iterable[JsonObject],
         hold: str = "",
         consumers: tuple[Consumer, ...] = (),
-    ) -> Census:
+    ) -> PoolSnapshot:
         """Read what was listed."""
         readable: list[Record] = []
         unreadable: set[str] = set()

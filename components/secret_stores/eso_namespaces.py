@@ -1,7 +1,7 @@
 """What External Secrets Operator (ESO) does with a selector without a namespace in a ClusterSecretStore.
 
-Each provider of ESO decides that in code of its own. `eso_habits.json` is what those of the version it names
-did when they were asked, selector by selector.
+Each provider of ESO decides that in code of its own. `eso_namespaces.json` is what those of the version it
+names did when they were asked, selector by selector.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Final
 from components.secret_stores.model import AnyProvider, CaSelector, ClusterProvider
 from components.secret_stores.referent import selectors
 
-_FILE: Final = Path(__file__).with_name("eso_habits.json")
+_FILE: Final = Path(__file__).with_name("eso_namespaces.json")
 _INDEX: Final = re.compile(r"\[\d+\]")
 
 
-class Habit(StrEnum):
+class NamespaceRule(StrEnum):
     """What becomes of such a selector; what each means stands in the file."""
 
     FOLLOWED = "followed"
@@ -32,7 +32,7 @@ class Habit(StrEnum):
     UNSEEN = "unseen"
 
 
-def unfollowed(provider: AnyProvider, embedded: str) -> Iterator[tuple[str, Habit, str]]:
+def unfollowed(provider: AnyProvider, embedded: str) -> Iterator[tuple[str, NamespaceRule, str]]:
     """Yield each selector that has to say its namespace: its path, what ESO does, and that as a cause.
 
     Certificates have to anyhow, and in a provider of a namespace all mean that. Where one selector is
@@ -42,12 +42,12 @@ def unfollowed(provider: AnyProvider, embedded: str) -> Iterator[tuple[str, Habi
         return
     told = _told().get(embedded, {})
     absent = {
-        path: Habit(told.get(_INDEX.sub("", path), Habit.UNSEEN))
+        path: NamespaceRule(told.get(_INDEX.sub("", path), NamespaceRule.UNSEEN))
         for path, selector in selectors(provider.spec)
         if selector.namespace is None and not isinstance(selector, CaSelector)
     }
-    always = (Habit.REFUSED, Habit.LATE)
-    follows = Habit.FOLLOWED in absent.values()
+    always = (NamespaceRule.REFUSED, NamespaceRule.LATE)
+    follows = NamespaceRule.FOLLOWED in absent.values()
     for path, habit in absent.items():
         if habit in always or (habit in _CAUSES and not follows):
             yield path, habit, _CAUSES[habit]
@@ -57,15 +57,15 @@ def unused(provider: AnyProvider, embedded: str) -> Iterator[str]:
     """Yield the path of each selector that ESO does not look at: it logs in as whoever its own pod is."""
     told = _told().get(embedded, {})
     for path, _ in selectors(provider.spec):
-        if told.get(_INDEX.sub("", path)) == Habit.UNUSED:
+        if told.get(_INDEX.sub("", path)) == NamespaceRule.UNUSED:
             yield path
 
 
-_CAUSES: Final[Mapping[Habit, str]] = {
-    Habit.REFUSED: "ESO refuses it so in a ClusterSecretStore",
-    Habit.EARLY: "ESO looks for it before anybody calls, so the store never gets ready",
-    Habit.LATE: "ESO refuses each read through such a ClusterSecretStore",
-    Habit.UNSEEN: "nobody here knows that ESO follows it to the caller",
+_CAUSES: Final[Mapping[NamespaceRule, str]] = {
+    NamespaceRule.REFUSED: "ESO refuses it so in a ClusterSecretStore",
+    NamespaceRule.EARLY: "ESO looks for it before anybody calls, so the store never gets ready",
+    NamespaceRule.LATE: "ESO refuses each read through such a ClusterSecretStore",
+    NamespaceRule.UNSEEN: "nobody here knows that ESO follows it to the caller",
 }
 
 
