@@ -19,7 +19,7 @@ from benchmarks.comparison import Row, lives, table
 from benchmarks.large_pools import TYPE, fill_pool, member_name
 from benchmarks.processes import Usage, measured
 from benchmarks.stacks import PROJECT, Stack, lay_out, serving
-from operations.config.settings import judged
+from operations.config.settings import read_settings
 from operations.folders import Folders
 from operations.sandbox import cloud_services, existing
 from operations.sandbox.control_plane import CONTEXT
@@ -42,7 +42,7 @@ def stack_dev(folder: Path, *, with_policies: bool) -> Iterator[Row]:
         existing.bring_kinds(kubeconfig)
         existing.bring(folders.existing("dev"), kubeconfig)
         at_rest = StackAtRest.find(folder, "dev", backend_dir=folders.backend)
-        cloud_services.start(folders, at_rest.read()[0].values, judged(at_rest).pull_secrets, silent)
+        cloud_services.start(folders, at_rest.read()[0].values, read_settings(at_rest).pull_secrets, silent)
         stack = Stack.ours(folder, "dev")
         yield from lives(stack, DEV_TENANTS, lambda number: _add(folder / DEV, number), with_policies)
 

@@ -104,10 +104,10 @@ class Document:
 
 def read_file(path: Path) -> Document:
     """Read a file of one document; an empty one holds None. Raises Unreadable."""
-    return read_one(file_bytes(path), shown(path))
+    return read_one(file_bytes(path), render_path(path))
 
 
-def shown(path: Path) -> str:
+def render_path(path: Path) -> str:
     """Return how a file is named to people: from here on, where it lies below."""
     below = path.is_absolute() and path.is_relative_to(Path.cwd())
     return str(path.relative_to(Path.cwd()) if below else path)

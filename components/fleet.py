@@ -19,7 +19,7 @@ from components.skipped_lines import skipped_lines
 from components.stack_config import empty_config as silence
 from components.stack_config.stack import Settings
 from components.stack_config.tenant_files import DIGEST
-from components.waiting import told
+from components.waiting import pending
 from components.wiring.aso_credentials import declare_aso_credentials
 from components.wiring.declared import Declared
 from components.wiring.secret_stores import declare_secret_stores
@@ -67,8 +67,8 @@ class Fleet(pulumi.ComponentResource):
         self.pull_secrets, waiting = self._pull_secrets(declared)
         self.services, self.apps, lacking = self._services(declared)
         self.secret_stores, without = self._secret_stores(declared)
-        untold = pulumi.Output.all(unserved, told(lacking), without).apply(_joined).apply(self._tell)
-        self.skipped = pulumi.Output.all(told(tenants.waiting), waiting, untold).apply(_joined)
+        untold = pulumi.Output.all(unserved, pending(lacking), without).apply(_joined).apply(self._tell)
+        self.skipped = pulumi.Output.all(pending(tenants.waiting), waiting, untold).apply(_joined)
         self.register_outputs({"skipped": self.skipped})
 
     def _tell(self, skipped: Mapping[str, str]) -> Mapping[str, str]:
@@ -160,5 +160,5 @@ def _joined(parts: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
 def _refuse_silence(settings: Settings) -> None:
     """End the program if its stack's file was cut off before it declares anything."""
     file = Path.cwd() / f"Pulumi.{pulumi.get_stack()}.yaml"
-    if problems := silence.found(settings, file, pulumi.get_project()):
+    if problems := silence.find_problems(settings, file, pulumi.get_project()):
         raise pulumi.RunError(str(ConfigurationError(problems)))

@@ -7,10 +7,13 @@ import pulumi
 from components.naming import HELD_AS, stack_holder
 
 
-def holder_here(tenant: str, slot: str = "0") -> str:
+def current_holder(tenant: str, slot: str = "0") -> str:
     """Return who holds a claim of the running program: its stack, or the one it came of, for a slot.
 
     tenant: or the section of the configuration, and slot: its entry, for what else it writes.
     """
     stack = pulumi.Config("credfleet").get(HELD_AS) or pulumi.get_stack()
     return stack_holder(pulumi.get_organization(), pulumi.get_project(), stack, tenant, slot)
+
+
+holder_here = current_holder  # its former name, for one release

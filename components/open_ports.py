@@ -39,7 +39,7 @@ def is_in_environment(key: str) -> bool:
     return any(path.startswith(key) and os.environ.get(name) for path, name in VARIABLES.items())
 
 
-def settled(key: str, address: str) -> str:
+def settle(key: str, address: str) -> str:
     """Return an address of a stack's file, or the environment's where the file leaves the port open.
 
     Raises:

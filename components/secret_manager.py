@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from components.connection import RECORDED
 from components.errors import SecretManagerError
 from components.importing import IMPORT_LOCK
-from components.open_ports import SECRET_MANAGER, settled
+from components.open_ports import SECRET_MANAGER, settle
 
 if TYPE_CHECKING:
     from google.cloud.secretmanager_v1.services.secret_manager_service import SecretManagerServiceClient
@@ -57,7 +57,7 @@ class SecretManagerTarget:
     def configured(cls, read: Callable[[str], str | None]) -> SecretManagerTarget:
         """Read it from a stack's configuration by full key; raises as `settled`."""
         endpoint = read(SECRET_MANAGER)
-        return cls(settled(SECRET_MANAGER, endpoint) if endpoint else None, read("gcp:accessToken") or None)
+        return cls(settle(SECRET_MANAGER, endpoint) if endpoint else None, read("gcp:accessToken") or None)
 
     def at(self, location: str | None) -> SecretManagerTarget:
         """Return where secrets of a region are: at its own address, unless one is configured."""

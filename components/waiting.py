@@ -15,7 +15,9 @@ from pulumi.output import UNKNOWN
 T = TypeVar("T")
 
 
-def unless(waits: pulumi.Input[str], declare: Callable[[], pulumi.Input[T]]) -> pulumi.Output[T | None]:
+def declare_unless(
+    waits: pulumi.Input[str], declare: Callable[[], pulumi.Input[T]]
+) -> pulumi.Output[T | None]:
     """Declare something unless it waits, and return what was declared."""
     return pulumi.Output.from_input(waits).apply(lambda why: None if why else declare())
 
@@ -25,12 +27,12 @@ def once_made(output: pulumi.Output[T | None]) -> pulumi.Output[T]:
     return output.apply(lambda known: cast(T, UNKNOWN) if known is None else known)
 
 
-def joined(waits: Iterable[pulumi.Input[str]]) -> pulumi.Output[str]:
+def join_reasons(waits: Iterable[pulumi.Input[str]]) -> pulumi.Output[str]:
     """Return all that something waits for."""
     return pulumi.Output.all(*waits).apply(lambda each: "; ".join(dict.fromkeys(filter(None, each))))
 
 
-def told(waits: Mapping[str, pulumi.Input[str]]) -> pulumi.Output[Mapping[str, str]]:
+def pending(waits: Mapping[str, pulumi.Input[str]]) -> pulumi.Output[Mapping[str, str]]:
     """Return what of these waits, and for what."""
     known = pulumi.Output.all(*waits.values())
     return known.apply(lambda all_: {what: why for what, why in zip(waits, all_, strict=True) if why})

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from components.aso_credentials.component import AsoResourceCredential as AsoResourceCredential
     from components.aso_credentials.component import AsoSecretArgs as AsoSecretArgs
     from components.fleet import Fleet as Fleet
+    from components.holding import current_holder as current_holder
     from components.holding import holder_here as holder_here
     from components.projection.provider import SecretProjection as SecretProjection
     from components.projection.provider import SecretProjectionArgs as SecretProjectionArgs
@@ -53,7 +54,7 @@ _MODULES: Final = {
         "AsoSecretArgs",
     ),
     "fleet": ("Fleet",),
-    "holding": ("holder_here",),
+    "holding": ("current_holder", "holder_here"),
     "projection.provider": ("SecretProjection", "SecretProjectionArgs"),
     "providers": ("kubernetes_provider",),
     "stack_config.models": ("Cluster",),

@@ -233,7 +233,7 @@ def _type(called: str, props: Mapping[str, Any]) -> str:
 
 def _known(props: Mapping[str, Any], key: str) -> Any:
     try:
-        return revealed(props.get(key))
+        return reveal(props.get(key))
     except UnknownValueError:
         return None
 
@@ -328,13 +328,13 @@ def with_marks(props: Any) -> Mapping[str, Any]:
     return with_secrets(props.marked)
 
 
-def revealed(value: Any) -> Any:
+def reveal(value: Any) -> Any:
     """Take the marks of secrets off a value."""
     if isinstance(value, Secret):
-        return revealed(value.value)
+        return reveal(value.value)
     if isinstance(value, dict):
-        return {key: revealed(item) for key, item in value.items()}
-    return [revealed(item) for item in value] if isinstance(value, list) else value
+        return {key: reveal(item) for key, item in value.items()}
+    return [reveal(item) for item in value] if isinstance(value, list) else value
 
 
 def _item(holder: Any, key: Any, touched: Touched | None) -> Any:

@@ -8,12 +8,12 @@ from typing import Any
 
 from pulumi_policy import EnforcementLevel, Secret
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
-from rule import SECRETS, UNKNOWN, Resource, resource_rule, revealed
+from rule import SECRETS, UNKNOWN, Resource, resource_rule, reveal
 
 
 def _as_data(secret: Resource) -> Mapping[str, Any] | None:
     """Return the same Secret with its texts in base64 under data; a text wins over data of its key."""
-    texts, data = revealed(secret.inputs.get("stringData")), revealed(secret.inputs.get("data", {}))
+    texts, data = reveal(secret.inputs.get("stringData")), reveal(secret.inputs.get("data", {}))
     if not isinstance(texts, dict) or not isinstance(data, dict):
         return None
     if not all(isinstance(text, str) for text in texts.values()):

@@ -106,7 +106,7 @@ def is_ordinary(text: str) -> bool:
     return is_public(text) or (_NAMES.fullmatch(text) is not None and not _RANDOM.search(text))
 
 
-def decoded(text: str) -> str | None:
+def decode(text: str) -> str | None:
     """Return what a text encodes in base64, its padding there or not; None where that is no text."""
     bare = text.strip().rstrip("=")
     try:
@@ -120,7 +120,7 @@ def _readings(text: str) -> Iterator[str]:
     if _ESCAPE.search(text):
         yield text.replace("\\", " ")
     for found in _ENCODED.findall(text):
-        if (inner := decoded(found)) is not None:
+        if (inner := decode(found)) is not None:
             yield from _readings(inner)
 
 

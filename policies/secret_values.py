@@ -26,7 +26,7 @@ from pulumi_policy.proxy import (
     UNKNOWN_STRING_VALUE,
 )
 from rule import Resource, resource_rule, stack_rule
-from secret_texts import Digests, Trace, Traces, decoded, is_ordinary, is_public
+from secret_texts import Digests, Trace, Traces, decode, is_ordinary, is_public
 from stack_config import STACK_CONFIG
 
 from components.naming import is_guid
@@ -183,14 +183,14 @@ def _leaves(
 
 def _forms_of_declared(secret: str) -> Iterator[str]:
     encoded = base64.b64encode(secret.encode(errors="surrogatepass")).decode().rstrip("=")
-    for form in (secret, encoded, decoded(secret) or ""):
+    for form in (secret, encoded, decode(secret) or ""):
         if len(form) >= _SHORTEST_DECLARED:
             yield form
 
 
 def _forms_of_marked(path: str, text: str) -> Iterator[str]:
     """Yield a text and what it encodes, but no name and no address, as a Secret has beside what is secret."""
-    inner = decoded(text) or ""
+    inner = decode(text) or ""
     is_meant = not is_ordinary(inner) or (_tells(path) and not is_public(inner))
     for form in (text, inner) if is_meant else (text,):
         if len(form) >= _SHORTEST_MARKED and not is_guid(form):

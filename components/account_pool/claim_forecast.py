@@ -70,7 +70,7 @@ class ClaimForecasts:
         claims = sorted(claims, key=lambda claim: not claim.required)  # what fails the update comes first
         is_ours = Stacks.read(Path.cwd()).tenants_of(pulumi.get_stack())
         gone = leaving((each for each in snapshot.records if is_ours(each.tenant)), claims)
-        moves = evacuation.expected(snapshot, claims, declared.partition_keys, gone)
+        moves = evacuation.plan_moves(snapshot, claims, declared.partition_keys, gone)
         holders = {holder for record in snapshot.records for holder in record.holders}
         skipped = [
             skips(move.forecast.refusal, required=claim.required or claim.holder in holders)

@@ -43,11 +43,11 @@ from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.seal import PoolSeal, PoolSealArgs
 from components.connection import ClusterTarget
 from components.dynamic import SECRET
-from components.holding import holder_here
+from components.holding import current_holder
 from components.projection.model import HANDED_OVER
 from components.projection.provider import MarkedArgs, source_inputs
 from components.projection.sources import Source
-from components.waiting import unless
+from components.waiting import declare_unless
 
 _REPLACES: Final = (
     "its accounts are left to the default provider of Kubernetes, which replaces a Secret whose data change,"
@@ -190,7 +190,7 @@ class AccountPool(pulumi.ComponentResource):
             args.settings.scheme.shared_capacity,
             args.settings.consumers,
         )
-        owner = holder_here("accountPool", args.namespace)
+        owner = current_holder("accountPool", args.namespace)
         roster = PoolRoster(f"{self._name}-roster", PoolRosterArgs.of(declaration, owner), self._child)
         cluster = ClusterTarget.parse(pulumi.Config("credfleet").get("cluster"))
         forecasts = ClaimForecasts.of(cluster, declaration, args.claims)
@@ -346,7 +346,9 @@ class TenantAccounts(pulumi.ComponentResource):
                 pulumi.ResourceOptions(parent=self),
             )
             why = claim.skipped.apply(_why, run_with_unknowns=True)
-            rights = unless(why, partial(self._let_read, f"{name}/{wanted.slot}-reader", args, wanted, claim))
+            rights = declare_unless(
+                why, partial(self._let_read, f"{name}/{wanted.slot}-reader", args, wanted, claim)
+            )
             skipped[wanted.slot] = why
             ready[wanted.slot] = rights.apply(partial(_with, claim))
             accounts[wanted.slot] = {

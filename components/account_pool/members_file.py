@@ -24,7 +24,7 @@ from components.account_pool.settings import Partition
 from components.config.config_model import ConfigModel
 from components.config.document import explain, in_print, misspelt
 from components.config.field_types import ObjectName, PoolType, Text
-from components.documents import shown
+from components.documents import render_path
 from components.errors import Problem
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE
 from components.naming import config_path
@@ -100,10 +100,9 @@ def _unread(folder: Path) -> Iterator[Problem]:
         is_meant = each.suffix.lower() == ".csv" and each.is_file() and not is_hidden
         if is_meant and (each.parent != folder or each.suffix != ".csv"):
             problem = "it is not read, so its accounts would count as absent"
-            fix = (
-                f"move it to {shown(folder / each.stem)}.csv: what ends in .csv in the folder itself is read"
-            )
-            yield Problem(_PLACE, problem, fix, (shown(each), 1, 1))
+            fix = f"move it to {render_path(folder / each.stem)}.csv:"
+            fix += " what ends in .csv in the folder itself is read"
+            yield Problem(_PLACE, problem, fix, (render_path(each), 1, 1))
 
 
 def read_members_file(
@@ -119,7 +118,7 @@ def read_members_file(
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         problem = "it is no text in UTF-8 from here on, so its accounts cannot be checked"
-        at = (shown(path), line, 1)
+        at = (render_path(path), line, 1)
         return (), (Problem(f"{path.name}:{line}", problem, "save the file in UTF-8", at),)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "no path has such a character"
@@ -234,7 +233,7 @@ class _Reading:
         try:
             self.members.append(
                 ExistingMember.model_validate(
-                    {**given, "place": place, "at": (shown(self.path), line, 1), "partition": partition}
+                    {**given, "place": place, "at": (render_path(self.path), line, 1), "partition": partition}
                 )
             )
         except ValidationError as error:
@@ -249,4 +248,4 @@ class _Reading:
         known = columns if column in columns else fields
         before = known.index(column) if column in known else 0
         begins = 1 if '"' in written else sum(len(each) + 1 for each in fields[:before]) + 1
-        self.problems.append(Problem(place, problem, fix, (shown(self.path), line, begins)))
+        self.problems.append(Problem(place, problem, fix, (render_path(self.path), line, begins)))

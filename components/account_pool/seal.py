@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from pulumi import Input, RunError
 
-from components.account_pool.core.declared import blocked
+from components.account_pool.core.declared import list_blocked
 from components.account_pool.core.pool import Pool
 from components.connection import DENIED_BY_POLICY, ClusterTarget, NoReply, connect
 from components.dynamic import IDENTITY, DynamicProvider, DynamicResource, Properties
@@ -46,7 +46,7 @@ class PoolSealProvider(DynamicProvider):
         """Wait until the API server knows that the accounts may go: what deletes them may come at once."""
         if news["allowDestroy"] and not olds.get("allowDestroy"):
             target, namespace = ClusterTarget.parse(self.cluster), str(news["namespace"])
-            kept = next(blocked(Pool.snapshot(target, namespace), namespace, allow_destroy=False), None)
+            kept = next(list_blocked(Pool.snapshot(target, namespace), namespace, allow_destroy=False), None)
             if kept is not None:
                 _await_permission(target, namespace, kept[0])
         return {}
@@ -58,7 +58,7 @@ class PoolSealProvider(DynamicProvider):
             snapshot = Pool.snapshot(ClusterTarget.parse(self.cluster), namespace)
         except CredfleetError as error:
             raise RunError(f"what is in use is unknown: {error}") from None
-        in_use = list(blocked(snapshot, namespace, allow_destroy=bool(props.get("allowDestroy"))))
+        in_use = list(list_blocked(snapshot, namespace, allow_destroy=bool(props.get("allowDestroy"))))
         if in_use:
             named = "; ".join(f"{name}: {reason}" for name, reason in in_use[:_SHOWN])
             more = f"; and {len(in_use) - _SHOWN} more" if len(in_use) > _SHOWN else ""

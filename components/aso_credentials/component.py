@@ -24,7 +24,7 @@ from components.aso_credentials.provider import (
     SubscriptionPinArgs,
 )
 from components.dynamic import SECRET
-from components.waiting import unless
+from components.waiting import declare_unless
 
 _OPAQUE: Final = "Opaque"
 
@@ -79,7 +79,7 @@ class AsoSecret(pulumi.ComponentResource):
             )
             self.served = [*first, secret]
         else:
-            made = unless(args.waits, lambda: AsoProjection(f"{name}-projection", composed, opts))
+            made = declare_unless(args.waits, lambda: AsoProjection(f"{name}-projection", composed, opts))
             self.served = made.apply(lambda one: [*first, *([one] if one else [])])
         self.register_outputs({"reference": self.reference})
 

@@ -28,7 +28,7 @@ from components.aso_credentials.resolution import (
 )
 from components.aso_credentials.scoped import (
     RefusalKind,
-    borrowed,
+    list_borrowed,
     oddities,
     refusal,
     refused_by_entra,
@@ -212,7 +212,7 @@ class _Resolver:
             f"Secret {chosen.secret} is written by ASO itself, and is there once {writer} is ready"
             for writer in self.writers(chosen.secret, chosen.resource)
         ]
-        if taken := borrowed(data, self.operator):
+        if taken := list_borrowed(data, self.operator):
             hints.append(
                 f"{', '.join(taken)} of Secret {chosen.secret} is empty, and azidentity takes the environment"
                 " of the operator's pod instead: the resource is served by the operator's own identity"

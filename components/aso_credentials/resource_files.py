@@ -14,7 +14,7 @@ from components.aso_credentials.manifests import Found, Manifest, objects_in
 from components.aso_credentials.resolution import Resource
 from components.config.config_model import ConfigModel
 from components.config.field_types import FilePath, ObjectName
-from components.documents import shown
+from components.documents import render_path
 from components.errors import CredfleetError, Problem
 from components.naming import config_path
 
@@ -81,7 +81,7 @@ def _read_file(
         )
         return
     try:
-        objects = [*objects_in(content, entry.file, shown(root / entry.file))]
+        objects = [*objects_in(content, entry.file, render_path(root / entry.file))]
         if not objects:
             yield Problem(
                 place, f"{entry.file} holds no resource", "write its resources, or remove the entry"

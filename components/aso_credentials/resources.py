@@ -19,7 +19,7 @@ from components.connection import ClusterTarget, NoReply, connect
 from components.errors import CredfleetError
 from components.http_answers import HttpOutcome
 from components.refusing import refusing
-from components.waiting import unless
+from components.waiting import declare_unless
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,9 @@ class AsoResources(pulumi.ComponentResource):
         hook = refusing(f"{name}-kinds", refusal_of_unserved(args.cluster))
         hooks = pulumi.ResourceHookBinding(before_create=[hook])
         for resource in args.resources:
-            unless(resource.waits or "", partial(self._declare, f"{name}/{resource.name}", resource, hooks))
+            declare_unless(
+                resource.waits or "", partial(self._declare, f"{name}/{resource.name}", resource, hooks)
+            )
         self.register_outputs({"resources": self.resources})
 
     def _declare(

@@ -123,7 +123,7 @@ def _takes_the_environment(method: AsoMethod | None, operator: Operator) -> bool
     return method is AsoMethod.WORKLOAD_IDENTITY and not operator.strict
 
 
-def borrowed(data: Data, operator: Operator) -> tuple[str, ...]:
+def list_borrowed(data: Data, operator: Operator) -> tuple[str, ...]:
     """Return the ids of a complete Secret that are empty, and taken from the operator's own instead."""
     if not _takes_the_environment(method_of(data), operator):
         return ()
@@ -134,7 +134,7 @@ def borrowed(data: Data, operator: Operator) -> tuple[str, ...]:
 def refused_by_entra(data: Data, operator: Operator) -> str | None:
     """Return why Azure refuses what ASO takes: an id that is empty or has a blank or a line end around it."""
     for key in (keys.SUBSCRIPTION, keys.CLIENT):
-        if not data[key] and key not in borrowed(data, operator):
+        if not data[key] and key not in list_borrowed(data, operator):
             return f"{key} is empty, and Azure knows nobody by it"
         if data[key] != data[key].strip():
             return f"{key} begins or ends with a blank or a line end, with which Azure refuses it"

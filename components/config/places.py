@@ -16,7 +16,7 @@ ENDS: Final = (".", "[", " ", "(", ":")
 """What follows a step in the text of a place, where the place goes on."""
 
 
-def located(problems: Iterable[Problem], file: Path) -> tuple[Problem, ...]:
+def locate(problems: Iterable[Problem], file: Path) -> tuple[Problem, ...]:
     """Return problems in the order of a stack's file, each with where its entry stands, or what is around it.
 
     What has its place in another file keeps it. A file that cannot be read tells nothing.

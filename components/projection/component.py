@@ -24,7 +24,7 @@ from components.projection.model import SecretRef, is_composed, is_of_others
 from components.projection.predicted import digests
 from components.projection.provider import SecretProjection, SecretProjectionArgs
 from components.refusing import refusing
-from components.waiting import unless
+from components.waiting import declare_unless
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,9 @@ class TenantDeliveries(pulumi.ComponentResource):
         props = {"namespace": args.namespace, "slots": sorted(args.deliveries)}
         super().__init__(self.TYPE, name, props, opts)
         self.copies = {
-            slot: unless(delivery.waits, partial(self._copy, f"{name}/{slot}-copy", args.namespace, delivery))
+            slot: declare_unless(
+                delivery.waits, partial(self._copy, f"{name}/{slot}-copy", args.namespace, delivery)
+            )
             for slot, delivery in args.deliveries.items()
         }
         self.references = {

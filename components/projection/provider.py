@@ -46,7 +46,7 @@ def is_marked(secret: JsonObject, declared: Mapping[str, Any]) -> bool:
     return all(_of(secret["metadata"], kind).items() >= declared[kind].items() for kind in KINDS)
 
 
-def applied(secret: JsonObject) -> JsonObject:
+def read_applied(secret: JsonObject) -> JsonObject:
     """Return the marks of a Secret that the API server books on whoever declares Secrets: on Pulumi."""
     metadata: JsonObject = secret["metadata"]
     booked = [
@@ -64,7 +64,7 @@ def applied(secret: JsonObject) -> JsonObject:
     }
 
 
-def marked(secret: JsonObject, before: Mapping[str, Any], declared: Mapping[str, Any]) -> JsonObject:
+def render_marks(secret: JsonObject, before: Mapping[str, Any], declared: Mapping[str, Any]) -> JsonObject:
     """Return a Secret as it is declared now. before: what was, of which the rest is taken away.
 
     Raises ProjectionError for a label that somebody else has written otherwise, such as an owner's.
@@ -300,7 +300,7 @@ class MarkedProvider(CompositionProvider):
     def create_resource(self, props: Properties) -> Properties:
         """Write the Secret; of one that is handed over, marks that were declared go, others stay."""
         found = open_secrets(self.cluster).get(SecretRef(props["namespace"], props["targetName"]))
-        before = {} if found is None or not is_handed_over(found, props["owner"]) else applied(found)
+        before = {} if found is None or not is_handed_over(found, props["owner"]) else read_applied(found)
         return self._marked(before, props)
 
     def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
@@ -308,7 +308,7 @@ class MarkedProvider(CompositionProvider):
         return self._marked(olds, news)
 
     def _marked(self, before: Properties, props: Properties) -> Properties:
-        return self._written(props, lambda target: marked(target, before, props))
+        return self._written(props, lambda target: render_marks(target, before, props))
 
     def is_current(self, props: Properties, digest: str) -> bool:
         """Whether the Secret is what its sources make of it now, and is marked as it is declared."""

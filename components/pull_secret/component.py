@@ -41,7 +41,7 @@ from components.pull_secret.provider import (
     PullSecretVersion,
     PullSecretVersionArgs,
 )
-from components.pull_secret.replication import locations_of, misplaced, replication_in, replication_of
+from components.pull_secret.replication import list_misplaced, locations_of, replication_in, replication_of
 from components.pull_secret.retention import Retention
 from components.pull_secret.settings import HyperFleetApi, PullSecretsSection
 from components.pull_secret.status import Condition, of_skipped, of_verified
@@ -176,7 +176,7 @@ class PullSecret(pulumi.ComponentResource):
         gone = self._where_gone(existing)
         entry, namespace = self._entry(args.project, existing, gone), self._namespace()
         locations = entry.replication.apply(locations_of)
-        locations.apply(lambda kept: self._warn(misplaced(kept, section.locations)))
+        locations.apply(lambda kept: self._warn(list_misplaced(kept, section.locations)))
         for grant in section.grants(args.cluster.id):
             secretmanager.SecretIamMember(
                 f"{self._name}-{grant.name}",

@@ -15,7 +15,7 @@ from components.pull_secret.hyperfleet import Observed
 from components.pull_secret.model import Availability, Phase
 
 
-def written(observed: Mapping[str, Observed], observed_at: str) -> str:
+def render(observed: Mapping[str, Observed], observed_at: str) -> str:
     """Write what was told of each cluster; observed_at: RFC 3339."""
     clusters = {cluster: _document(one) for cluster, one in sorted(observed.items())}
     return json.dumps({"observedAt": observed_at, "clusters": clusters}, indent=2) + "\n"

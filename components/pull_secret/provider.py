@@ -30,7 +30,7 @@ from components.dynamic import (
 )
 from components.errors import CredfleetError, Problem, PullSecretError, SecretManagerError
 from components.importing import IMPORT_LOCK
-from components.open_ports import HYPERFLEET, leaves_port_open, settled
+from components.open_ports import HYPERFLEET, leaves_port_open, settle
 from components.projection.kubernetes_secrets import open_secrets
 from components.projection.model import SecretRef
 from components.projection.projector import Secrets
@@ -44,7 +44,7 @@ from components.pull_secret.verification import (
     STORED_AS,
     TYPE,
     Expected,
-    added,
+    add_version,
     differences,
     digest_of,
     enable_again,
@@ -138,7 +138,7 @@ class PullSecretStartProvider(DynamicProvider):
         given = json.loads(self.configured("pullSecrets") or "{}").get("hyperfleet") or {}
         if not given or given.get("contract") == Contract.V1:
             return None
-        hyperfleet = HyperFleet(settled(HYPERFLEET, given["apiUrl"]))
+        hyperfleet = HyperFleet(settle(HYPERFLEET, given["apiUrl"]))
         generation = hyperfleet.deletion(cluster)
         return None if generation is None else (hyperfleet, generation)
 
@@ -192,7 +192,7 @@ class PullSecretVersionProvider(FollowingProvider):
         """Add the version, and return its number with the digest of what it holds."""
         content, _ = self._read(open_secrets(self.cluster), props)
         manager = open_secret_manager(SecretManagerTarget.configured(self.configured))
-        number = added(manager, _secret(props), content)
+        number = add_version(manager, _secret(props), content)
         return {"version": str(number), "digest": digest_of(props["owner"], content)}
 
     def is_current(self, props: Properties, digest: str) -> bool:
@@ -500,7 +500,7 @@ class PullSecretStatusProvider(DynamicProvider):
         now = _now()
         document = report(int(props["generation"]), props["conditions"], props["data"], now)
         try:
-            hyperfleet = HyperFleet(settled(HYPERFLEET, props["apiUrl"]), Contract(props["contract"]))
+            hyperfleet = HyperFleet(settle(HYPERFLEET, props["apiUrl"]), Contract(props["contract"]))
             hyperfleet.report(props["cluster"], document)
         except CredfleetError as error:
             return {"reportedAt": "", "trouble": str(error)}

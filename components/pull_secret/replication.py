@@ -53,7 +53,7 @@ def locations_of(replication: SecretReplication) -> Sequence[str]:
     return sorted(replica.location for replica in managed.replicas) if managed else []
 
 
-def misplaced(kept: Sequence[str], wanted: Sequence[str]) -> Sequence[str]:
+def list_misplaced(kept: Sequence[str], wanted: Sequence[str]) -> Sequence[str]:
     """Say that an entry stays where it is although the configuration names another place."""
     if kept == sorted(wanted):
         return []

@@ -109,7 +109,7 @@ def digest_of(owner: str, content: bytes) -> str:
     return hmac.new(owner.encode(), content, hashlib.sha256).hexdigest()
 
 
-def added(versions: AddedVersions, secret: str, content: bytes) -> int:
+def add_version(versions: AddedVersions, secret: str, content: bytes) -> int:
     """Return the number of the newest version, once that holds this and can be read."""
     newest = next(iter(versions.versions(secret)), None)
     if newest is None or newest.state is not VersionState.ENABLED:

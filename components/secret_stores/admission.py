@@ -31,7 +31,7 @@ from components.secret_stores.model import (
     Provider,
     SecretStore,
 )
-from components.secret_stores.referent import pinned, provider_of
+from components.secret_stores.referent import pin, provider_of
 from components.secret_stores.registry import ProviderKind, RefRegister
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -61,7 +61,7 @@ class Use:
     edition: str
 
 
-def parsed(model: type[Model], title: str, document: Mapping[str, Any]) -> Model:
+def parse(model: type[Model], title: str, document: Mapping[str, Any]) -> Model:
     """Read what a dynamic resource carries. Raises StoreError; settings let nothing through that is unfit."""
     with _explained(model, title):
         return model.model_validate(_whole(document))
@@ -73,7 +73,7 @@ def store_from(document: Mapping[str, Any]) -> AnyStore:
     Raises StoreError.
     """
     model = SecretStore if document.get("namespace") else ClusterSecretStore
-    return parsed(model, f"store {document['name']}", document)
+    return parse(model, f"store {document['name']}", document)
 
 
 def provider_from(document: Mapping[str, Any], kinds: RefRegister = KINDS) -> AnyProvider:
@@ -157,7 +157,7 @@ def admit(asked: StoreUse, kinds: RefRegister = KINDS) -> Use:
     meant = provider or provider_of(store, caller, kinds)
     if not isinstance(meant, Provider | ClusterProvider):
         raise TypeError(f"{store.title} was admitted without a provider")
-    spec = pinned(meant.spec, found.selectors)
+    spec = pin(meant.spec, found.selectors)
     served = kinds.served(meant.model_copy(update={"spec": spec}))
     kind = kinds.kind_of(served)
     if kind.client is None:

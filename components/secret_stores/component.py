@@ -19,7 +19,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.credentials import Credentials
 from components.errors import Problem
-from components.holding import holder_here
+from components.holding import current_holder
 from components.projection.provider import CompositionArgs, source_inputs
 from components.projection.settings import CredentialSource
 from components.secret_stores.admission import document_of
@@ -40,7 +40,7 @@ from components.secret_stores.provider import (
     SecretReadArgs,
 )
 from components.secret_stores.settings import SecretStoresSection, namespace_labels
-from components.waiting import joined, once_made, told, unless
+from components.waiting import declare_unless, join_reasons, once_made, pending
 
 Document: TypeAlias = Mapping[str, Any]
 _Foreseen: TypeAlias = Mapping[str, pulumi.Output[Mapping[str, str] | None]]
@@ -112,13 +112,17 @@ class SecretStores(pulumi.ComponentResource):
             _Consumer(key, entry, section.push_document(key, entry, args.delivered), self._waits(entry))
             for key, entry in self._parts()
         ]
-        self.reads = {each.key: unless(each.waits, partial(self._read, each)) for each in _direct(reads)}
-        self.pushes = {each.key: unless(each.waits, partial(self._push, each)) for each in _direct(pushes)}
+        self.reads = {
+            each.key: declare_unless(each.waits, partial(self._read, each)) for each in _direct(reads)
+        }
+        self.pushes = {
+            each.key: declare_unless(each.waits, partial(self._push, each)) for each in _direct(pushes)
+        }
         waiting = {f"read {each.key}": each.waits for each in _direct(reads)}
         waiting |= {f"push {each.key}": each.waits for each in _direct(pushes)}
         stores = [*self._eso_stores()]
         eso = self._declare_eso(stores, [*self._eso_consumers(reads, pushes)])
-        self.skipped = pulumi.Output.all(told(waiting), eso).apply(lambda both: {**both[0], **both[1]})
+        self.skipped = pulumi.Output.all(pending(waiting), eso).apply(lambda both: {**both[0], **both[1]})
         for key, provider in self._models.items():
             if warning := KINDS.kind_of(provider).warning:
                 pulumi.log.warn(f"{key}: {warning}", self)
@@ -157,7 +161,7 @@ class SecretStores(pulumi.ComponentResource):
         return LoginSecret(f"{self._name}/{key}-login", args, pulumi.ResourceOptions(parent=self))
 
     def _waits(self, entry: ReadEntry | PushEntry) -> pulumi.Output[str]:
-        return joined(self._args.waits(account) for account in _accounts(entry))
+        return join_reasons(self._args.waits(account) for account in _accounts(entry))
 
     def _ready(self, entry: ReadEntry | PushEntry) -> pulumi.Output[Sequence[pulumi.Resource]]:
         """Return what a consumer comes after: the credential of its provider, and the accounts it reads."""
@@ -234,7 +238,7 @@ class SecretStores(pulumi.ComponentResource):
             servers=[*_servers(stores)] or None,
         )
         lookout = EsoLookout(f"{self._name}-eso", args, pulumi.ResourceOptions(parent=self))
-        waits = told({each.role: each.waits for each in wanted})
+        waits = pending({each.role: each.waits for each in wanted})
         refused = lookout.refused.apply(_refused, run_with_unknowns=True)
         return pulumi.Output.all(once_made(lookout.kinds), waits, refused).apply(
             lambda known: declare(
@@ -291,7 +295,7 @@ class SecretStores(pulumi.ComponentResource):
                     }
 
     def _owner(self, role: str, key: str) -> str:
-        return holder_here(self._section.KEY, f"{role}/{key}")
+        return current_holder(self._section.KEY, f"{role}/{key}")
 
     def _eso_stores(self) -> Iterator[EsoObject]:
         for key, store in self._stores.items():

@@ -74,10 +74,10 @@ class EsoDeliveryProvider(DynamicProvider):
     def _waited(self, props: Properties, names: Collection[str]) -> Properties:
         with IMPORT_LOCK:
             from components.secret_stores.durations import nanoseconds
-            from components.secret_stores.eso_states import awaited, shortcomings
+            from components.secret_stores.eso_states import await_states, shortcomings
 
         look, seconds = self._look(props), nanoseconds(props["within"]) / 1e9
-        waited = awaited(names, look, seconds) if names else {}
+        waited = await_states(names, look, seconds) if names else {}
         others = shortcomings(look([name for name in self._named(props) if name not in names]))
         undelivered = self._told(props, {**others, **waited})
         for name in waited:

@@ -49,7 +49,7 @@ class StackTarget:
         return StackCluster(ClusterTarget.parse(self.cluster))
 
 
-def retried(use: Use, work: Callable[[], T], wait: Callable[[float], None] = time.sleep) -> T:
+def retry(use: Use, work: Callable[[], T], wait: Callable[[float], None] = time.sleep) -> T:
     """Do what may fail for a moment only, as often as the retrySettings of the store say."""
     given = use.store.spec.retry_settings or RetrySettings()
     interval = nanoseconds(given.retry_interval or _INTERVAL) / 1e9

@@ -18,7 +18,7 @@ from components.secret_stores.admission import (
     StoreUse,
     Use,
     admit,
-    parsed,
+    parse,
     provider_from,
     push_objections,
     read_objections,
@@ -26,12 +26,12 @@ from components.secret_stores.admission import (
 )
 from components.secret_stores.clients.client import Place
 from components.secret_stores.consumers import Backend, DeletionPolicy, ExternalSecret, PushSecret
-from components.secret_stores.direct import StackTarget, lent_client, retried
+from components.secret_stores.direct import StackTarget, lent_client, retry
 from components.secret_stores.handover import is_handed_over, is_left_to_eso, take_over
 from components.secret_stores.kubernetes_server import strange_certificates
 from components.secret_stores.model import goes_by_labels
 from components.secret_stores.pushing import Done, Pusher, place
-from components.secret_stores.reading import Reading, is_current, open_secrets, written
+from components.secret_stores.reading import Reading, is_current, open_secrets, write_copy
 from components.secret_stores.specs import KubernetesSpec
 
 Properties = Mapping[str, Any]
@@ -45,7 +45,7 @@ class DirectRead:
         self._properties = properties
         document = {**properties["read"], "namespace": properties["namespace"]}
         document |= {"target": properties["target"], "backend": Backend.DIRECT}
-        read = parsed(ExternalSecret, f"ExternalSecret {document['name']}", document)
+        read = parse(ExternalSecret, f"ExternalSecret {document['name']}", document)
         self._reading = Reading(read, properties["owner"], properties.get(INCARNATION))
 
     def admitted(self) -> Use:
@@ -63,7 +63,7 @@ class DirectRead:
         """Make its target."""
         use = self.admitted()
         take_over(self._reading, self._target)
-        return retried(use, lambda: written(self._reading, use, self._target))
+        return retry(use, lambda: write_copy(self._reading, use, self._target))
 
     def is_current(self, known: str) -> bool:
         """Whether its target, of this digest, is what the store says now."""
@@ -89,7 +89,7 @@ class DirectPush:
         self._target = StackTarget.configured(configured)
         self._properties = properties
         document = {**properties["push"], "namespace": properties["namespace"], "backend": Backend.DIRECT}
-        self._push = parsed(PushSecret, f"PushSecret {document['name']}", document)
+        self._push = parse(PushSecret, f"PushSecret {document['name']}", document)
 
     @property
     def places(self) -> Sequence[Place]:
@@ -115,7 +115,7 @@ class DirectPush:
             with self._pusher(use) as pusher:
                 return pusher.write(former)
 
-        return retried(use, attempt)
+        return retry(use, attempt)
 
     def is_current(self, known: str) -> bool:
         """Whether what is pushed has this digest, and the store has it."""

@@ -10,13 +10,7 @@ from pydantic import Field, JsonValue, model_validator
 from components.config.config_model import ConfigModel
 from components.config.field_types import Flag, NamespaceName, ObjectName, Text, config_error
 from components.projection.settings import CredentialFrom
-from components.secret_stores.consumers import (
-    Backend,
-    DeletionPolicy,
-    Property,
-    RemoteKey,
-    UpdatePolicy,
-)
+from components.secret_stores.consumers import Backend, DeletionPolicy, Property, RemoteKey, UpdatePolicy
 from components.secret_stores.model import Condition, DataKey, Duration, RetrySettings
 from components.secret_stores.registry import CLUSTER_GROUP, GROUP, VERSION
 

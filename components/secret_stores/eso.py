@@ -22,7 +22,7 @@ from components.secret_stores.eso_limits import property_of, push_limits, store_
 from components.secret_stores.model import AnyProvider, AnyStore, CaSelector, SecretStore
 from components.secret_stores.referent import (
     Resolution,
-    pinned,
+    pin,
     resolve,
     selector_objections,
     selectors,
@@ -65,7 +65,7 @@ def compile_store(store: AnyStore, provider: AnyProvider, kinds: RefRegister) ->
     said = store.spec.model_dump(
         mode="json", by_alias=True, exclude_defaults=True, exclude={"provider", "provider_ref"}
     )
-    spec = pinned(provider.spec, _namespaces(store, provider, resolution))
+    spec = pin(provider.spec, _namespaces(store, provider, resolution))
     served = kinds.served(provider.model_copy(update={"spec": spec}))
     spec = kinds.kind_of(served).for_eso(served.spec, of_all=not own)
     return {

@@ -15,7 +15,7 @@ from components.errors import Problem
 from components.secret_stores.admission import CONTROLLER, place_objections, push_objections
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.consumers import DeletionPolicy, PushSecret, UpdatePolicy
-from components.secret_stores.eso_namespaces import unfollowed, unused
+from components.secret_stores.eso_namespaces import list_unfollowed, list_unused
 from components.secret_stores.json_fields import as_path
 from components.secret_stores.model import (
     AnyProvider,
@@ -84,7 +84,7 @@ def store_limits(store: AnyStore, provider: AnyProvider, kind: ProviderKind) -> 
                 f"{provider.key.title}: {path} names no key, and ESO reads one",
                 "add the key",
             )
-    for path in unused(provider, kind.embedded):
+    for path in list_unused(provider, kind.embedded):
         yield Problem(
             provider.key.title,
             f"{provider.key.title}: ESO does not look at {path}, and logs in as whoever its own pod is",
@@ -102,7 +102,7 @@ def _cluster_store_limits(
             "spec.providerRef means another provider for each caller, and a store of ESO holds one",
             "add the namespace of the provider, or refer to one of the whole cluster",
         )
-    for path, _, problem in unfollowed(provider, kind.embedded):
+    for path, _, problem in list_unfollowed(provider, kind.embedded):
         yield Problem(
             provider.key.title,
             f"{provider.key.title}: {path} has no namespace, and {problem}",

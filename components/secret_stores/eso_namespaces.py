@@ -32,7 +32,7 @@ class NamespaceRule(StrEnum):
     UNSEEN = "unseen"
 
 
-def unfollowed(provider: AnyProvider, embedded: str) -> Iterator[tuple[str, NamespaceRule, str]]:
+def list_unfollowed(provider: AnyProvider, embedded: str) -> Iterator[tuple[str, NamespaceRule, str]]:
     """Yield each selector that has to say its namespace: its path, what ESO does, and that as a cause.
 
     Certificates have to anyhow, and in a provider of a namespace all mean that. Where one selector is
@@ -53,7 +53,7 @@ def unfollowed(provider: AnyProvider, embedded: str) -> Iterator[tuple[str, Name
             yield path, habit, _CAUSES[habit]
 
 
-def unused(provider: AnyProvider, embedded: str) -> Iterator[str]:
+def list_unused(provider: AnyProvider, embedded: str) -> Iterator[str]:
     """Yield the path of each selector that ESO does not look at: it logs in as whoever its own pod is."""
     told = _told().get(embedded, {})
     for path, _ in selectors(provider.spec):

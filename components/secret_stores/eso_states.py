@@ -65,7 +65,7 @@ def shortcomings(objects: Mapping[str, JsonObject]) -> dict[str, str]:
     return {name: why for name, each in objects.items() if (why := shortcoming(each)) is not None}
 
 
-def awaited(
+def await_states(
     names: Collection[str],
     look: Look,
     seconds: float,

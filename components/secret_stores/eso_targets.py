@@ -30,7 +30,7 @@ def maker(secret: Mapping[str, Any]) -> str | None:
     return None
 
 
-def released(metadata: Mapping[str, Any], annotations: Mapping[str, str]) -> dict[str, Any]:
+def release(metadata: Mapping[str, Any], annotations: Mapping[str, str]) -> dict[str, Any]:
     """Return the metadata of a Secret that no ExternalSecret controls any more, and further annotations."""
     owners = [each for each in metadata.get("ownerReferences") or () if each["kind"] != _KIND]
     labels = {key: value for key, value in (metadata.get("labels") or {}).items() if key not in MARKS}

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from components.errors import Problem
 from components.secret_stores.conditions import allows
-from components.secret_stores.eso_namespaces import NamespaceRule, unfollowed, unused
+from components.secret_stores.eso_namespaces import NamespaceRule, list_unfollowed, list_unused
 from components.secret_stores.model import AnyProvider, AnyStore, ClusterSecretStore, Condition, ProviderKey
 from components.secret_stores.referent import (
     Resolution,
@@ -103,7 +103,9 @@ def explain(store: AnyStore, caller: str, around: KnownObjects) -> Explanation:
     )
     resolved = resolution if isinstance(resolution, Resolution) else None
     as_it_stands = known if around.as_they_stand and store.spec.provider else None
-    overlooked = (*unused(as_it_stands, around.kinds.kind_of(as_it_stands).embedded),) if as_it_stands else ()
+    overlooked = (
+        (*list_unused(as_it_stands, around.kinds.kind_of(as_it_stands).embedded),) if as_it_stands else ()
+    )
     read = resolved.namespaces if resolved and ready in _USABLE else {}
     return Explanation(
         store.title,
@@ -191,7 +193,7 @@ def _never_read(store: AnyStore, caller: str, provider: AnyProvider, kinds: RefR
     """
     if not isinstance(store, ClusterSecretStore) or store.spec.provider is None:
         return
-    for path, habit, problem in unfollowed(provider, kinds.kind_of(provider).embedded):
+    for path, habit, problem in list_unfollowed(provider, kinds.kind_of(provider).embedded):
         if habit is not NamespaceRule.UNSEEN and (caller or habit is not NamespaceRule.LATE):
             place = provider.key.title
             yield Problem(

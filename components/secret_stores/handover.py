@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from components.secret_stores.direct import StackTarget
 from components.secret_stores.eso_states import path_of
-from components.secret_stores.eso_targets import maker, released
+from components.secret_stores.eso_targets import maker, release
 from components.secret_stores.reading import Reading, open_secrets
 
 _VERSION: Final = "external-secrets.io/v1"
@@ -45,7 +45,7 @@ def take_over(reading: Reading, target: StackTarget) -> None:
         secret = secrets.get(reading.target)
         if secret is None or maker(secret) is None:
             return
-        metadata = released(secret["metadata"], reading.body({})["metadata"]["annotations"])
+        metadata = release(secret["metadata"], reading.body({})["metadata"]["annotations"])
         if secrets.replace({**secret, "metadata": metadata}) is not None:
             return
 

@@ -78,10 +78,7 @@ KINDS.register(
     module=__name__,
     embedded="azurekv",
     faults=azurekv_faults,
-    credential={
-        "clientId": "authSecretRef.clientId",
-        "clientSecret": "authSecretRef.clientSecret",
-    },
+    credential={"clientId": "authSecretRef.clientId", "clientSecret": "authSecretRef.clientSecret"},
     gathers=("extract", "name", "tags"),
 )(AzureKeyVaultSpec)
 

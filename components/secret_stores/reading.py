@@ -89,7 +89,7 @@ class Reading:
         )
 
 
-def written(reading: Reading, use: Use, target: StackTarget) -> WrittenCopy:
+def write_copy(reading: Reading, use: Use, target: StackTarget) -> WrittenCopy:
     """Make the target what the store says now. Raises CredfleetError, also for a target that is not ours."""
     with _projector(reading, use, target) as projector:
         return projector.write(reading)
@@ -126,10 +126,14 @@ class _WithStore(KubernetesSecrets):
 
     def get(self, ref: SecretRef) -> JsonObject | None:
         """Read one, or the store."""
-        return said(self._reading.read, self._client) if ref == self._reading.source else super().get(ref)
+        return (
+            list_versions(self._reading.read, self._client)
+            if ref == self._reading.source
+            else super().get(ref)
+        )
 
 
-def said(read: ExternalSecret, client: SecretsClient) -> JsonObject:
+def list_versions(read: ExternalSecret, client: SecretsClient) -> JsonObject:
     """Return what a store says of a read: its keys in base64, under the versions they are of.
 
     Raises StoreError, also for a value that is not there.

@@ -208,7 +208,7 @@ def confine(provider: AnyProvider, base: str) -> Mapping[str, str] | Problem:
     return {path: base for path, _ in selectors(provider.spec)}
 
 
-def pinned(spec: Part, namespaces: Mapping[str, str | None]) -> Part:
+def pin(spec: Part, namespaces: Mapping[str, str | None]) -> Part:
     """Copy a spec with the namespaces of selectors written out, or taken out where one is None.
 
     A selector without an entry stays as it is.

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from components.errors import Problem
 from components.secret_stores.convert import embed
 from components.secret_stores.model import ProviderKey
-from components.secret_stores.referent import pinned, selectors
+from components.secret_stores.referent import pin, selectors
 from components.secret_stores.registry import CLUSTER_GROUP, GROUP, ProviderKind, RefRegister, is_clusterwide
 
 Manifest: TypeAlias = Mapping[str, Any]
@@ -92,7 +92,7 @@ def _embedded(
     if follows or kind.served_as is not None:
         model = kind.provider(key.namespace, key.name, block[kind.embedded])
         homes = {path: key.namespace for path, _ in selectors(model.spec)} if follows else {}
-        block = embed(kinds.served(model.model_copy(update={"spec": pinned(model.spec, homes)})), kinds)
+        block = embed(kinds.served(model.model_copy(update={"spec": pin(model.spec, homes)})), kinds)
     return _with(store, "providerRef", "provider", block)
 
 

@@ -15,12 +15,7 @@ from urllib.parse import urlsplit
 from components.errors import Problem
 from components.naming import is_data_key, is_object_name
 from components.secret_stores.kubernetes_server import is_foreign
-from components.secret_stores.specs import (
-    AzureKeyVaultSpec,
-    GcpSecretManagerSpec,
-    GitLabSpec,
-    KubernetesSpec,
-)
+from components.secret_stores.specs import AzureKeyVaultSpec, GcpSecretManagerSpec, GitLabSpec, KubernetesSpec
 
 _PROJECT: Final = re.compile(r"([a-z0-9.-]+:)?[a-z0-9][a-z0-9-]*")
 """Its id, behind a domain where it is one's, or its number."""

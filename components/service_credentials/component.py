@@ -19,7 +19,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.config.document import nearest
 from components.credentials import Credentials
-from components.holding import holder_here
+from components.holding import current_holder
 from components.naming import HELD_AS, config_path, guid_of
 from components.projection.model import HANDED_OVER
 from components.projection.provider import source_inputs
@@ -34,7 +34,7 @@ from components.service_credentials.binding import (
     source_data,
     vcap_services,
 )
-from components.service_credentials.migration import encoded
+from components.service_credentials.migration import encode
 from components.service_credentials.names import (
     BINDINGS_ROOT,
     OPAQUE,
@@ -56,7 +56,7 @@ from components.service_credentials.provider import (
     instance_properties,
 )
 from components.service_credentials.settings import App, Binding, Instance, Services
-from components.waiting import joined, unless
+from components.waiting import declare_unless, join_reasons
 
 _Data = Callable[[ServiceCredentials], Mapping[str, bytes]]
 _Place = Callable[[CredentialSource, str], tuple[Source, pulumi.Input[str]]]
@@ -87,7 +87,7 @@ def declare_services(
         args = UserProvidedServiceArgs(
             namespace=namespace(instance.namespace),
             instance=instance,
-            owner=holder_here(section.KEY, name),
+            owner=current_holder(section.KEY, name),
             credentials=credentials,
             referred=referred,
         )
@@ -106,7 +106,7 @@ def declare_services(
         app_args = ServiceAppArgs(
             namespace=namespace(app.namespace),
             app=app,
-            owner=holder_here("apps", name),
+            owner=current_holder("apps", name),
             bindings={reference: bound[reference] for reference in app.bindings},
             credentials=credentials,
             takes_file=section.takes_file(app, credentials),
@@ -243,7 +243,7 @@ class UserProvidedService(pulumi.ComponentResource):
             labels={SERVICE_INSTANCE_GUID: self.guid} if form is Form.SOURCE else {},
         )
         opts = pulumi.ResourceOptions(parent=parent, depends_on=after)
-        return unless(waits, lambda: ServiceSecret(logical, args, opts))
+        return declare_unless(waits, lambda: ServiceSecret(logical, args, opts))
 
     @property
     def left(self) -> Mapping[str, str] | None:
@@ -267,9 +267,7 @@ class UserProvidedService(pulumi.ComponentResource):
     def data(self, made_of: _Data) -> pulumi.Output[Mapping[str, str]]:
         """Return the data of a Secret that is made of the instance's credentials."""
         given = self.args.instance
-        return self.args.credentials.secret(
-            given.entry or "", lambda text: encoded(made_of(given.read(text)))
-        )
+        return self.args.credentials.secret(given.entry or "", lambda text: encode(made_of(given.read(text))))
 
     def binding_type(self) -> str:
         """Return the type of the binding Secrets; plain, because a preview has to tell another type."""
@@ -426,10 +424,10 @@ class ServiceApp(pulumi.ComponentResource):
         bindings = args.bindings.values()
         waits = [one.service.args.referred[1] for one in bindings if one.service.args.referred is not None]
         self.is_referred = any(one.service.args.instance.entry is None for one in bindings)
-        self.waits = joined(waits)
+        self.waits = join_reasons(waits)
         namespace, secret_name = pulumi.Output.from_input(args.namespace), args.app.secret(name)
         if self.is_referred:
-            unless(self.waits, lambda: self._referred(name, secret_name))
+            declare_unless(self.waits, lambda: self._referred(name, secret_name))
         else:
             left = _left(any(one.service.args.instance.hand_over for one in bindings), args.owner)
             secret = Secret(
@@ -508,6 +506,6 @@ class ServiceApp(pulumi.ComponentResource):
         def made(texts: Sequence[bytes]) -> Mapping[str, str]:
             read = [one.read(text) for one, text in zip(given, texts, strict=True)]
             bound = [binding.bound for binding in bindings]
-            return encoded({VCAP_KEY: vcap_services(zip(bound, read, strict=True))})
+            return encode({VCAP_KEY: vcap_services(zip(bound, read, strict=True))})
 
         return pulumi.Output.secret(pulumi.Output.all(*contents).apply(made))

@@ -57,7 +57,7 @@ class Migration:
             if self.bound is None
             else {VCAP_KEY: vcap_services([(self.bound, credentials)])}
         )
-        return encoded(made)
+        return encode(made)
 
     def body(self, data: Mapping[str, str]) -> JsonObject:
         """Return the target, to be written."""
@@ -111,6 +111,6 @@ class Migration:
             ) from None
 
 
-def encoded(data: Mapping[str, bytes]) -> dict[str, str]:
+def encode(data: Mapping[str, bytes]) -> dict[str, str]:
     """Return the `data` of a Secret as the API takes it: values in base64."""
     return {key: base64.b64encode(value).decode() for key, value in data.items()}

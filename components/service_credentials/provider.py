@@ -46,7 +46,7 @@ from components.service_credentials.binding import (
 )
 from components.service_credentials.migration import Migration
 from components.service_credentials.names import OPAQUE, VCAP_KEY
-from components.service_credentials.workload import FIELD_MANAGER, Given, applied, nothing, unfit
+from components.service_credentials.workload import FIELD_MANAGER, Given, nothing, render, unfit
 
 if TYPE_CHECKING:
     from components.service_credentials.conformity import Conformity
@@ -451,7 +451,7 @@ class WorkloadBindingProvider(DynamicProvider):
             restarted_for=self._versions(connection, props) if props["restart"] else None,
             incarnation=props.get(INCARNATION),
         )
-        self._apply(connection, path, applied(live, given))
+        self._apply(connection, path, render(live, given))
         return {}
 
     def delete_resource(self, _id: str, props: Properties) -> bool:

@@ -67,7 +67,7 @@ def unfit(live: Mapping[str, Any], containers: Sequence[str], *, takes_files: bo
     return None
 
 
-def applied(live: Mapping[str, Any], given: Given) -> dict[str, Any]:
+def render(live: Mapping[str, Any], given: Given) -> dict[str, Any]:
     """Return what to apply to a live object that is fit."""
     known = _containers(live)
     chosen = [name for name in known if not given.containers or name in given.containers]

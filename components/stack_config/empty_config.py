@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from components.config.places import located
+from components.config.places import locate
 from components.documents import Unreadable, read_file
 from components.errors import Problem
 from components.stack_config.stack import NAMESPACE, Settings
@@ -26,7 +26,7 @@ def declares(keys: Iterable[str]) -> bool:
     return any(key.startswith(NAMESPACE) and key not in _DECLARES_NOTHING for key in keys)
 
 
-def found(settings: Settings, file: Path, project: str) -> Sequence[Problem]:
+def find_problems(settings: Settings, file: Path, project: str) -> Sequence[Problem]:
     """Refuse settings that declare nothing, unless the file that they are of says that there is nothing.
 
     Only the file tells: in the values, the defaults of Pulumi.yaml look like what is said.
@@ -34,7 +34,7 @@ def found(settings: Settings, file: Path, project: str) -> Sequence[Problem]:
     if settings.tenants or settings.tenants_from or settings.account_pool or settings.sections:
         return ()
     silent = file.is_file() and (said := _config(file)) != {} and not declares(_full(said, project))
-    return located([SILENCE], file) if silent else ()
+    return locate([SILENCE], file) if silent else ()
 
 
 def _config(file: Path) -> Any:

@@ -23,7 +23,7 @@ from components.aso_credentials.settings import AsoCredentials
 from components.config.config_model import ConfigModel
 from components.config.document import read_as_meant, well_formed, without_values
 from components.config.field_types import FilePath, Name, config_error
-from components.config.places import begins, located
+from components.config.places import begins, locate
 from components.config.section import (
     Account,
     Dangling,
@@ -135,7 +135,7 @@ class Settings(ConfigModel):
             settings = cls.parse(values, sealed, Path.cwd(), stack=pulumi.get_stack())
             settings.refuse_what_cannot_run()
         except ConfigurationError as error:
-            problems = located(error.problems, Path.cwd() / f"Pulumi.{pulumi.get_stack()}.yaml")
+            problems = locate(error.problems, Path.cwd() / f"Pulumi.{pulumi.get_stack()}.yaml")
             raise pulumi.RunError(str(ConfigurationError(problems))) from None
         return settings
 

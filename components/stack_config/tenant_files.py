@@ -20,7 +20,7 @@ from typing import Any, Final
 from components.config.document import in_print, misspelt, nearest
 from components.config.field_types import is_of_the_cluster, named_in
 from components.config.places import ENDS, steps_in
-from components.documents import Document, Mark, Step, Unreadable, read_file, shown
+from components.documents import Document, Mark, Step, Unreadable, read_file, render_path
 from components.errors import Problem
 from components.naming import config_path
 from components.stack_config.store_logins import logs_in
@@ -239,7 +239,7 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
             problems += _unread(place, path) if is_mine else ()
             continue
         told: Problem | None = None
-        document = Document({}, Mark(shown(path), 1, 1))
+        document = Document({}, Mark(render_path(path), 1, 1))
         try:
             document = _read_inside(path, folder)
         except Unreadable as error:
@@ -280,17 +280,17 @@ def _read_inside(path: Path, folder: Path) -> Document:
     """Read a file of the folder. Raises Unreadable, for a link that leads out of it as well."""
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         problem = "it is a link to a file outside of the folder, whose lines a message could show"
-        raise Unreadable(Mark(shown(path), 1, 1), problem, "put the file itself here")
+        raise Unreadable(Mark(render_path(path), 1, 1), problem, "put the file itself here")
     return read_file(path)
 
 
 def _unread(place: str, path: Path) -> Iterator[Problem]:
     """Refuse an entry of the folder that nobody reads, and that somebody took for a tenant's file."""
-    at = (shown(path), 1, 1)
+    at = (render_path(path), 1, 1)
     if path.is_dir():
         if not (path.parent / f"{path.name}.yaml").exists() and any(map(_is_a_tenants, path.rglob("*"))):
             problem = "tenants' files in folders are not read, so its tenants would count as absent"
-            yield Problem(place, problem, f"move them up, into {shown(path.parent)} itself", at)
+            yield Problem(place, problem, f"move them up, into {render_path(path.parent)} itself", at)
     elif path.suffix == ".yaml":
         problem = f"of the files that begin with _ only {DEFAULTS}.yaml is read, so it would count as absent"
         yield Problem(place, problem, f"rename it to {DEFAULTS}.yaml, or remove it", at)

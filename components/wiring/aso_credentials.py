@@ -25,9 +25,9 @@ from components.aso_credentials.service_account import AsoServiceAccount, AsoSer
 from components.aso_credentials.settings import AsoCredentials, Entry
 from components.config.section import ReviewContext
 from components.connection import ClusterTarget
-from components.holding import holder_here
+from components.holding import current_holder
 from components.projection.provider import source_inputs
-from components.waiting import joined, told
+from components.waiting import join_reasons, pending
 from components.wiring.declared import Declared
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def declare_aso_credentials(
         },
         "resources": resources,
     }
-    return outputs, told(made.waiting)
+    return outputs, pending(made.waiting)
 
 
 class _Declaring:
@@ -221,7 +221,7 @@ class _Declaring:
         composed = AsoProjectionArgs(
             namespace=self._declared.namespace(entry.secret.namespace),
             target_name=entry.secret.name,
-            owner=holder_here(self._section.KEY, entry.key),
+            owner=current_holder(self._section.KEY, entry.key),
             sources=source_inputs(sources),
             recipe={
                 "plain": plain,
@@ -230,8 +230,8 @@ class _Declaring:
                 "strict": strict,
             },
         )
-        self.waiting[f"ASO credential {entry.key}"] = joined(waits)
-        return {"composed": composed, "waits": joined(waits)}
+        self.waiting[f"ASO credential {entry.key}"] = join_reasons(waits)
+        return {"composed": composed, "waits": join_reasons(waits)}
 
     def _identity_of(self, credential: AsoCredential) -> AsoWorkloadIdentity | None:
         """Return the identity of this stack that a credential is for."""

@@ -10,7 +10,7 @@ from typing import Any
 import pulumi
 
 from components.credentials import Credentials
-from components.holding import holder_here
+from components.holding import current_holder
 from components.providers import gcp_provider
 from components.pull_secret.component import PullSecret, PullSecretArgs
 from components.pull_secret.model import Cluster
@@ -42,7 +42,7 @@ def declare_pull_secrets(
     for id_, given in section.clusters.items():
         cluster, of_cluster = section.cluster(id_, observed), opts
         project = _project(given, declared)
-        start, begun = started(section, cluster, project, parent)
+        start, begun = declare_start(section, cluster, project, parent)
         if begun is not None:
             of_cluster = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(providers=[google()]))
         namespace = section.place_of(id_)[0]
@@ -50,7 +50,7 @@ def declare_pull_secrets(
             section=section,
             cluster=cluster,
             credentials=credentials,
-            owner=holder_here(section.KEY, id_),
+            owner=current_holder(section.KEY, id_),
             project=project,
             waits=declared.waits(account) if (account := _account(given)) else None,
             namespace=declared.namespace(namespace),
@@ -65,7 +65,7 @@ def declare_pull_secrets(
     return {id_: one.status for id_, one in made.items()}, reasons.apply(_told)
 
 
-def started(
+def declare_start(
     section: PullSecretsSection,
     cluster: Cluster,
     project: pulumi.Input[str] | None,

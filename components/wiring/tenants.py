@@ -27,7 +27,7 @@ from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.rules import Fault
 from components.connection import ClusterTarget
 from components.credentials import Credentials
-from components.holding import holder_here
+from components.holding import current_holder
 from components.labels import TENANT, TENANT_NAME
 from components.naming import config_path, tenant_label
 from components.projection.component import DeliveryArgs, TenantDeliveries, TenantDeliveriesArgs
@@ -81,7 +81,7 @@ class Tenants:
         if section.from_ is not None:
             self.pool = {"namespace": pulumi.Output.from_input(section.namespace)}
             declared = Declaration(section.namespace, (), {}, labels=section.labels.names)
-            owner = holder_here("accountPool", section.namespace)
+            owner = current_holder("accountPool", section.namespace)
             args = PoolRosterArgs.of(declared, owner, elsewhere=True)
             roster = PoolRoster("account-pool-elsewhere", args, self._child)
             cluster = section.from_.cluster or self._cluster
@@ -275,4 +275,4 @@ def _claim(
     pool = account.pool(section.ruleset)
     if isinstance(pool, Fault):
         raise TypeError(f"settings let an account through that no pool serves: {pool.problem}")
-    return account.claim_on(pool, tenant, slot, holder_here(tenant, slot))
+    return account.claim_on(pool, tenant, slot, current_holder(tenant, slot))

@@ -3,9 +3,9 @@
 import pulumi
 import pulumi_kubernetes as k8s
 
-from credfleet import AccountClaim, AccountClaimArgs, SecretProjection, SecretProjectionArgs, holder_here
+from credfleet import AccountClaim, AccountClaimArgs, SecretProjection, SecretProjectionArgs, current_holder
 
-HOLDER = holder_here("globex")
+HOLDER = current_holder("globex")
 
 namespace = k8s.core.v1.Namespace("globex", metadata={"name": "globex"})
 account = AccountClaim(

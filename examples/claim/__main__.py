@@ -3,12 +3,12 @@
 import pulumi
 import pulumi_gcp as gcp
 
-from credfleet import AccountClaim, AccountClaimArgs, holder_here
+from credfleet import AccountClaim, AccountClaimArgs, current_holder
 
 account = AccountClaim(
     "acme",
     AccountClaimArgs(
-        namespace="accounts", tenant="acme", type="gcp", holder=holder_here("acme"), required=True
+        namespace="accounts", tenant="acme", type="gcp", holder=current_holder("acme"), required=True
     ),
 )
 entry = gcp.secretmanager.Secret(

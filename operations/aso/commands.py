@@ -68,8 +68,8 @@ def explain(
     No value of a Secret is ever shown. Exit code 1 when ASO would refuse a resource.
     """
     from components.aso_credentials.resolution import Operator
-    from operations.aso.explain import explained
+    from operations.aso.explain import explain_files
 
     where = PoolTarget(namespace=operator_namespace, kubeconfig=kubeconfig, context=context) if live else None
     operator = Operator(operator_namespace, multi_env, strict, operator_account)
-    return explained(files, operator, where)
+    return explain_files(files, operator, where)

@@ -103,7 +103,7 @@ def _content(path: Path) -> bytes:
         ) from None
 
 
-def explained(files: Sequence[Path], operator: Operator, live: PoolTarget | None) -> CommandResult:
+def explain_files(files: Sequence[Path], operator: Operator, live: PoolTarget | None) -> CommandResult:
     """Return what ASO makes of each resource; exit code 1 when it refuses one.
 
     live: the cluster whose Secrets count instead of those in the files. Raises as `read_manifests`,

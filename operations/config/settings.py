@@ -11,7 +11,7 @@ from typing import Any, Final
 from components.account_pool.rules import Fault, Request, Ruleset
 from components.account_pool.settings import AccountPool
 from components.config.document import misspelt
-from components.config.places import located
+from components.config.places import locate
 from components.credentials import KEY
 from components.errors import ConfigurationError, CredfleetError, Misconfigured, Problem
 from components.labels import EU_ACCESS
@@ -58,7 +58,7 @@ def check(stack: str) -> CommandResult:
             why = error.code
             if why == "salt-unreadable":
                 of_the_salt.append(Problem(error.place, error.problem, error.fix, at_rest.stack_file.salt_at))
-    refuse_what_cannot_run(at_rest, judged(at_rest, decrypt, of_the_salt))
+    refuse_what_cannot_run(at_rest, read_settings(at_rest, decrypt, of_the_salt))
     unchecked = _unchecked(
         at_rest, sealed if decrypt is None else (), no_passphrase=why == "passphrase-missing"
     )
@@ -103,7 +103,7 @@ def _place(path: Sequence[str | int]) -> str:
     return config_path(str(key).removeprefix(NAMESPACE), *inside) if own else str(key)
 
 
-def judged(
+def read_settings(
     at_rest: StackAtRest,
     decrypt: Callable[[str], str] | None = None,
     found: Sequence[Problem] = (),
@@ -135,7 +135,7 @@ def judged(
     ]
     problems += (each for each in of_the_file if each.place not in told)
     if problems or settings is None:
-        raise ConfigurationError(located(problems, at_rest.stack_file.path))
+        raise ConfigurationError(locate(problems, at_rest.stack_file.path))
     return settings
 
 
@@ -144,7 +144,7 @@ def refuse_what_cannot_run(at_rest: StackAtRest, settings: Settings) -> None:
     try:
         settings.refuse_what_cannot_run()
     except ConfigurationError as error:
-        raise ConfigurationError(located(error.problems, at_rest.stack_file.path)) from None
+        raise ConfigurationError(locate(error.problems, at_rest.stack_file.path)) from None
 
 
 def _of_the_file(at_rest: StackAtRest) -> Sequence[Problem]:
@@ -209,7 +209,7 @@ def pool_of(settings: Settings, stack: str) -> AccountPool:
 
 def settings_of(stack: str) -> Settings:
     """Read the configuration of a stack here, without a key; raises as `judged` and `stack_here`."""
-    return judged(stack_here(stack))
+    return read_settings(stack_here(stack))
 
 
 def plain_credentials(config: Mapping[str, Any]) -> Iterator[Problem]:

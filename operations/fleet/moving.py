@@ -17,7 +17,7 @@ from operations.stack.state import Resource, Snapshot
 _FIX: Final = "move the one with the other, or leave both"
 
 
-def regrouped(
+def regroup(
     states: Mapping[str, Snapshot],
     place: Callable[[Resource], str | None],
     is_shared: Callable[[Resource], bool] = lambda _: False,

@@ -26,16 +26,16 @@ from components.stack_config.tenant_files import DIGEST, PARTS, TenantFiles, own
 from operations.cli.answer import CommandResult
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
-from operations.config.settings import judged
+from operations.config.settings import read_settings
 from operations.fleet.backend import Backend, Exported, deployment_of
-from operations.fleet.moving import regrouped
-from operations.fleet.tenants import had
+from operations.fleet.moving import regroup
+from operations.fleet.tenants import stacks_of
 from operations.folders import Folders
 from operations.sandbox.deployment import interruptible
 from operations.sandbox.results import FLEET
 from operations.stack.at_rest import StackAtRest
 from operations.stack.state import Resource, Snapshot, decode, encode
-from operations.stack.yaml_file import load_yaml, merged
+from operations.stack.yaml_file import load_yaml, merge
 
 MOST: Final = 100
 """Tenants of a stack that are proposed. The CLI writes the whole state of a stack at every step where a
@@ -158,7 +158,7 @@ class Split:
         return self.after.model_dump(by_alias=True, exclude_none=True)
 
 
-def proposed(name: str, before: Shards, tenants: Sequence[str], most: int) -> Shards:
+def propose(name: str, before: Shards, tenants: Sequence[str], most: int) -> Shards:
     """Return stacks with at most so many tenants each, as even as can be; those that are there stay.
 
     name: of the first stack that there was; further ones are called after it.
@@ -184,7 +184,7 @@ def split(stack: str, most: int | None, *, write: bool, yes: bool) -> CommandRes
     """
     backend = Backend.find(Folders.find(Path.cwd()))
     first = _at_rest(backend, stack)
-    found, before = planned(backend, first, most)
+    found, before = plan(backend, first, most)
     if not write:
         return _told(found, "would move: --write moves them")
     if not found.moves:
@@ -206,14 +206,14 @@ def split(stack: str, most: int | None, *, write: bool, yes: bool) -> CommandRes
 _States: TypeAlias = Mapping[str, Exported]
 
 
-def planned(backend: Backend, at_rest: StackAtRest, most: int | None) -> tuple[Split, _States]:
+def plan(backend: Backend, at_rest: StackAtRest, most: int | None) -> tuple[Split, _States]:
     """Return the proposal for the fleet of a stack, and the states that its stacks have.
 
     Raises:
         CredfleetError: codes `no-tenant-files`, `pool-not-apart`; as `judged` and the backend.
         ConfigurationError: for a file that cannot be read.
     """
-    settings, root = judged(at_rest), at_rest.project.directory
+    settings, root = read_settings(at_rest), at_rest.project.directory
     if settings.tenants_from is None:
         problem = (
             "its tenants lie in the stack's file, which alone knows them, so none can go to another stack"
@@ -238,10 +238,10 @@ def planned(backend: Backend, at_rest: StackAtRest, most: int | None) -> tuple[S
     name, before = next(own, (free, alone))
     most = most or (None if name in fleets else MOST)
     tenants = [file.name for file in tenant_files.files]
-    after = before if most is None else proposed(next(iter(before.stacks)), before, tenants, most)
+    after = before if most is None else propose(next(iter(before.stacks)), before, tenants, most)
     known = {*backend.names()}
     states = {each: backend.exported(each) for each in after.stacks if each in known}
-    there = had({each: deployment_of(state) for each, state in states.items()}, before.stacks)
+    there = stacks_of({each: deployment_of(state) for each, state in states.items()}, before.stacks)
     return Split(name, before, after, tenant_files, there), states
 
 
@@ -296,12 +296,12 @@ def _files(found: Split, first: StackAtRest) -> dict[Path, str]:
         document = _completed(found, stack, documents.get(stack) or _stack_file(first), documents, paths)
         if document != documents.get(stack):
             former = paths[stack].read_text(encoding="utf-8") if stack in documents else ""
-            texts[paths[stack]] = merged(former, document)
+            texts[paths[stack]] = merge(former, document)
     path = root / STACKS
     former = path.read_text(encoding="utf-8") if path.exists() else ""
     document = load_yaml(path) if former else {"fleets": {}}
     fleets = {**document["fleets"], found.name: found.document}
-    return {**texts, path: merged(former, {**document, "fleets": fleets})}
+    return {**texts, path: merge(former, {**document, "fleets": fleets})}
 
 
 _Documents: TypeAlias = Mapping[str, dict[str, Any]]
@@ -409,7 +409,7 @@ class _Move:
             stack: decode(deployment_of(backend.exported(stack, in_plain=True) if stack in before else {}))
             for stack in found.changed
         }
-        are = regrouped(were, found.home_of, lambda resource: resource.type == _ROSTER)
+        are = regroup(were, found.home_of, lambda resource: resource.type == _ROSTER)
         return cls(backend, found, before, were, are, before[first.stack])
 
     def states(self) -> dict[str, Exported]:

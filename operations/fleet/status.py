@@ -15,13 +15,13 @@ from pulumi_sandbox.errors import SandboxError
 from components.errors import CredfleetError, ExplainedError, how_many
 from operations.cli.answer import CommandResult
 from operations.cli.tables import Column, Table
-from operations.config.settings import judged
+from operations.config.settings import read_settings
 from operations.fleet.backend import Backend, deployment_of
 from operations.fleet.tenants import tenants_in
 from operations.folders import Folders
-from operations.review.record import undeployed
+from operations.review.record import find_undeployed
 from operations.sandbox.deployment import deploy, interruptible
-from operations.sandbox.results import claimed, held_back
+from operations.sandbox.results import held_back, list_claimed
 from operations.stack.at_rest import StackAtRest
 from operations.stack.project_file import Project
 from operations.stack.state import Snapshot, decode
@@ -109,7 +109,7 @@ def _standing(
     found = StackStanding(
         stack,
         tenants=len(tenants_in(deployment)),
-        accounts=len(claimed(snapshot.resources, ())),
+        accounts=len(list_claimed(snapshot.resources, ())),
         waiting=len(held_back(snapshot.resources)),
         files=files,
         updated=deployment["manifest"].get("time") if snapshot.resources else None,
@@ -134,7 +134,7 @@ def _files(folders: Folders, stack: str, snapshot: Snapshot) -> tuple[str, tuple
         return "no file", ()
     at_rest = StackAtRest.find(folders.project, stack, backend_dir=folders.backend)
     try:
-        return (_CHANGED if undeployed(at_rest, snapshot, judged(at_rest)) else "as deployed"), ()
+        return (_CHANGED if find_undeployed(at_rest, snapshot, read_settings(at_rest)) else "as deployed"), ()
     except CredfleetError as error:
         return _CHANGED, (str(error).partition("\n")[0],)
 

@@ -30,7 +30,9 @@ def tenants_in(deployment: Mapping[str, Any]) -> Sequence[str]:
     return [str(name) for each in fleets for name in each.get("inputs", {}).get("tenantNames") or ()]
 
 
-def had(states: States, stacks: Iterable[str], held_as: str | None = None) -> Mapping[str, Collection[str]]:
+def stacks_of(
+    states: States, stacks: Iterable[str], held_as: str | None = None
+) -> Mapping[str, Collection[str]]:
     """Return tenant → the stacks whose states have it: one, or two where a split of them was killed.
 
     stacks: those of a fleet. held_as: PROJECT/STACK, as whose it holds accounts; a state with such a claim is
@@ -69,7 +71,7 @@ def refuse_strays(at_rest: StackAtRest, settings: Settings, states: Callable[[],
     leaving = (each for each in own if each not in settings.tenants and (folder / f"{each}.yaml").exists())
     strays = {tenant: (stack, fleet.stack_of(tenant)) for tenant in leaving}
     held_as = f"{at_rest.project.name}/{settings.held_as or stack}"
-    others = had(known, fleet.stacks, held_as)
+    others = stacks_of(known, fleet.stacks, held_as)
     coming = sorted((settings.tenants.keys() & others.keys()) - {*own})
     strays |= {tenant: (next(iter(others[tenant])), stack) for tenant in coming}
     for tenant, (was, home) in strays.items():

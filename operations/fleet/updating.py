@@ -20,7 +20,7 @@ from components.skipped_lines import skipped_in
 from operations.cli.answer import CommandResult
 from operations.cli.failures import CANCELLED, CLAIMS_SKIPPED, GENERIC
 from operations.cli.tables import Column, Table
-from operations.config.settings import judged, refuse_what_cannot_run
+from operations.config.settings import read_settings, refuse_what_cannot_run
 from operations.fleet.backend import Backend, deployment_of
 from operations.fleet.tenants import States, refuse_strays
 from operations.folders import Folders
@@ -84,7 +84,7 @@ def up_together(
         states = backend.deployments(backend.names(), at_once)
         progress = _Progress(line, "previewed" if only_preview else "up", len(wanted))
         update = _Updates(backend, states, progress, stopped, only_preview=only_preview)
-        done = [*ordered(fleets, wanted, at_once, update)]
+        done = [*update_fleets(fleets, wanted, at_once, update)]
     failed = sum(each.code not in _FINE for each in done)
     columns = ("Outcome", "Changes", Column("Skipped", folds=True), "Took", Column("Why", folds=True))
     title = "Previewed" if only_preview else "Updated"
@@ -98,7 +98,7 @@ def up_together(
     )
 
 
-def ordered(
+def update_fleets(
     fleets: Mapping[str, Shards], wanted: set[str], at_once: int, update: Update
 ) -> Iterator[Outcome]:
     """Update what is wanted of fleets: pools first; what claims from one that failed is left out."""
@@ -152,7 +152,7 @@ class _Updates:
         folders, state = self.backend.folders, self.states.get(stack, {})
         at_rest = StackAtRest.find(folders.project, stack, backend_dir=folders.backend)
         refuse_new(folders, at_rest)
-        settings = judged(at_rest)
+        settings = read_settings(at_rest)
         refuse_what_cannot_run(at_rest, settings)
         refuse_strays(at_rest, settings, lambda: self.states)
         variables, is_stale = self.backend.variables(stack), False

@@ -15,7 +15,7 @@ from components.naming import stack_holder
 from components.stack_config.models import Tenant
 from operations.cli.answer import CommandResult
 from operations.cli.tables import Column, Table
-from operations.config.settings import judged, pool_of
+from operations.config.settings import pool_of, read_settings
 from operations.pool.access import WritablePoolOptions
 from operations.pool.maintenance import and_flush
 from operations.sandbox.stack_state import stack_here
@@ -100,7 +100,7 @@ def by_tenant_and_type(terms: Sequence[str]) -> Mapping[tuple[str, str], Sequenc
 def stack_claims(stack: str, organization: str) -> tuple[ClaimRequest, ...]:
     """Return what a stack's configuration claims, under its holder ids; raises as `judged` and `pool_of`."""
     at_rest = stack_here(stack)
-    settings = judged(at_rest)
+    settings = read_settings(at_rest)
     pool = pool_of(settings, stack)
     whose = (organization, at_rest.project.name, settings.held_as or stack)
     return tuple(

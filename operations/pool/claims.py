@@ -50,7 +50,7 @@ def claim(asked: ClaimOptions, where: NamedPoolOptions, wait: str | None) -> Com
     Raises as `Pool.open` and `Pool.claim`, and Misused for a request that makes no sense.
     """
     patience = seconds(wait) if wait else 0.0
-    request, _ = placed(asked, where.stack)
+    request, _ = place_request(asked, where.stack)
     pool = where.open()
     request = in_its_slot(asked, request, pool.records())
     try:
@@ -106,7 +106,7 @@ def release(asked: ClaimOptions, where: NamedPoolOptions) -> CommandResult:
 
     Raises CredfleetError with code `not-confirmed` for another's claim without `--yes`, or as `Pool.release`.
     """
-    request, _ = placed(asked, where.stack)
+    request, _ = place_request(asked, where.stack)
     holder = request.holder
     if holder != CLI_HOLDER:
         ask(
@@ -268,7 +268,7 @@ def in_its_slot(asked: ClaimOptions, request: ClaimRequest, records: Sequence[Re
     return among(request, records)
 
 
-def placed(asked: ClaimOptions, stack: str | None) -> tuple[ClaimRequest, str | None]:
+def place_request(asked: ClaimOptions, stack: str | None) -> tuple[ClaimRequest, str | None]:
     """Return the request of the protocol, and the rule of a stack that chose the pool of a plan.
 
     Raises Misused unless either a type or a plan is given, and a plan has a pool.
@@ -307,7 +307,7 @@ def placed(asked: ClaimOptions, stack: str | None) -> tuple[ClaimRequest, str | 
     )
 
 
-def stated(option: str, text: str) -> str:
+def parse_text(option: str, text: str) -> str:
     """Return the text of an option that says something; raises Misused when it is blank."""
     if not text.strip():
         raise Misused(

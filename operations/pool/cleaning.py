@@ -206,7 +206,7 @@ def clean(
     return CommandResult({"cleaned": cleaned}, [table if rows else "Nothing is dirty."], int(failed))
 
 
-def configured(stack: str) -> tuple[Mapping[str, Sequence[str]], Path]:
+def load_commands(stack: str) -> tuple[Mapping[str, Sequence[str]], Path]:
     """Return the commands of a stack's `accountPool.cleaning`, and the folder they are relative to.
 
     Raises Misconfigured when it names none, or as `settings_of`.
@@ -223,7 +223,7 @@ def configured(stack: str) -> tuple[Mapping[str, Sequence[str]], Path]:
     return section.cleaning, Folders.find(Path.cwd()).project
 
 
-def given(terms: Sequence[str]) -> Mapping[str, Sequence[str]]:
+def parse_commands(terms: Sequence[str]) -> Mapping[str, Sequence[str]]:
     """Read `TYPE=COMMAND` terms; raises Misused for one without both."""
     commands: dict[str, Sequence[str]] = {}
     for term in terms:

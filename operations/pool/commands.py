@@ -148,7 +148,7 @@ def explain(asked: ClaimOptions, where: PoolOptions) -> CommandResult:
     """
     from operations.pool import explain
 
-    return explain.explained(asked, where)
+    return explain.explain_claim(asked, where)
 
 
 @command(
@@ -246,9 +246,9 @@ def clean(
     from operations.pool.claims import seconds
 
     given = (
-        (cleaning.given(commands), Path.cwd())
+        (cleaning.parse_commands(commands), Path.cwd())
         if commands
-        else cleaning.configured(where.stack or DEFAULT_STACK)
+        else cleaning.load_commands(where.stack or DEFAULT_STACK)
     )
     limits = cleaning.Limits(
         at_once=at_once,
@@ -273,9 +273,9 @@ def hold(
     Exit codes: 5 not allowed.
     """
     from operations.pool import maintenance
-    from operations.pool.claims import stated
+    from operations.pool.claims import parse_text
 
-    return maintenance.hold(where, stated("--reason", reason))
+    return maintenance.hold(where, parse_text("--reason", reason))
 
 
 @command(app, "credfleet pool resume")
@@ -312,9 +312,9 @@ def evacuate(
     its end. While none is free it keeps this one. `pool unquarantine` takes it back.
     """
     from operations.pool import maintenance
-    from operations.pool.claims import stated
+    from operations.pool.claims import parse_text
 
-    return maintenance.evacuate(where, account, stated("--reason", reason))
+    return maintenance.evacuate(where, account, parse_text("--reason", reason))
 
 
 @command(app, "credfleet pool unquarantine aws-7 --yes")
@@ -448,7 +448,7 @@ def import_(
     """
     from operations.pool import importing
 
-    return importing.imported(where, file, values, dry_run=dry_run)
+    return importing.import_accounts(where, file, values, dry_run=dry_run)
 
 
 @command(

@@ -10,7 +10,7 @@ from components.account_pool.forecast.evacuation import among
 from operations.cli.answer import CommandResult, Part, VerdictLine
 from operations.cli.tables import Column, Table
 from operations.pool.access import ClaimOptions, PoolOptions
-from operations.pool.claims import named_slots, placed, refuse_unnamed_slot
+from operations.pool.claims import named_slots, place_request, refuse_unnamed_slot
 
 _SHOWN: Final = 20
 """Accounts told one by one in a table; JSON tells all."""
@@ -18,9 +18,9 @@ _SHOWN: Final = 20
 _BAD: Final = (ForecastKind.EXHAUSTED, ForecastKind.REFUSED)
 
 
-def explained(asked: ClaimOptions, where: PoolOptions) -> CommandResult:
+def explain_claim(asked: ClaimOptions, where: PoolOptions) -> CommandResult:
     """Return what a claim would come to now, and why; raises as `claims.placed` and `Pool.open`."""
-    request, rule = placed(asked, where.stack)
+    request, rule = place_request(asked, where.stack)
     pool = where.open()
     look = pool.look()
     named = named_slots(request, look.records)

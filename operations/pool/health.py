@@ -12,7 +12,7 @@ from components.account_pool.admission.policies import BINDING, admission_manife
 from components.account_pool.admission.roles import RIGHTS, Right
 from components.account_pool.admission.state_machine import Verb
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.core.judgement import held
+from components.account_pool.core.judgement import explain_hold
 from components.account_pool.core.model import JsonObject, Phase
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import Account, AccountUse, PoolStatus
@@ -20,7 +20,7 @@ from components.account_pool.core.sweeping import SweepReport
 from components.connection import Reply
 from components.errors import CredfleetError
 from operations.pool.status import place
-from operations.pool.waiting import is_long, oldest_first, told
+from operations.pool.waiting import describe, is_long, oldest_first
 
 OK: Final = 200
 ABSENT: Final = 404
@@ -135,7 +135,7 @@ def settings_of_pool(reply: Reply, namespace: str) -> tuple[PoolConfigMap | None
     text = f"{namespace} is partitioned by {keys}; released accounts: {settings.policy}"
     if settings.hold:
         fix = f"`credfleet pool resume -n {namespace}` once that is over"
-        return settings, Diagnosis("pool", Health.NOTED, f"{text}; {held(settings.hold)}", fix)
+        return settings, Diagnosis("pool", Health.NOTED, f"{text}; {explain_hold(settings.hold)}", fix)
     return settings, Diagnosis("pool", Health.WELL, text)
 
 
@@ -202,7 +202,9 @@ def _names(found: Iterable[Account]) -> str:
 
 
 def _aged(found: Iterable[Account], now: datetime) -> str:
-    return ", ".join(f"{each.secret_name}{f' ({age})' if (age := told(each, now)) else ''}" for each in found)
+    return ", ".join(
+        f"{each.secret_name}{f' ({age})' if (age := describe(each, now)) else ''}" for each in found
+    )
 
 
 def wrong(subject: str, text: str, fix: str) -> Diagnosis:

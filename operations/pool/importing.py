@@ -56,7 +56,7 @@ def brought(where: WritablePoolOptions, stated: Mapping[str, object], values: st
         raise ConfigurationError([Problem(place_of(values), *fault)])
     pool = where.open(OPERATOR)
     Partition.of(member.type, member.partition, pool.settings.partition_keys)
-    body = secret_of(name, member.declared, encoded(text), pool.settings.scheme)
+    body = secret_of(name, member.declared, encode(text), pool.settings.scheme)
     reply = made_in(connect(where.target()), where.namespace, body)
     is_there = reply.answer is HttpOutcome.CONFLICT
     if not is_there and reply.answer is not HttpOutcome.DONE:
@@ -90,7 +90,7 @@ HOLDS: Final = "a JSON object of texts, the keys of the account's Secret"
 """What a value is."""
 
 
-def imported(where: WritablePoolOptions, file: Path, values: str, *, dry_run: bool) -> CommandResult:
+def import_accounts(where: WritablePoolOptions, file: Path, values: str, *, dry_run: bool) -> CommandResult:
     """Make the Secrets of a CSV that are not there yet, and compare the others with it.
 
     values: a folder with a file NAME.json for each account, or `-` for one JSON object of all on standard
@@ -153,7 +153,7 @@ def _data(rows: Sequence[ExistingMember], values: str) -> Mapping[str, Mapping[s
             problems.append(Problem(f"value of {name}", *fault))
     if problems:
         raise ConfigurationError(problems)
-    return {row.name: encoded(texts[row.name]) for row in rows}
+    return {row.name: encode(texts[row.name]) for row in rows}
 
 
 def _in_folder(rows: Sequence[ExistingMember], folder: Path) -> Iterator[tuple[str, str]]:
@@ -189,7 +189,7 @@ def text_of(given: bytes, place: str) -> str:
         ) from None
 
 
-def encoded(text: str) -> Mapping[str, str]:
+def encode(text: str) -> Mapping[str, str]:
     """Return the data of a Secret: the fields of a JSON object of texts."""
     fields: Mapping[str, str] = read_json(text)
     return {key: b64encode(value.encode()).decode() for key, value in fields.items()}

@@ -18,7 +18,7 @@ from components.labels import HYPERSCALER_TYPE
 from operations.cli.answer import CommandResult, Part
 from operations.cli.tables import Column, Table
 from operations.pool.access import By, PoolTarget
-from operations.pool.waiting import WAIT, oldest_first, told
+from operations.pool.waiting import WAIT, describe, oldest_first
 
 _EVERYWHERE: Final = f"/api/v1/configmaps?fieldSelector=metadata.name%3D{CONFIG_MAP}"
 _OK: Final = 200
@@ -102,7 +102,7 @@ def status_everywhere(where: PoolTarget, *, by: By | None) -> CommandResult:
 def _told(seen: Sequence[Seen], problems: Sequence[Problem], by: By | None) -> CommandResult:
     lines = [f"✗ {each.place}: {each.problem}\n→ {each.fix}" for each in problems]
     if by is not None:
-        groups = [*grouped(seen, by)]
+        groups = [*group(seen, by)]
         document = {"by": str(by), "groups": [*map(_group_as_document, groups)]}
         parts: list[Part] = [_group_table(groups, by), *lines]
     else:
@@ -121,10 +121,10 @@ def _parts(seen: Sequence[Seen], now: datetime) -> Iterator[Part]:
         if not each.status.accounts:
             yield f"Pool {each.namespace} has no accounts."
     if any(each.status.accounts for each in seen):
-        yield counted(seen)
+        yield render_counts(seen)
         if any(each.status.shares for each in seen):
             yield shared_out(seen)
-        yield listed(seen, now)
+        yield render_list(seen, now)
     elif not seen:
         yield "No pool is there that this user may read."
     for each in seen:
@@ -140,7 +140,7 @@ class Group:
     accounts: tuple[Account, ...]
 
 
-def grouped(seen: Iterable[Seen], by: By) -> Iterator[Group]:
+def group(seen: Iterable[Seen], by: By) -> Iterator[Group]:
     """Group the accounts of each pool; what nobody has is nobody's, and a shared account is everybody's."""
     for pool in seen:
         groups: dict[str, list[Account]] = defaultdict(list)
@@ -255,7 +255,7 @@ def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:
     }
 
 
-def counted(seen: Sequence[Seen]) -> Table:
+def render_counts(seen: Sequence[Seen]) -> Table:
     """Return the counts; a standing out of the ordinary has a column only when some account is in it."""
     every = [counts for each in seen for counts in each.status.counts.values()]
     shown = [each for each in AccountUse if each in _ALWAYS_TOLD or any(counts[each] for counts in every)]
@@ -319,7 +319,7 @@ def shared_out(seen: Sequence[Seen]) -> Table:
     return Table("Consumers", columns, rows)
 
 
-def listed(seen: Sequence[Seen], now: datetime) -> Table:
+def render_list(seen: Sequence[Seen], now: datetime) -> Table:
     """Return every account: those in use, then what waits for somebody, the longest first, then the free."""
     rows = [
         (
@@ -329,7 +329,7 @@ def listed(seen: Sequence[Seen], now: datetime) -> Table:
             f"{account.standing} {account.used}/{account.capacity}" if account.capacity else account.standing,
             account.tenant or _few({each.tenant or "?" for each in account.claims}),
             account.slot or _few({each.slot for each in account.claims}),
-            f"{account.since} ({told(account, now)})" if account.standing in WAIT else account.since,
+            f"{account.since} ({describe(account, now)})" if account.standing in WAIT else account.since,
             _few(account.holders),
             account.reason,
         )

@@ -31,7 +31,7 @@ def is_long(account: Account, now: datetime) -> bool:
     return seconds_since(account.since, now) > LONG_SECONDS
 
 
-def told(account: Account, now: datetime) -> str:
+def describe(account: Account, now: datetime) -> str:
     """Return since how long an account stands as it does: `3 d`; empty where nobody knows."""
     seconds = seconds_since(account.since, now)
     size, unit = next((each for each in _UNITS if seconds >= each[0]), _UNITS[-1])

@@ -201,7 +201,7 @@ def review(digest: Digest) -> Review:
     objections = None
     if digest.policies is not None:
         said = {
-            Objection(_level(each.level), shown(each.policy), _named(each.urn)) for each in digest.policies
+            Objection(_level(each.level), shorten(each.policy), _named(each.urn)) for each in digest.policies
         }
         objections = tuple(
             sorted(said, key=lambda each: (each.level != "mandatory", each.rule, each.resource))
@@ -225,7 +225,7 @@ def review(digest: Digest) -> Review:
     )
 
 
-def shown(text: str, longest: int = _LONGEST) -> str:
+def shorten(text: str, longest: int = _LONGEST) -> str:
     """Return a text as it may be shown: short, and nothing in it that is not seen."""
     kept = text if len(text) <= longest else f"{text[: longest - 1]}…"
     return "".join(
@@ -236,7 +236,7 @@ def shown(text: str, longest: int = _LONGEST) -> str:
 def _whose(digest: Digest) -> tuple[str, str]:
     for step in digest.steps:
         urn = urns.parse(step.urn)
-        return shown(urn.project), shown(urn.stack)
+        return shorten(urn.project), shorten(urn.stack)
     return "", ""
 
 
@@ -285,8 +285,8 @@ def _changes(steps: Iterable[Step], namespaces: Mapping[str, str]) -> Iterator[C
             action=min((action for action, _ in each), key=_GRAVITY.__getitem__),
             owner=owner,
             is_tenant=is_tenant,
-            type=shown(short_type(named.type)),
-            name=shown(named.name),
+            type=shorten(short_type(named.type)),
+            name=shorten(named.name),
             properties=tuple(sorted(properties | forcing)),
             forcing=tuple(sorted(forcing)),
         )
@@ -320,19 +320,19 @@ def _owner(urn: str, steps: Sequence[Step], namespaces: Mapping[str, str]) -> tu
     for each in (urn, *(state.parent for state in states if state.parent)):
         named = urns.parse(each)
         if _TENANTS_OWN.fullmatch(named.type):
-            return shown(named.name), True
+            return shorten(named.name), True
     named = urns.parse(urn)
     if "credfleet:index:AccountPool" in named.qualified_type.split("$"):
         return POOL, False
     if named.type == _NAMESPACE and any(_is_labelled(state) for state in states):
-        return shown(named.name.removesuffix("-namespace")), True
+        return shorten(named.name.removesuffix("-namespace")), True
     if named.type == "kubernetes:core/v1:ServiceAccount" and named.name.endswith(_ACCOUNT_READER):
-        return shown(named.name.removesuffix(_ACCOUNT_READER)), True
+        return shorten(named.name.removesuffix(_ACCOUNT_READER)), True
     for state in states:
         metadata = _below(state.inputs, "metadata")
         for place in (metadata.get("namespace"), *(state.inputs.get(key) for key in _PLACES)):
             if isinstance(place, str) and place in namespaces:
-                return shown(namespaces[place]), True
+                return shorten(namespaces[place]), True
     return STACK, False
 
 
@@ -365,14 +365,14 @@ def _claims(steps: Iterable[Step], forecast: Forecast) -> Iterator[ClaimChange]:
         inputs = (step.new or step.old or State()).inputs
         yield ClaimChange(
             action=_ACTIONS.get(step.op) or Action.OTHER,
-            tenant=shown(tenant),
-            slot=shown(slot),
+            tenant=shorten(tenant),
+            slot=shorten(slot),
             type=_matching(_POOL_TYPE, inputs.get("type")),
             account=_matching(_OBJECT_NAME, step.old.outputs.get("secretName") if step.old else None),
             is_doomed=told is not None and told.is_bad,
             expected=""
             if told is None
-            else shown(told.text or "nothing: the log says why", _LONGEST_OUTLOOK),
+            else shorten(told.text or "nothing: the log says why", _LONGEST_OUTLOOK),
         )
 
 
@@ -383,15 +383,15 @@ def _skipped(diagnostics: Iterable[Diagnostic]) -> Iterator[Skipped]:
     told = skipped_in(line for message in said for line in message.splitlines())
     for what, why in told.items():
         reasons = tuple(each for each in why.split("; ") if _QUOTABLE.fullmatch(each))
-        yield Skipped(shown(what), reasons or ("the log says why",))
+        yield Skipped(shorten(what), reasons or ("the log says why",))
 
 
 def _skipped_claims(forecast: Forecast) -> Iterator[SkippedClaim]:
     """Name the claims that are skipped, those that do not change as well: a digest leaves them out."""
     for (tenant, slot), told in sorted(forecast.expected.items()):
         if told.is_skipped:
-            reason = shown(told.text or "the log says why", _LONGEST_OUTLOOK)
-            yield SkippedClaim(shown(tenant), shown(slot), reason)
+            reason = shorten(told.text or "the log says why", _LONGEST_OUTLOOK)
+            yield SkippedClaim(shorten(tenant), shorten(slot), reason)
 
 
 def _matching(pattern: re.Pattern[str], value: Any) -> str:
@@ -408,7 +408,7 @@ def _level(level: str) -> str:
 
 
 def _named(urn: str) -> str:
-    return shown(urns.parse(urn).name) if urn else ""
+    return shorten(urns.parse(urn).name) if urn else ""
 
 
 def _remarks(diagnostics: Iterable[Diagnostic]) -> Iterator[Remark]:

@@ -32,7 +32,7 @@ class Finding:
         return not self.errors
 
 
-def checked(file: str, cluster_id: str | None, *, strict: bool) -> CommandResult:
+def check(file: str, cluster_id: str | None, *, strict: bool) -> CommandResult:
     """Judge a file and tell what was found; exit code 1 when it is not valid."""
     finding = examine(read_bytes(file, "the pull secret"), cluster_id, strict=strict)
     verdict = VerdictLine(finding.valid, "valid" if finding.valid else "not valid")

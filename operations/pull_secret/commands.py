@@ -40,9 +40,9 @@ def check(
 
     Exit code 1 when it is not valid.
     """
-    from operations.pull_secret.check import checked
+    from operations.pull_secret.check import check
 
-    return checked(file, cluster_id, strict=strict)
+    return check(file, cluster_id, strict=strict)
 
 
 @command(
@@ -62,6 +62,6 @@ def observe(
     The next update reads it there. The token is taken from HYPERFLEET_API_TOKEN. When HyperFleet does not
     answer, the file stays as it was.
     """
-    from operations.pull_secret.observe import observed
+    from operations.pull_secret.observe import observe
 
-    return observed(stack, api_url)
+    return observe(stack, api_url)

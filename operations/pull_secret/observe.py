@@ -13,9 +13,9 @@ from pulumi_sandbox import files
 
 from components.errors import CredfleetError
 from components.naming import config_path
-from components.open_ports import HYPERFLEET, settled
+from components.open_ports import HYPERFLEET, settle
 from components.pull_secret.hyperfleet import Contract, HyperFleet, Observed
-from components.pull_secret.observations import written
+from components.pull_secret.observations import render
 from components.pull_secret.preconditions import ADAPTERS
 from operations.cli.answer import CommandResult
 from operations.cli.tables import Column, Table
@@ -34,7 +34,7 @@ class Question:
     file: Path
 
 
-def observed(stack: str, url: str | None) -> CommandResult:
+def observe(stack: str, url: str | None) -> CommandResult:
     """Ask about every cluster and write the file; when one cannot be asked about, it stays as it was.
 
     Raises CredfleetError for a stack that names no HyperFleet or no file, and when HyperFleet does not
@@ -42,7 +42,7 @@ def observed(stack: str, url: str | None) -> CommandResult:
     """
     question = _question(Folders.find(Path.cwd()), stack, url)
     answers = {cluster: question.hyperfleet.observe(cluster) for cluster in question.clusters}
-    text = written(answers, datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"))
+    text = render(answers, datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"))
     files.replace(question.file, text)
     columns = (Column("Cluster", names=True), Column("Phase", folds=True), *ADAPTERS)
     table = Table("Clusters", columns, _rows(answers))
@@ -68,7 +68,7 @@ def _question(folders: Folders, stack: str, url: str | None) -> Question:
             "add the name of a file",
         )
     given: dict[str, Any] = section.get("hyperfleet") or {}
-    known = url or settled(HYPERFLEET, str(given.get("apiUrl") or ""))
+    known = url or settle(HYPERFLEET, str(given.get("apiUrl") or ""))
     if not known:
         raise _unfit(
             "hyperfleet",

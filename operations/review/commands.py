@@ -48,8 +48,8 @@ def export(
 
     Run it right after an update, with the rights to see the pool.
     """
-    from operations.config.settings import judged
-    from operations.review.record import made
+    from operations.config.settings import read_settings
+    from operations.review.record import make_record
     from operations.review.sealed import unread
     from operations.sandbox.stack_state import stack_here
     from operations.stack.state import decode
@@ -61,7 +61,7 @@ def export(
         snapshot = decode(at_rest.deployment(), crypter.decrypt)
     else:
         snapshot = decode(deployment_in(read_bytes(state, "a state"), place_of(state)), unread)
-    record = made(at_rest, snapshot, judged(at_rest), asks=not without_cluster)
+    record = make_record(at_rest, snapshot, read_settings(at_rest), asks=not without_cluster)
     typer.echo(json.dumps(record.document(), separators=(",", ":")))
 
 
@@ -85,16 +85,16 @@ def review(
     del output  # the root writes the answer in that form
     if context.invoked_subcommand is not None:
         return None
-    from operations.preview_report.review import shown
+    from operations.preview_report.review import shorten
     from operations.review.page import as_document, render
     from operations.review.record import Record
-    from operations.review.run import reviewed
+    from operations.review.run import review_branch
 
     folders = Folders.find(Path.cwd())
     against = Record.none(stack) if record is None else Record.read(record, stack)
-    found = reviewed(folders, (checkout or folders.project).resolve(), against)
+    found = review_branch(folders, (checkout or folders.project).resolve(), against)
     for line in found.printed:
-        typer.echo(f"| {shown(line, 2000)}", err=True)
+        typer.echo(f"| {shorten(line, 2000)}", err=True)
     return CommandResult(
         as_document(found), render(found).splitlines(), 1 if found.failed or found.problems else 0
     )

@@ -95,7 +95,7 @@ class Gate(grpc.GenericRpcHandler):
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes]:
         """Return what answers a call."""
-        call = called(handler_call_details)
+        call = path_of(handler_call_details)
 
         def answer(request: bytes, context: grpc.ServicerContext) -> bytes:
             if any(mark in request for mark in _FILES):
@@ -140,7 +140,7 @@ class Gate(grpc.GenericRpcHandler):
         return self._ask(f"{_ENGINE}Log", request, context)
 
 
-def called(details: grpc.HandlerCallDetails) -> str:
+def path_of(details: grpc.HandlerCallDetails) -> str:
     """Return the path of the call that is to be answered."""
     return str(details.method)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType] - untyped in grpc
 

@@ -21,7 +21,7 @@ from pulumi.runtime.proto import analyzer_pb2, language_pb2
 from pulumi_sandbox import language_host
 
 from components.seals import COULD_NOT
-from operations.review.gate import OPTIONS, Gate, called, forward
+from operations.review.gate import OPTIONS, Gate, forward, path_of
 from operations.review.task import TASK, Task
 
 _JUDGING: Final = ("Analyze", "AnalyzeStack")
@@ -36,7 +36,7 @@ class _RulesGate(grpc.GenericRpcHandler):
         self._pack = grpc.insecure_channel(f"{_HOST}:{port}", options=OPTIONS)
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes]:
-        call = called(handler_call_details)
+        call = path_of(handler_call_details)
 
         def answer(request: bytes, context: grpc.ServicerContext) -> bytes:
             answer = forward(self._pack, call, request, context)

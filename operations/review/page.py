@@ -9,7 +9,7 @@ from typing import Any, Final
 from components.errors import Problem
 from operations.preview_report.command import as_document as preview_document
 from operations.preview_report.markdown import code, render_sections
-from operations.preview_report.review import review, shown
+from operations.preview_report.review import review, shorten
 from operations.review.run import Found, unmade_checks
 from operations.review.sealed import ValueStanding
 
@@ -65,7 +65,7 @@ def _preface(found: Found) -> Iterator[str]:
 
 
 def _problem(found: Problem) -> str:
-    place, problem, fix = (code(shown(each, _LONGEST)) for each in (found.place, found.problem, found.fix))
+    place, problem, fix = (code(shorten(each, _LONGEST)) for each in (found.place, found.problem, found.fix))
     return f"- **✗ {place}**: {problem} → {fix}"
 
 
@@ -96,7 +96,7 @@ def _untold(found: Found) -> Iterator[str]:
 
 
 def _named(names: Sequence[str]) -> str:
-    return _fitted([code(shown(each)) for each in names], _ROOM // 5, ", ", "and {} more")
+    return _fitted([code(shorten(each)) for each in names], _ROOM // 5, ", ", "and {} more")
 
 
 def _fitted(texts: Sequence[str], room: int, between: str, more: str) -> str:

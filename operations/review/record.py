@@ -30,7 +30,7 @@ from operations.preview_report.digest import digest_of
 from operations.review.preview import Recorded, preview
 from operations.review.sealed import (
     Seals,
-    aligned,
+    align,
     ciphertexts,
     conceal_unmade,
     in_the_open,
@@ -157,7 +157,7 @@ def _is_data(file: Path) -> bool:
     return file.suffix in (".yaml", ".pem", ".csv") and not file.is_symlink()
 
 
-def made(at_rest: StackAtRest, state: Snapshot, settings: Settings, *, asks: bool = True) -> Record:
+def make_record(at_rest: StackAtRest, state: Snapshot, settings: Settings, *, asks: bool = True) -> Record:
     """Make the record of a stack that has just been deployed.
 
     state: with its secrets in plain, or unread. settings: the configuration it was deployed with. asks:
@@ -165,7 +165,7 @@ def made(at_rest: StackAtRest, state: Snapshot, settings: Settings, *, asks: boo
     Raises CredfleetError: `not-deployed`, when the state is of another configuration; `record-failed`.
     """
     sealed = ciphertexts(at_rest.stack_file.config)
-    if (place := undeployed(at_rest, state, settings)) is not None:
+    if (place := find_undeployed(at_rest, state, settings)) is not None:
         raise CredfleetError(
             code="not-deployed",
             place=place,
@@ -202,7 +202,7 @@ def _configured(state: Snapshot) -> Properties:
     return next((each.inputs for each in state.resources if each.type == _DYNAMIC), {})
 
 
-def undeployed(at_rest: StackAtRest, state: Snapshot, settings: Settings) -> str | None:
+def find_undeployed(at_rest: StackAtRest, state: Snapshot, settings: Settings) -> str | None:
     """Return which file is not what a state was made with; None where all are, or the state has nothing."""
     config, _ = at_rest.read()
     configured = _configured(state)
@@ -244,7 +244,7 @@ def _sealed(record: Record, at_rest: StackAtRest) -> Snapshot:
 
 
 def _without_secrets(resource: Resource, made_now: Properties) -> Resource:
-    inputs, became = aligned(resource.inputs, made_now)
+    inputs, became = align(resource.inputs, made_now)
     became = {**in_the_open(resource.inputs), **unread_outputs(resource.outputs, inputs), **became}
     outputs = cast("Properties", conceal_unmade(resource.outputs, became))
     if isinstance(metadata := outputs.get("metadata"), dict):

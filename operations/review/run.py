@@ -63,7 +63,7 @@ class Found:
         return int((datetime.now(UTC) - self.record.at).total_seconds() // 3600)
 
 
-def reviewed(folders: Folders, checkout: Path, record: Record) -> Found:
+def review_branch(folders: Folders, checkout: Path, record: Record) -> Found:
     """Preview a checkout of the program, which is shut in, against a record.
 
     folders: of the base, whose rules and providers are used.

@@ -256,7 +256,7 @@ def unread_outputs(outputs: Value, inputs: Value) -> dict[str, Value]:
     return {key: value for item, place in places for key, value in unread_outputs(item, place).items()}
 
 
-def aligned(state: Properties, run: Properties) -> tuple[Properties, Mapping[str, Value]]:
+def align(state: Properties, run: Properties) -> tuple[Properties, Mapping[str, Value]]:
     """Put into recorded inputs, wherever a secret is, what the program made there of what stands in.
 
     Return them, and what each secret became, by what it is. A secret that the program did not make stays

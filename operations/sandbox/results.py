@@ -40,7 +40,7 @@ _CLAIM_NOUN: Final = ":AccountClaim"
 FLEET: Final = "credfleet:index:Fleet"
 
 
-def declared(resources: Sequence[Resource], steps: Iterable[Step]) -> tuple[Declared, ...]:
+def list_declared(resources: Sequence[Resource], steps: Iterable[Step]) -> tuple[Declared, ...]:
     """Return the resources as a tree, without the stack itself and default providers."""
     actions = _actions(steps)
     shown = [resource for resource in resources if not _is_engines_own(resource) and not resource.delete]
@@ -95,7 +95,7 @@ def namespace_of(resource: Resource | Step) -> str:
     return stated if isinstance(stated, str) else resource.id.partition("/")[0] if "/" in resource.id else ""
 
 
-def claimed(
+def list_claimed(
     resources: Iterable[Resource],
     steps: Iterable[Step],
     since: Mapping[str, str] = MappingProxyType({}),

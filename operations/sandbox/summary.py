@@ -50,9 +50,9 @@ def report_of(
     how this command is typed.
     """
     result, steps = update or foreseen, update.steps if update else ()
-    declared = results.declared(state.resources, steps)
+    declared = results.list_declared(state.resources, steps)
     shares, members, since = _pool(settings, cluster)
-    claimed = results.claimed(state.resources, steps, since)
+    claimed = results.list_claimed(state.resources, steps, since)
     pending = results.pending(foreseen.steps, steps)
     outputs = shown_outputs(state)
     skipped = (
@@ -131,12 +131,12 @@ def as_parts(report: Report, page: Path) -> Iterator[Part]:
     yield from _tables(report) if report.ok else skipped_table(report.skipped)
     yield ""
     yield VerdictLine(report.ok, report.headline, bold=True)
-    yield f"  report  {shown(page)}"
+    yield f"  report  {relative_path(page)}"
     if report.ok:
         yield Commands("Next", report.next)
 
 
-def shown(page: Path) -> Path:
+def relative_path(page: Path) -> Path:
     """Return the path of a page as it is shortest from here."""
     here = Path.cwd()
     return page.relative_to(here) if page.is_relative_to(here) else page

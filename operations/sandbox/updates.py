@@ -23,7 +23,7 @@ from operations.cli.answer import CommandResult
 from operations.cli.ask import ask
 from operations.cli.failures import CLAIMS_SKIPPED
 from operations.cli.options import Form
-from operations.config.settings import judged, refuse_what_cannot_run
+from operations.config.settings import read_settings, refuse_what_cannot_run
 from operations.fleet.tenants import refuse_strays, states_in
 from operations.folders import Folders
 from operations.sandbox import cloud_services, control_plane, existing, results
@@ -112,7 +112,7 @@ def _prepare(wanted: UpRun) -> _Prepared:
     at_rest = stack_of(folders, wanted.stack)
     decrypt = at_rest.unlock(public=folders.public_passphrase(wanted.stack)).decrypt
     refuse_new(folders, at_rest)
-    settings = judged(at_rest, decrypt)
+    settings = read_settings(at_rest, decrypt)
     refuse_what_cannot_run(at_rest, settings)
     refuse_strays(at_rest, settings, lambda: states_in(at_rest.state_file.parent))
     cluster, is_stale = reach_cluster(folders, at_rest, settings, wanted.kubeconfig, yes=wanted.yes)

@@ -56,6 +56,8 @@ def flatten(
 
     Exit code 1 when the credentials are not valid.
     """
-    from operations.services.flatten import flattened
+    from operations.services.flatten import flatten_file
 
-    return flattened(file, default_type=type_default, strict=strict, numbers=numbers, with_values=show_values)
+    return flatten_file(
+        file, default_type=type_default, strict=strict, numbers=numbers, with_values=show_values
+    )

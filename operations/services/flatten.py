@@ -29,7 +29,7 @@ class Flattened:
     warnings: tuple[Problem, ...]
 
 
-def flattened(
+def flatten_file(
     file: str, *, default_type: str, strict: bool, numbers: Numbers, with_values: bool
 ) -> CommandResult:
     """Flatten the credentials in a file; raises ServiceError as `flatten` does."""

@@ -34,7 +34,7 @@ def load_yaml(path: Path) -> dict[str, Any]:
     return load_map(path).data
 
 
-def merged(former: str, document: dict[str, Any]) -> str:
+def merge(former: str, document: dict[str, Any]) -> str:
     """Return a document as text, lines that did not change as the former text has them, if that works out."""
     from ruamel.yaml.error import YAMLError
 

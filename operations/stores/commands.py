@@ -19,8 +19,7 @@ app = group(
 )
 
 Files = Annotated[
-    list[str],
-    typer.Argument(metavar="FILE…", help="YAML files; - is standard input.", show_default=False),
+    list[str], typer.Argument(metavar="FILE…", help="YAML files; - is standard input.", show_default=False)
 ]
 
 
@@ -66,12 +65,12 @@ def explain(
     what every object of External Secrets Operator there says of itself. Exit code 2 when a file makes no
     sense; a store that is Denied or Invalid is an answer, not a failure.
     """
-    from operations.stores.explain import explained, explained_live
+    from operations.stores.explain import explain_files, explained_live
 
     if live == bool(files) or (live and not caller):
         raise typer.BadParameter("Give files, or --live with a --caller.")
     if not live:
-        return explained(files or (), caller or ())
+        return explain_files(files or (), caller or ())
     from components.connection import connect
     from components.secret_stores.stack_cluster import StackCluster
 
@@ -101,10 +100,7 @@ def reach(
     stack: Annotated[
         str | None,
         typer.Option(
-            "--stack",
-            "-s",
-            help="Stack whose stores count; no files then.",
-            autocompletion=completion.stacks,
+            "--stack", "-s", help="Stack whose stores count; no files then.", autocompletion=completion.stacks
         ),
     ] = None,
     live: Annotated[
@@ -149,6 +145,6 @@ def convert(
     Prints the documents, changes no file. All else in them stays as it is, so there and back is no change.
     Exit code 2 when a document makes no sense, or cannot be in the other form.
     """
-    from operations.stores.convert import converted
+    from operations.stores.convert import convert
 
-    return converted(files, embed=embed)
+    return convert(files, embed=embed)

@@ -9,7 +9,7 @@ from operations.cli.answer import CommandResult, as_yaml
 from operations.stores.documents import read
 
 
-def converted(files: Sequence[str], *, embed: bool) -> CommandResult:
+def convert(files: Sequence[str], *, embed: bool) -> CommandResult:
     """Return the documents, providers apart or embedded; raises as `read`, and with what cannot be."""
     documents = read(files).raw
     told = [*(with_blocks if embed else with_references)(documents, KINDS)]

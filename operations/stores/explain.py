@@ -21,7 +21,7 @@ _KINDS: Final = (
 )
 
 
-def explained(files: Sequence[str], callers: Sequence[str]) -> CommandResult:
+def explain_files(files: Sequence[str], callers: Sequence[str]) -> CommandResult:
     """Return what each store comes to for each caller; raises as `documents.read`.
 
     Without callers a store is validated as ESO does: from its own namespace, or from none.

@@ -15,7 +15,7 @@ from components.projection.kubernetes_secrets import KubernetesSecrets
 from components.projection.model import SecretRef, WrittenCopy
 from components.projection.projector import Projector
 from components.service_credentials.binding import binding_data, binding_type, read_credentials_object
-from components.service_credentials.migration import Migration, encoded
+from components.service_credentials.migration import Migration, encode
 from sandbox.tests.support.kubernetes_provider import provider_at
 from sandbox.tests.support.provider_engine import urn
 from tests.support.claim_process import Mortal, processes
@@ -129,7 +129,7 @@ def bound(namespace: str, text: bytes) -> dict[str, Any]:
     return {
         "metadata": {"name": "orders-api", "namespace": namespace},
         "type": binding_type(credentials),
-        "data": encoded(binding_data(credentials)),
+        "data": encode(binding_data(credentials)),
     }
 
 

@@ -19,7 +19,7 @@ from pulumi_sandbox.protocol import urns
 
 from components.account_pool.core.status import Account, AccountUse, PoolStatus
 from operations.cli.answer import Part, write_parts
-from operations.pool.status import Seen, counted, listed
+from operations.pool.status import Seen, render_counts, render_list
 from operations.sandbox import display, results
 from operations.sandbox.deployment import Step
 from operations.sandbox.display import Display
@@ -107,7 +107,7 @@ def deployed(title: str, ops: Mapping[str, str], *, usual: str, before: Iterable
 def report(operation: str) -> Report:
     resources = dev_stack()
     steps = [Step(operation, each.urn, each.type, each.id, each.inputs, done=True) for each in resources]
-    declared = results.declared(resources, steps)
+    declared = results.list_declared(resources, steps)
     claimed = tuple(
         Claimed(
             tenant, slot, type_, name, "account-pool", "Bound", reused=False, is_new=operation == "create"
@@ -180,7 +180,7 @@ def frame(name: str) -> tuple[str, Iterable[Part]]:
             return deployed("Updating", ops, usual="same"), skipped_table(SKIPPED)
         case _:
             seen = [Seen("account-pool", status())]
-            return "", [counted(seen), listed(seen, datetime(2026, 11, 22, tzinfo=UTC))]
+            return "", [render_counts(seen), render_list(seen, datetime(2026, 11, 22, tzinfo=UTC))]
 
 
 @pytest.mark.parametrize("width", [80, 120])

@@ -15,7 +15,7 @@ from pulumi_sandbox.services.ports import LOOPBACK, free_ports
 
 from components.pull_secret.hyperfleet import HyperFleet
 from components.pull_secret.labels import secret_labels
-from components.pull_secret.observations import written
+from components.pull_secret.observations import render
 from components.secret_manager import SecretManagerTarget, open_secret_manager, secret_name, version_name
 from operations.folders import Folders
 from operations.sandbox.cloud_services import HYPERFLEET, stand_ins
@@ -303,7 +303,7 @@ def test_what_a_cluster_has_is_taken_down_before_hyperfleet_lets_it_go(stack: St
     requests.delete(path, timeout=10).raise_for_status()
     for adapter in ("validation", "dns", "placement"):
         say(stack.hyperfleet, EAST, adapter, generation=2, Finalized="True")
-    stack.write("observed.json", written({EAST: HyperFleet(stack.hyperfleet).observe(EAST)}, "now"))
+    stack.write("observed.json", render({EAST: HyperFleet(stack.hyperfleet).observe(EAST)}, "now"))
     stack.configure({"east": "sentinel-1"}, {EAST: east}, bring=False, **file)
 
     stack.fail(stack.hyperfleet, path=f"{EAST}$", method="GET", status=403)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from components.documents import Unreadable, read_file
 from components.errors import ConfigurationError, Problem
-from operations.config.settings import judged
+from operations.config.settings import read_settings
 from operations.stack.at_rest import StackAtRest
 from operations.stack.passphrase import PassphraseCrypter
 
@@ -60,7 +60,7 @@ def told() -> tuple[Problem, ...]:
     """Return what is said of the stack here; its key is at hand."""
     try:
         stack = StackAtRest.find(Path.cwd(), "dev", backend_dir=Path.cwd())
-        judged(stack, _crypter().decrypt)
+        read_settings(stack, _crypter().decrypt)
     except ConfigurationError as error:
         return error.problems
     except Unreadable as error:

@@ -3,7 +3,7 @@
 import pytest
 
 from components.errors import CredfleetError
-from components.open_ports import HYPERFLEET, VARIABLES, is_in_environment, leaves_port_open, settled
+from components.open_ports import HYPERFLEET, VARIABLES, is_in_environment, leaves_port_open, settle
 
 
 @pytest.fixture(autouse=True)
@@ -32,8 +32,8 @@ def test_leaves_port_open_reads_urls_and_hosts(address: str, *, is_open: bool) -
 @pytest.mark.parametrize("key", VARIABLES)
 def test_settled_takes_an_open_port_from_the_environment(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLES[key], "http://127.0.0.1:7")
-    assert settled(key, "http://127.0.0.1:0") == "http://127.0.0.1:7"
-    assert settled(key, "http://127.0.0.1:8") == "http://127.0.0.1:8"
+    assert settle(key, "http://127.0.0.1:0") == "http://127.0.0.1:7"
+    assert settle(key, "http://127.0.0.1:8") == "http://127.0.0.1:8"
 
 
 @pytest.mark.parametrize("key", VARIABLES)
@@ -43,9 +43,9 @@ def test_settled_without_an_address_names_the_commands(
 ) -> None:
     if value is not None:
         monkeypatch.setenv(VARIABLES[key], value)
-    assert settled(key, "http://127.0.0.1:8") == "http://127.0.0.1:8"
+    assert settle(key, "http://127.0.0.1:8") == "http://127.0.0.1:8"
     with pytest.raises(CredfleetError) as caught:
-        settled(key, "http://127.0.0.1:0")
+        settle(key, "http://127.0.0.1:0")
     assert (caught.value.code, caught.value.place) == ("sandbox-unknown", key)
     assert VARIABLES[key] in caught.value.problem
     assert '`eval "$(credfleet sandbox env)"`' in caught.value.fix

@@ -48,7 +48,7 @@ def _patch(member: Member, labels: Keys, annotations: Keys) -> Patch:
     return Patch(Kind.MEMBER, member.name, body)
 
 
-def applied(member: Member, patch: Patch) -> Member:
+def apply(member: Member, patch: Patch) -> Member:
     """Return the member as it is after one of these patches."""
     changed = patch.body["metadata"]
     return replace(

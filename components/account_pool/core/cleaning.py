@@ -262,7 +262,7 @@ def _decide(namespace: str, name: str, patch_of: Callable[[Member], Patch]) -> S
         member = yield from get_member(name)
         if member is not None and asked is not None:
             is_cleaned = asked.body["metadata"]["labels"].get(POOL_STATE) == State.DIRTY
-            if changes.applied(member, asked) == member or (is_cleaned and member.state == State.CLEANING):
+            if changes.apply(member, asked) == member or (is_cleaned and member.state == State.CLEANING):
                 return member
         if member is None:
             raise Misconfigured(

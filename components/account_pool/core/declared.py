@@ -200,7 +200,7 @@ def _holding(tokens: Collection[Token], snapshot: PoolSnapshot) -> str:
     return ", ".join(sorted(records.get(token, f"unknown ({token.record})") for token in tokens))
 
 
-def blocked(snapshot: PoolSnapshot, namespace: str, *, allow_destroy: bool) -> Iterator[tuple[str, str]]:
+def list_blocked(snapshot: PoolSnapshot, namespace: str, *, allow_destroy: bool) -> Iterator[tuple[str, str]]:
     """Return the members that must stay, each with why."""
     held = _holders(snapshot)
     for member in snapshot.members:

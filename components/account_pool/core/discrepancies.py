@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.judgement import is_restored, misconfiguration
 from components.account_pool.core.model import Member, Phase, Record, Token, record_name
-from components.account_pool.core.snapshot import PoolSnapshot, displaced
+from components.account_pool.core.snapshot import PoolSnapshot, list_displaced
 from components.errors import Misconfigured, Problem
 from components.labels import TENANT_NAME
 
@@ -26,7 +26,7 @@ def discrepancies(snapshot: PoolSnapshot, settings: PoolConfigMap) -> Iterator[P
     """
     keys = settings.partition_keys
     yield from snapshot.problems
-    yield from displaced(snapshot.records, keys)
+    yield from list_displaced(snapshot.records, keys)
     by_name = {member.name: member for member in snapshot.members}
     for record in snapshot.records:
         member = by_name.get(record.member)

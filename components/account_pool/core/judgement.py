@@ -82,10 +82,14 @@ def judge(
     new.
     """
     judged = next(_judgements(member, partition, owner, records, unreadable))
-    return Judgement(Verdict.HELD, f"{judged.why}, but {held(hold)}") if hold and judged.takes else judged
+    return (
+        Judgement(Verdict.HELD, f"{judged.why}, but {explain_hold(hold)}")
+        if hold and judged.takes
+        else judged
+    )
 
 
-def held(reason: str) -> str:
+def explain_hold(reason: str) -> str:
     """Return in words that a pool gives no new accounts, and why."""
     return f"the pool is held, and gives no new accounts: {reason}"
 

@@ -32,7 +32,7 @@ from components.account_pool.core.config_map import (
 )
 from components.account_pool.core.consumers import Consumer, consumer_of, refusal
 from components.account_pool.core.driver import Driver
-from components.account_pool.core.judgement import held
+from components.account_pool.core.judgement import explain_hold
 from components.account_pool.core.kubernetes_api import KubernetesApi
 from components.account_pool.core.model import (
     Claimed,
@@ -47,8 +47,8 @@ from components.account_pool.core.model import (
 )
 from components.account_pool.core.protocol import Amendment, Begin, Outcome, Released
 from components.account_pool.core.selection import MEMBERS, RECORDS, Choose, RunningClaims, members_of_type
-from components.account_pool.core.snapshot import PoolSnapshot, displaced
-from components.account_pool.core.spilling import placed
+from components.account_pool.core.snapshot import PoolSnapshot, list_displaced
+from components.account_pool.core.spilling import find_place
 from components.account_pool.core.status import PoolStatus, status_of
 from components.account_pool.core.steps import (
     any_record,
@@ -186,7 +186,7 @@ class Pool:
         """Name the record of a request, whether or not it exists; one that spills, where its holder is."""
         wanted = self._placed(request)
         if wanted.spill:
-            wanted = placed(wanted, self._run(protocol.series_of(wanted)))
+            wanted = find_place(wanted, self._run(protocol.series_of(wanted)))
         return wanted.record
 
     def read(self, record: str, holder: str, *, member: str | None = None) -> Claimed | None:
@@ -458,14 +458,14 @@ class Pool:
         if self._hold:
             raise Withheld(
                 place=f"pool {self.namespace}",
-                problem=held(self._hold),
+                problem=explain_hold(self._hold),
                 fix="use an account that the tenant has, or wait for whoever holds it:"
                 f" `credfleet pool resume -n {self.namespace}` ends it",
             )
         if self._takes_claims:
             return
         record = yield from any_record(RECORDS)
-        for problem in displaced(() if record is None else (record,), self.settings.partition_keys):
+        for problem in list_displaced(() if record is None else (record,), self.settings.partition_keys):
             raise Misconfigured(place=problem.place, problem=problem.problem, fix=problem.fix)
         self._takes_claims = True
 

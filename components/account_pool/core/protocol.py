@@ -52,7 +52,7 @@ from components.account_pool.core.selection import (
     records_of,
 )
 from components.account_pool.core.snapshot import PoolSnapshot
-from components.account_pool.core.spilling import placed
+from components.account_pool.core.spilling import find_place
 from components.account_pool.core.steps import (
     change_member,
     delete_record,
@@ -170,7 +170,7 @@ def claim_with_spill(wanted: Wanted, begin: Begin = _begin, choose: Choose = nex
         if attempt:
             yield Pause(attempt - 1)
         records = yield from series_of(wanted)  # C0
-        here = placed(wanted, records, closed)
+        here = find_place(wanted, records, closed)
         try:
             return (yield from claim(here, begin, choose))
         except LimitReached:

@@ -84,7 +84,7 @@ def look(wanted: Wanted, consumer: Consumer, entry: str | None = None) -> Steps[
             having.append(record)
     if entry not in counted and len(counted) >= most:
         who = ", ".join(sorted(f"{one.tenant}/{one.slot}" for one in having))
-        raise reached(consumer.name, wanted.partition, most, who)
+        raise quota_error(consumer.name, wanted.partition, most, who)
     return Room(body or {}, frozenset(counted), is_whole=False)
 
 
@@ -109,7 +109,7 @@ def entry_of(record: Record) -> str:
     return f"{record.name}.{record.uid}"
 
 
-def reached(consumer: str, partition: Partition, most: int, who: str) -> QuotaReached:
+def quota_error(consumer: str, partition: Partition, most: int, who: str) -> QuotaReached:
     """Return that a consumer has all the accounts it may have; who: which, as tenant/slot."""
     return QuotaReached(consumer=consumer, account_type=partition.type, most=most, who=who)
 

@@ -64,7 +64,7 @@ class PoolSnapshot:
             )
 
 
-def displaced(records: Iterable[Record], keys: Iterable[str]) -> Iterator[Problem]:
+def list_displaced(records: Iterable[Record], keys: Iterable[str]) -> Iterator[Problem]:
     """Return what is wrong when claims were made under other partition keys than the settings name.
 
     The keys are part of a record's name, so the request of such a claim would be taken for a new one and get

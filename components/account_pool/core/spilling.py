@@ -15,7 +15,7 @@ from itertools import count
 from components.account_pool.core.model import Record, Wanted
 
 
-def placed(wanted: Wanted, records: Iterable[Record], closed: Container[str] = ()) -> Wanted:
+def find_place(wanted: Wanted, records: Iterable[Record], closed: Container[str] = ()) -> Wanted:
     """Return the request at the slot of its series it goes to.
 
     records: of the tenant, as they were listed at one moment. closed: slots whose account takes nobody new.

@@ -19,7 +19,7 @@ from components.account_pool.core.consumers import consumer_of, refusal, stack_o
 from components.account_pool.core.judgement import (
     NONE_OF_TYPE,
     Verdict,
-    held,
+    explain_hold,
     is_restored,
     judge,
     may_take,
@@ -37,8 +37,8 @@ from components.account_pool.core.model import (
 )
 from components.account_pool.core.protocol import tokens_to_look_behind
 from components.account_pool.core.selection import in_order
-from components.account_pool.core.snapshot import PoolSnapshot, displaced
-from components.account_pool.core.spilling import placed
+from components.account_pool.core.snapshot import PoolSnapshot, list_displaced
+from components.account_pool.core.spilling import find_place
 from components.errors import (
     Exhausted,
     LimitReached,
@@ -286,7 +286,7 @@ class _Allotment:
 
     def _remove(self, member: Member, token: Token, record: Record | None) -> None:
         policy = record.policy if record is not None and record.token == token else None
-        left = changes.applied(member, changes.remove(member, token, record, policy))
+        left = changes.apply(member, changes.remove(member, token, record, policy))
         self.members[member.name] = left
         if not left.shared and left.tenant != member.tenant:
             self._owned[left.tenant or ""].append(left.name)
@@ -347,8 +347,8 @@ class _Allotment:
     def _refused(self, wanted: Wanted) -> ClaimForecast | None:
         """Return why no new claim is made in this pool; None when nothing speaks against it."""
         if self._census.hold and wanted.record not in self._records:
-            return _refusal(wanted, Withheld, held(self._census.hold))
-        for problem in displaced(self._census.records, self._keys):
+            return _refusal(wanted, Withheld, explain_hold(self._census.hold))
+        for problem in list_displaced(self._census.records, self._keys):
             return _refusal(wanted, Misconfigured, f"{problem.place}: {problem.problem}")
         return None
 
@@ -426,7 +426,7 @@ def _in_series(wanted: Wanted, snapshot: PoolSnapshot) -> Wanted:
         and record.member in members
         and unusable(members[record.member], record)
     }
-    return placed(wanted, snapshot.records, closed)
+    return find_place(wanted, snapshot.records, closed)
 
 
 def _may_be_set_right(member: Member, record: Record) -> bool:

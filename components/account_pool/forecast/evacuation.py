@@ -102,7 +102,7 @@ class Move:
     generation: int | None
 
 
-def expected(
+def plan_moves(
     snapshot: PoolSnapshot,
     claims: Sequence[ClaimRequest],
     partition_keys: Sequence[str],

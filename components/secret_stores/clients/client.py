@@ -207,7 +207,7 @@ def fields_of(value: Value, place: str) -> Gathered:
     return Gathered(fields, value.version)
 
 
-def gathered(found: Mapping[str, Value]) -> Gathered:
+def gather(found: Mapping[str, Value]) -> Gathered:
     """Bring values together."""
     versions = ", ".join(f"{name}@{value.version}" for name, value in sorted(found.items()))
     return Gathered({name: value.content for name, value in found.items()}, versions)

@@ -15,7 +15,7 @@ from components.secret_stores.clients.client import (
     Validity,
     Value,
     fields_of,
-    gathered,
+    gather,
     matches,
     property_of,
 )
@@ -72,7 +72,7 @@ class FakeClient:
             version, there = entry.version or "", found.get(entry.key)
             if matches(wanted, entry.key) and (there is None or there.version <= version):
                 found[entry.key] = Value(entry.value.encode(), version)
-        return gathered(found)
+        return gather(found)
 
     def look(self, place: Place, owner: str) -> Kept | None:
         """Read what is there; the spec's own entries are nobody's push."""

@@ -33,7 +33,7 @@ from components.secret_stores.clients.client import (
     Validity,
     Value,
     fields_of,
-    gathered,
+    gather,
     matches,
     no_field,
     property_of,
@@ -130,7 +130,7 @@ class GcpSecretManagerClient:
                     )
                     raise StoreError(code="absent", place=self._name(name), problem=problem, fix=fix)
                 found[name] = value
-        return gathered(found)
+        return gather(found)
 
     def look(self, place: Place, owner: str) -> Kept | None:
         """Read what is there: the newest version, as far as it is enabled."""

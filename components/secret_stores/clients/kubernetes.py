@@ -29,7 +29,7 @@ from components.secret_stores.clients.client import (
     SecretsClient,
     Validity,
     Value,
-    gathered,
+    gather,
     matches,
 )
 from components.secret_stores.json_fields import field_of
@@ -88,7 +88,7 @@ class KubernetesClient:
         path = f"{self._path()}?labelSelector={quote(labels, safe='')}" if labels else self._path()
         reply = self._call("GET", path, f"(labels {labels})" if labels else "(all)")
         items: list[dict[str, Any]] = reply.body.get("items") or []
-        return gathered(
+        return gather(
             {
                 each["metadata"]["name"]: Value(write_texts(_data(each)), _version(each))
                 for each in items

@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from components.documents import read_json
-from operations.sandbox.hyperfleet.clusters import is_gone, shown, shown_report
+from operations.sandbox.hyperfleet.clusters import is_gone, render, shown_report
 from operations.sandbox.hyperfleet.reports import Report, counts, problems
 
 
@@ -176,7 +176,7 @@ class _Paths:
         cluster = self._store.cluster(id_)
         if cluster is None:
             return _unknown(id_)
-        return JSONResponse(shown(id_, cluster, self._store.reports(id_)), status_code=status)
+        return JSONResponse(render(id_, cluster, self._store.reports(id_)), status_code=status)
 
 
 def _unknown(id_: str) -> Response:

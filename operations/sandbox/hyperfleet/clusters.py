@@ -17,7 +17,7 @@ REQUIRED: Final = ("validation", "dns", "placement", "pullsecret")
 _SOMEBODY: Final = "sandbox@example.com"
 
 
-def shown(id_: str, cluster: Mapping[str, Any], reports: Mapping[str, Report]) -> dict[str, Any]:
+def render(id_: str, cluster: Mapping[str, Any], reports: Mapping[str, Report]) -> dict[str, Any]:
     """Return a cluster as its path answers it."""
     return {
         **cluster,

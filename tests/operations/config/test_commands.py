@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from components.account_pool.rules import Request
 from operations.config.settings import pool_of_plan, settings_of
 from operations.main import app
-from operations.pool.cleaning import configured
+from operations.pool.cleaning import load_commands
 from operations.sandbox.stack_state import stack_here
 from operations.stack.passphrase import PassphraseCrypter
 from operations.stack.program_config import compact
@@ -150,7 +150,7 @@ def test_the_pool_the_cleaners_and_the_rules_of_a_stack_are_known_without_its_ke
     (project / "Pulumi.prod.yaml").write_text(how + SEALED)
 
     assert settings_of("prod").account_pool is not None
-    assert configured("prod")[0] == {"aws": ("cleaner",)}
+    assert load_commands("prod")[0] == {"aws": ("cleaner",)}
     assert pool_of_plan("prod", Request("gcp", None, None, None)).type == "gcp"
 
 

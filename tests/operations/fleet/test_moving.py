@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pulumi_sandbox.protocol import urns
 
 from components.errors import CredfleetError
-from operations.fleet.moving import regrouped
+from operations.fleet.moving import regroup
 from operations.stack.state import PendingOperation, Resource, Snapshot
 
 _ROOT = "urn:pulumi:one::shop::pulumi:pulumi:Stack::shop-one"
@@ -53,7 +53,7 @@ def _state(*names: str) -> Snapshot:
 
 def _moved(states: Mapping[str, Snapshot], homes: Mapping[str, str]) -> dict[str, Snapshot]:
     """Move shelves; homes: name → stack."""
-    return regrouped(
+    return regroup(
         states,
         lambda each: homes.get(urns.parse(each.urn).name) if each.type == "shop:Shelf" else None,
         lambda each: each.type == "fake:Look",

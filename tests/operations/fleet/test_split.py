@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from components.config.shards import Shards
 from components.stack_config.tenant_files import PARTS, read_tenants
-from operations.fleet.split import Split, proposed
+from operations.fleet.split import Split, propose
 from operations.main import app
 from operations.review.record import Record
 from sandbox.tests.support import cli_folder
@@ -39,10 +39,10 @@ REFUSED: Final = {"ServiceAccount"}
 def test_stacks_are_as_many_as_needed_and_even_and_those_that_are_there_stay(
     tenants: list[str], most: int, again: int
 ) -> None:
-    first = proposed("prod", ONE, tenants, most)
-    then = proposed("prod", first, tenants, again)
+    first = propose("prod", ONE, tenants, most)
+    then = propose("prod", first, tenants, again)
     assert [*then.stacks][: len(first.stacks)] == [*first.stacks]
-    assert proposed("prod", then, tenants, again) == then
+    assert propose("prod", then, tenants, again) == then
     for shards, size in ((first, most), (then, again)):
         had = [[tenant for tenant in tenants if shards.stack_of(tenant) == stack] for stack in shards.stacks]
         counts = {len(each) for each in had}

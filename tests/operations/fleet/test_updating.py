@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Barrier
 
 from components.config.shards import Shards
-from operations.fleet.updating import Outcome, ordered
+from operations.fleet.updating import Outcome, update_fleets
 from sandbox.tests.support.cli_folder import HANG, Cli, await_file, left_behind, running
 from tests.support.fleet_project import CREDFLEET
 
@@ -29,7 +29,7 @@ def test_pools_come_first_and_once_and_what_claims_from_one_that_failed_is_left_
         asked.append(stack)
         return Outcome(stack, "failed", 1) if stack == "broken" else Outcome(stack, "succeeded", 0)
 
-    told = {each.stack: each.outcome for each in ordered(FLEETS, ALL, 1, update)}
+    told = {each.stack: each.outcome for each in update_fleets(FLEETS, ALL, 1, update)}
     assert asked == ["pool", "broken", "a", "b", "d"]
     assert told == {
         **dict.fromkeys(("pool", "a", "b", "d"), "succeeded"),
@@ -45,7 +45,7 @@ def test_as_many_as_are_allowed_run_at_the_same_time() -> None:
         together.wait(timeout=60)
         return Outcome(stack, "succeeded", 0)
 
-    assert [each.stack for each in ordered(FLEETS, {"a", "b", "d"}, 3, update)] == ["a", "b", "d"]
+    assert [each.stack for each in update_fleets(FLEETS, {"a", "b", "d"}, 3, update)] == ["a", "b", "d"]
 
 
 STANDS = """\

@@ -27,7 +27,7 @@ from components.labels import SHARED as SHARED_LABEL
 from operations.main import app
 from operations.pool import status as status_module
 from operations.pool.access import By, PoolTarget
-from operations.pool.status import Seen, counted, grouped, listed, shared_out
+from operations.pool.status import Seen, group, render_counts, render_list, shared_out
 from tests.operations.pool.test_metrics import claimed, labelled, member
 from tests.support.memory_pool import KEB
 
@@ -55,7 +55,7 @@ def test_what_waits_is_told_with_its_age_the_oldest_first_and_before_what_is_fre
         account("held", AccountUse.CLAIMED, since="2026-01-01T00:00:00Z"),
         is_one_of=False,
     )
-    rows = [(row[0], row[6].partition(" ")[2]) for row in listed([seen], NOW).rows]
+    rows = [(row[0], row[6].partition(" ")[2]) for row in render_list([seen], NOW).rows]
     assert rows == [
         ("held", ""),
         ("aws-2", "(3 d)"),
@@ -68,9 +68,9 @@ def test_what_waits_is_told_with_its_age_the_oldest_first_and_before_what_is_fre
 
 def test_accounts_of_several_pools_bear_the_name_of_theirs_and_are_counted_by_it() -> None:
     seen = [pool("one", account("aws-1")), pool("two", account("aws-1"))]
-    assert [*listed(seen, NOW).names()] == ["one/aws-1", "two/aws-1"]
-    assert [row[0] for row in counted(seen).rows] == ["one", "two"]
-    assert "Pool" not in [column.title for column in counted([pool("p", is_one_of=False)]).columns]
+    assert [*render_list(seen, NOW).names()] == ["one/aws-1", "two/aws-1"]
+    assert [row[0] for row in render_counts(seen).rows] == ["one", "two"]
+    assert "Pool" not in [column.title for column in render_counts([pool("p", is_one_of=False)]).columns]
 
 
 SHARED = account(
@@ -99,7 +99,7 @@ HELD = account(
 def test_accounts_are_told_by_whose_they_are_who_holds_them_or_what_they_are(
     by: By, groups: dict[str, list[str]]
 ) -> None:
-    found = grouped([pool("p", account("free"), HELD, SHARED)], by)
+    found = group([pool("p", account("free"), HELD, SHARED)], by)
     assert {each.key: sorted(a.secret_name for a in each.accounts) for each in found} == groups
 
 

@@ -12,8 +12,8 @@ import pytest
 from components.connection import Connection, RecordedCluster, Recording, Reply
 from components.errors import ClusterError, CredfleetError
 from components.stack_config.stack import Settings
-from operations.config.settings import judged
-from operations.review.record import Record, code_of, made
+from operations.config.settings import read_settings
+from operations.review.record import Record, code_of, make_record
 from operations.stack.at_rest import StackAtRest
 from operations.stack.state import Resource, Snapshot
 
@@ -81,7 +81,7 @@ def test_no_record_is_made_of_a_state_that_another_stack_file_made(tmp_path: Pat
     provider = Resource(urn, PROVIDER, custom=True, id="x", inputs={"credfleet:tenants": "{}"})
 
     with pytest.raises(CredfleetError) as refused:
-        made(at_rest, Snapshot((provider,)), Settings())
+        make_record(at_rest, Snapshot((provider,)), Settings())
 
     assert refused.value.code == "not-deployed"
 
@@ -92,14 +92,14 @@ def test_no_record_is_made_of_a_state_that_other_files_of_tenants_made(tmp_path:
     _write(tmp_path / "Pulumi.dev.yaml", json.dumps({"config": config}))
     _write(tmp_path / "tenants" / "acme.yaml", "namespace: acme\n")
     at_rest = StackAtRest.find(tmp_path, "dev", backend_dir=tmp_path)
-    deployed = judged(at_rest).files
+    deployed = read_settings(at_rest).files
     _write(tmp_path / "tenants" / "acme.yaml", "{namespace: acme} # as before\n")
-    assert judged(at_rest).files == deployed
+    assert read_settings(at_rest).files == deployed
     fleet = Resource("urn:fleet", "credfleet:index:Fleet", custom=False, inputs={"files": deployed})
     _write(tmp_path / "tenants" / "globex.yaml", "namespace: globex\n")
 
     with pytest.raises(CredfleetError) as refused:
-        made(at_rest, Snapshot((fleet,)), judged(at_rest))
+        make_record(at_rest, Snapshot((fleet,)), read_settings(at_rest))
 
     assert (refused.value.code, refused.value.place) == ("not-deployed", "tenants")
 

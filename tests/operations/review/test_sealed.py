@@ -19,7 +19,7 @@ from operations.review.sealed import (
     SEALED,
     Seals,
     ValueStanding,
-    aligned,
+    align,
     ciphertexts,
     conceal_unmade,
     shape_of,
@@ -140,7 +140,7 @@ def test_all_that_a_file_has_encrypted_is_found_by_its_place() -> None:
 
 def test_a_secret_of_the_state_becomes_what_the_program_made_there() -> None:
     state: Properties = {"data": Secret({"key": "canary"}), "name": "plain"}
-    inputs, became = aligned(state, {"data": Secret({"key": f"{SEALED}-1"}), "name": "other"})
+    inputs, became = align(state, {"data": Secret({"key": f"{SEALED}-1"}), "name": "other"})
 
     assert inputs == {"data": Secret({"key": f"{SEALED}-1"}), "name": "plain"}
     assert conceal_unmade({"copy": Secret("canary"), "own": Secret("canary-2")}, became) == {
@@ -153,7 +153,7 @@ def test_a_secret_of_a_state_that_nobody_can_decrypt_becomes_what_the_program_ma
     """Its outputs are other ciphertexts of the same values: what they are is told by their place."""
     one, two, three, other = (Secret(json.loads(unread(each))) for each in ("v1:1", "v1:2", "v1:3", "v1:4"))
     made: Properties = {"data": Secret({"key": f"{SEALED}-1"})}
-    inputs, became = aligned({"data": one}, made)
+    inputs, became = align({"data": one}, made)
     outputs: Properties = {"data": two, "__inputs": {"data": three}, "own": other}
 
     assert inputs == made
@@ -166,7 +166,7 @@ def test_a_secret_of_a_state_that_nobody_can_decrypt_becomes_what_the_program_ma
 
 @pytest.mark.parametrize("made", [None, {"another": "x"}, "text"], ids=["nothing", "another key", "a text"])
 def test_a_secret_that_the_program_makes_otherwise_is_known_to_nobody(made: Any) -> None:
-    inputs, _ = aligned({"data": Secret({"key": "canary"})}, {} if made is None else {"data": Secret(made)})
+    inputs, _ = align({"data": Secret({"key": "canary"})}, {} if made is None else {"data": Secret(made)})
 
     assert inputs == {"data": Secret({"key": f"{SEALED}-made-by-nobody"})}
 

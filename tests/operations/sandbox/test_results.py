@@ -32,7 +32,7 @@ DEFAULT = resource("pulumi:providers:kubernetes", "default_4_34_2")
 
 
 def test_children_stand_below_their_parents_and_the_engines_own_resources_are_left_out() -> None:
-    told = results.declared([ROOT, DEFAULT, POOL, OTHER, SECRET], [])
+    told = results.list_declared([ROOT, DEFAULT, POOL, OTHER, SECRET], [])
     assert [(each.name, each.depth) for each in told] == [
         ("account-pool", 0),
         ("account-pool-aws-1", 1),
@@ -52,13 +52,16 @@ def test_children_stand_below_their_parents_and_the_engines_own_resources_are_le
     ],
 )
 def test_a_step_decides_what_is_said_of_its_resource(op: str, action: str, *, failed: bool) -> None:
-    (told,) = results.declared([ROOT, OTHER], [finished(op, OTHER, failed=failed)])
+    (told,) = results.list_declared([ROOT, OTHER], [finished(op, OTHER, failed=failed)])
     assert told.action == action
 
 
 def test_the_old_half_of_a_replacement_is_not_declared() -> None:
     old = resource("kubernetes:core/v1:Secret", "account-pool-aws-1", POOL.urn, delete=True)
-    assert [each.action for each in results.declared([POOL, SECRET, old], [])] == ["unchanged", "unchanged"]
+    assert [each.action for each in results.list_declared([POOL, SECRET, old], [])] == [
+        "unchanged",
+        "unchanged",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +82,7 @@ def test_claims_are_read_off_the_claims_of_the_stack(op: str, *, reused: bool, i
             "__provider": Secret("pickled"),
         },
     )
-    assert results.claimed([SECRET, claim], [finished(op, claim)]) == (
+    assert results.list_claimed([SECRET, claim], [finished(op, claim)]) == (
         Claimed("acme", "aws", "aws", "aws-1", "account-pool", "Bound", reused=reused, is_new=is_new),
     )
 
@@ -111,7 +114,7 @@ def test_the_headline_says_what_was_done_and_what_there_is(
 def test_a_resource_belongs_to_the_part_right_below_the_root_however_deep_it_lies(
     types: str, part: str
 ) -> None:
-    (told,) = results.declared([resource(types, "n")], [])
+    (told,) = results.list_declared([resource(types, "n")], [])
     assert told.part == part
 
 

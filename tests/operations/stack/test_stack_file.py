@@ -9,7 +9,7 @@ import pytest
 from components.documents import Unreadable
 from components.errors import CredfleetError
 from operations.stack.stack_file import StackFile
-from operations.stack.yaml_file import load_yaml, merged
+from operations.stack.yaml_file import load_yaml, merge
 
 _WRITTEN = """\
 # who reads this knows why
@@ -62,7 +62,7 @@ def test_a_change_leaves_every_other_line_as_it_was_written(
     path = tmp_path / "Pulumi.dev.yaml"
     path.write_text(_AS_PEOPLE_WRITE)
     config = load_yaml(path)["config"] | {key: value}
-    lines = merged(_AS_PEOPLE_WRITE, {"config": config}).splitlines()
+    lines = merge(_AS_PEOPLE_WRITE, {"config": config}).splitlines()
     assert [line for line in _AS_PEOPLE_WRITE.splitlines() if line not in lines] == changed
 
 
@@ -70,7 +70,7 @@ def test_a_file_of_mixed_forms_is_written_whole_rather_than_broken(tmp_path: Pat
     path = tmp_path / "Pulumi.dev.yaml"
     former = "config:\n  shop:deep:\n      - a\n  shop:flat:\n  - b\n"
     document = {"config": {"shop:deep": ["a"], "shop:flat": ["b", "c"]}}
-    path.write_text(merged(former, document))
+    path.write_text(merge(former, document))
     assert load_yaml(path) == document
 
 

@@ -16,8 +16,8 @@ from components.account_pool.forecast.evacuation import (
     Generations,
     SlotStanding,
     among,
-    expected,
     here,
+    plan_moves,
     slot_and_generation,
     slot_of,
 )
@@ -46,7 +46,7 @@ def test_a_claim_goes_on_while_its_account_is_to_be_left_and_comes_to_stay_where
     first = pool.claim(ACME)
 
     def move(claim: ClaimRequest = ACME) -> tuple[ForecastKind, int | None, str]:
-        (told,) = expected(pool.look(), [claim], ())
+        (told,) = plan_moves(pool.look(), [claim], ())
         return told.forecast.kind, told.generation, told.forecast.text
 
     assert move()[:2] == (ForecastKind.HELD, 0)
@@ -114,7 +114,7 @@ def test_slots_of_one_name_in_two_parts_of_a_pool_have_their_own_generations() -
     first, other = pool.claim(ACME), pool.claim(europe)
 
     def told(claim: ClaimRequest) -> tuple[ForecastKind, int | None, str | None]:
-        (move,) = expected(pool.look(), [claim], (EU_ACCESS,))
+        (move,) = plan_moves(pool.look(), [claim], (EU_ACCESS,))
         return move.forecast.kind, move.generation, move.forecast.member
 
     pool.evacuate(other.secret_name, "leaked")

@@ -122,7 +122,7 @@ def test_all_that_a_pool_lets_its_claims_expect_is_read_back_as_it_was_meant(
     spoken: Spoken, requests: list[ClaimRequest], is_skipped: bool, leaving: list[ClaimRequest]
 ):
     snapshot = spoken.pool.look()
-    expected = [move.forecast for move in evacuation.expected(snapshot, requests, KEYS, leaving)]
+    expected = [move.forecast for move in evacuation.plan_moves(snapshot, requests, KEYS, leaving)]
     news = [each for each in expected if each.kind is not ForecastKind.HELD]
     skipped = [each for each in news if is_skipped and each.kind in BAD]
     left = vacancies(snapshot, requests, KEYS)

@@ -16,7 +16,7 @@ from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import POOL_STATE
 from components.account_pool.core.model import Claimed, ClaimRequest, Policy
 from components.account_pool.core.pool import Pool
-from components.account_pool.core.spilling import placed
+from components.account_pool.core.spilling import find_place
 from components.account_pool.forecast.claims import ForecastKind, explain, forecast_claims
 from components.errors import Exhausted
 from tests.support.memory_pool import POOL, Claims, Fault, MemoryServer, World, explore
@@ -170,5 +170,5 @@ def test_the_order_of_records_in_a_listing_does_not_matter() -> None:
     found.flush()
     records = found.records()
     wanted = consumer(9, limit=2).placed(POOL, ())
-    chosen = {placed(wanted, Random(seed).sample(records, len(records))).slot for seed in range(10)}
+    chosen = {find_place(wanted, Random(seed).sample(records, len(records))).slot for seed in range(10)}
     assert chosen == {"main+3"}

@@ -26,7 +26,7 @@ def claimed(state: str | None, policy: Policy = Policy.CLEAN, origin: str = "poo
 
 
 def left(member: Member, policy: Policy | None = None) -> Member:
-    return changes.applied(member, changes.remove(member, TOKEN, None, policy))
+    return changes.apply(member, changes.remove(member, TOKEN, None, policy))
 
 
 def state_after(member: Member, policy: Policy) -> str | None:

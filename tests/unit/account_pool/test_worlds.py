@@ -65,7 +65,7 @@ from components.account_pool.core.model import (
     record_name,
 )
 from components.account_pool.core.selection import RECORDS
-from components.account_pool.core.snapshot import PoolSnapshot, displaced
+from components.account_pool.core.snapshot import PoolSnapshot, list_displaced
 from components.account_pool.core.status import status_of
 from components.account_pool.core.steps import any_record, get_record
 from components.account_pool.core.sweeping import pending_records, sweep
@@ -635,7 +635,7 @@ def outcome(still: Still, wanted: Wanted, said: Said) -> Claimed | PoolError:
             if said.data is None
             else PoolConfigMap.parse({"metadata": metadata, "data": dict(said.data)})
         )
-        if asked is None and record is not None and any(displaced([record], settings.partition_keys)):
+        if asked is None and record is not None and any(list_displaced([record], settings.partition_keys)):
             raise Misconfigured(place=POOL, problem="other keys", fix="")
         return asked, None
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from components.errors import ProjectionError
-from components.projection.provider import applied, marked
+from components.projection.provider import read_applied, render_marks
 
 DECLARED = {"type": "aws", "kept-back": "true"}
 CLAIMED = {"tenant": "globex"}
@@ -26,11 +26,11 @@ def handed_over() -> dict[str, Any]:
 
 def test_labels_that_were_declared_and_are_no_more_go_and_those_of_a_claim_stay() -> None:
     now = {"labels": {"type": "aws-eu"}, "annotations": {}}
-    left = marked(handed_over(), applied(handed_over()), now)
+    left = render_marks(handed_over(), read_applied(handed_over()), now)
     assert left["metadata"]["labels"] == {"type": "aws-eu", **CLAIMED}
 
 
 def test_the_owner_that_a_claim_wrote_is_not_declared_over() -> None:
     now = {"labels": {"type": "aws", "tenant": "acme"}, "annotations": {}}
     with pytest.raises(ProjectionError, match="globex"):
-        marked(handed_over(), applied(handed_over()), now)
+        render_marks(handed_over(), read_applied(handed_over()), now)

@@ -16,7 +16,7 @@ from pulumi_sandbox.services.ports import LOOPBACK
 from components.errors import PullSecretError
 from components.pull_secret.hyperfleet import TOKEN, HyperFleet, Observed
 from components.pull_secret.model import Availability, Phase
-from components.pull_secret.observations import read, written
+from components.pull_secret.observations import read, render
 from components.pull_secret.status import of_verified, report
 from operations.sandbox.hyperfleet.clusters import REQUIRED
 from sandbox.tests.support.clouds import Served
@@ -171,7 +171,7 @@ def test_what_was_observed_is_read_back_as_it_was_written() -> None:
         "cls-3": Observed({"dns": Availability.UNKNOWN}, Phase.DELETING),
         "cls-4": Observed({}, deleted_time="2026-01-01T00:00:00Z"),
     }
-    assert read(written(observed, "2026-01-01T00:00:00Z")) == observed
+    assert read(render(observed, "2026-01-01T00:00:00Z")) == observed
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from components.secret_stores.admission import (
 from components.secret_stores.client_manager import ClientManager
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.consumers import RemoteRef
-from components.secret_stores.direct import StackTarget, lent_client, retried
+from components.secret_stores.direct import StackTarget, lent_client, retry
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import AnyStore, ProviderSpec
-from components.secret_stores.referent import confine, pinned, resolve, selectors
+from components.secret_stores.referent import confine, pin, resolve, selectors
 from components.secret_stores.registry import Maintenance, RefRegister
 from components.secret_stores.specs import KubernetesSpec
 from tests.support.cases import cases
@@ -209,7 +209,7 @@ def test_a_moment_is_waited_for_as_often_as_the_store_says_and_other_faults_are_
 
     for code in ("not-allowed", "absent"):
         with pytest.raises(StoreError):
-            retried(use, lambda code=code: work(code), waits.append)
+            retry(use, lambda code=code: work(code), waits.append)
     assert (waits, calls) == ([90.0, 90.0], ["not-allowed"] * 3 + ["absent"])
 
 
@@ -218,7 +218,7 @@ def test_a_spec_with_every_namespace_written_out_resolves_to_itself() -> None:
     store = cluster_store(providerRef=ref(of))
     first = resolve(store, of, "a", KINDS)
     assert not isinstance(first, Problem)
-    again = resolve(store, of.model_copy(update={"spec": pinned(of.spec, first.namespaces)}), "b", KINDS)
+    again = resolve(store, of.model_copy(update={"spec": pin(of.spec, first.namespaces)}), "b", KINDS)
     assert not isinstance(again, Problem)
     assert (again.namespaces, again.referent) == (first.namespaces, False)
     assert of.api_version == CLUSTER_PROVIDERS

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from components.errors import CredfleetError, Problem
 from components.secret_stores.convert import convert
 from components.secret_stores.eso_limits import store_limits
-from components.secret_stores.eso_namespaces import NamespaceRule, unfollowed
+from components.secret_stores.eso_namespaces import NamespaceRule, list_unfollowed
 from components.secret_stores.explain import KnownObjects, Ready, explain
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import CaSelector, ProviderSpec, SecretStore, Selector
@@ -141,7 +141,7 @@ def test_a_store_is_invalid_only_for_what_the_operator_was_seen_to_do(
     refused = [
         each.problem for each in store_limits(store, provider, kind_of(key)) if "namespace" in each.problem
     ]
-    judged = {where: habit for where, habit, _ in unfollowed(provider, key)}
+    judged = {where: habit for where, habit, _ in list_unfollowed(provider, key)}
     assert len(refused) == len(judged)
     assert (as_it_stands.ready is Ready.INVALID) == any(
         each is not NamespaceRule.UNSEEN for each in judged.values()
@@ -165,7 +165,7 @@ def test_a_habit_is_that_of_the_kinds_own_provider(key: str, path: str, habit: N
     store = cluster_store(provider={key: least(SHAPES[key], path.split("."))})
     provider = convert(store, store.spec.provider or {}, KINDS)
     assert not isinstance(provider, Problem)
-    found = {re.sub(r"\[\d+\]", "", where): each for where, each, _ in unfollowed(provider, key)}
+    found = {re.sub(r"\[\d+\]", "", where): each for where, each, _ in list_unfollowed(provider, key)}
     assert found.get(path, NamespaceRule.FOLLOWED) is habit
 
 

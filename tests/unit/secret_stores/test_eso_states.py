@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from components.secret_stores.eso_states import UNSEEN, awaited, path_of, shortcoming
+from components.secret_stores.eso_states import UNSEEN, await_states, path_of, shortcoming
 from tests.support.cases import cases, table
 
 SEEN = {"metadata": {"generation": 1, "finalizers": ["externalsecrets.external-secrets.io/x"]}}
@@ -42,7 +42,7 @@ class Time:
         self.seconds += seconds
 
     def awaited(self, seconds: float) -> dict[str, str]:
-        return awaited(["a"], self.look, seconds, self.pause, lambda: self.seconds)
+        return await_states(["a"], self.look, seconds, self.pause, lambda: self.seconds)
 
 
 @cases(

@@ -23,7 +23,7 @@ from components.secret_stores.eso import compile_read
 from components.secret_stores.gathering import as_keys
 from components.secret_stores.json_fields import object_fields
 from components.secret_stores.kinds import KINDS
-from components.secret_stores.reading import said
+from components.secret_stores.reading import list_versions
 from components.secret_stores.specs import FakeSpec
 from sandbox.tests.support import clouds
 from tests.support.cases import cases
@@ -41,7 +41,7 @@ def read(
 
 def made(client: SecretsClient, *sources: Mapping[str, Any], **data: Mapping[str, Any]) -> dict[str, bytes]:
     """Return what the Secret holds that a direct read makes."""
-    found = said(read(*sources, data=data), client)["data"]
+    found = list_versions(read(*sources, data=data), client)["data"]
     return {key: base64.b64decode(value) for key, value in found.items()}
 
 

@@ -5,7 +5,7 @@ It does not prove that the API server takes what is applied: `tests/dynamic/test
 
 from typing import Any
 
-from components.service_credentials.workload import Given, applied, unfit
+from components.service_credentials.workload import Given, render, unfit
 from tests.support.cases import cases
 
 ROOT = "SERVICE_BINDING_ROOT"
@@ -38,7 +38,7 @@ def test_bindings_are_mounted_below_the_root_of_the_container(
 ) -> None:
     live = deployment(*env)
     assert unfit(live, ["app"], takes_files=True) is None
-    found = applied(live, GIVEN)
+    found = render(live, GIVEN)
     (container,) = found["spec"]["template"]["spec"]["containers"]
     assert [each["mountPath"] for each in container["volumeMounts"]] == [mounted]
     assert [each["name"] for each in container["env"]] == variables
