@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 from components.errors import Problem
+from components.importing import IMPORT_LOCK
 from components.naming import is_label_key, is_label_value
 from components.secret_stores.model import Condition, LabelSelector, Requirement
 
@@ -15,25 +15,6 @@ NAME_LABEL: Final = "kubernetes.io/metadata.name"
 """The label by which conditions know a namespace's name."""
 
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
-_PARTS: Final = re.compile(
-    r"\\.|\[\^?\]?(?:\[:.*?:\]|\\.|[^\]\\])*\]|\(\?(?:P?<[^>=!]*>|<[=!]|P=|[a-zA-Z-]+[:)]?|.)|\{\d*(?:,\d*)?\}|.",
-    re.DOTALL,
-)
-"""What a regular expression is made of, as far as Go and Python differ over it."""
-
-_IN_SET: Final = r"\[(?:[^\\]|\\.)*?"
-_ONLY_PYTHON: Final = re.compile(
-    r"\\[1-9ZuUN\x80-\U0010ffff]|\(\?(?:[=!>(#]|<[=!]|P=|P<.*[^\x00-\x7f].*|[a-zA-Z-]*[aLux][a-zA-Z-]*[:)])"
-    rf"|\{{,\d+\}}|{_IN_SET}\\[b1-9uUN\x80-\U0010ffff].*\]",
-    re.DOTALL,
-)
-_ONLY_GO: Final = re.compile(
-    rf"\\[pPzQEC]|{_IN_SET}(?:\[:|\\[pPzQEC]).*\]|\(\?(?:<.*|[a-zA-Z-]*U[a-zA-Z-]*[:)])", re.DOTALL
-)
-_FLAGS: Final = re.compile(r"\(\?[a-zA-Z-]+\)")
-_COUNT: Final = re.compile(r"\{(\d+)(?:,(\d*))?\}")
-_MOST_REPEATS: Final = 1000
-"""How often Go repeats a part at most, the repeats around it counted in."""
 
 
 def condition_objections(conditions: Iterable[Condition]) -> Iterator[Problem]:
@@ -79,7 +60,7 @@ def _meets(condition: Condition, name: str, labels: Mapping[str, str]) -> bool:
     return (
         (selector is not None and _selects(selector, labels))
         or labels.get(NAME_LABEL) in condition.namespaces
-        or any(re.search(pattern, name) for pattern in condition.namespace_regexes)
+        or any(is_found(pattern, name) for pattern in condition.namespace_regexes)
     )
 
 
@@ -125,47 +106,30 @@ def _listed() -> str:
 
 
 def regex_objections(place: str, pattern: str) -> Iterator[Problem]:
-    """Judge a pattern as ESO does, which is written in Go (RE2), and as this program, written in Python."""
-    parts: list[str] = _PARTS.findall(pattern)
-    if any(map(_ONLY_PYTHON.fullmatch, parts)) or any(map(_is_possessive, parts, parts[1:])):
-        yield Problem(place, f"{place} is read otherwise by Go (RE2), or not at all", "do without it")
-    elif any(map(_ONLY_GO.fullmatch, parts)) or any(map(_FLAGS.fullmatch, parts[1:])):
+    """Judge a pattern of RE2, by which Google's and ESO's regular expressions go."""
+    if _search(pattern, "") is None:
         yield Problem(
             place,
-            f"{place} says what only Go's regular expressions (RE2) can, and Python reads it here",
-            "write the characters out, such as [a-z0-9]",
+            f"{place} is no regular expression of RE2, which has no look-around and no references",
+            "correct it, such as ^tenant-",
         )
-    else:
-        try:
-            with warnings.catch_warnings():  # a Python to come may read [a&&b] otherwise, and warns of it
-                warnings.simplefilter("ignore", FutureWarning)
-                re.compile(pattern)
-        except re.error:
-            yield Problem(place, f"{place} is no regular expression", "correct it, such as ^tenant-")
-            return
-        if _repeats(parts) > _MOST_REPEATS:
-            yield Problem(
-                place,
-                f"{place} repeats a part more than {_MOST_REPEATS} times, and Go (RE2) does not",
-                "repeat it less",
-            )
 
 
-def _is_possessive(part: str, following: str) -> bool:
-    return following == "+" and (part in ("*", "+", "?") or _COUNT.fullmatch(part) is not None)
+def is_found(pattern: str, text: str) -> bool:
+    """Whether a pattern matches anywhere in a text; one that makes no sense matches nowhere."""
+    return _search(pattern, text) is True
 
 
-def _repeats(parts: Iterable[str]) -> int:
-    """Return how often the part that is repeated most is, of a pattern that makes sense."""
-    groups, last = [1], 1
-    for part in parts:
-        if count := _COUNT.fullmatch(part):
-            last *= int(count[2] or count[1])
-        elif part == ")":
-            last = groups.pop()
-        elif part not in ("*", "+", "?"):
-            last = 1
-        if part.startswith("(") and not _FLAGS.fullmatch(part):
-            groups.append(1)
-        groups[-1] = max(groups[-1], last)
-    return groups[0]
+def _search(pattern: str, text: str) -> bool | None:
+    found = _matcher().eval(data={"text": text, "pattern": pattern}).value()
+    return found if isinstance(found, bool) else None
+
+
+@cache
+def _matcher() -> Any:
+    """Return a program of CEL, whose `matches` is RE2's."""
+    with IMPORT_LOCK:
+        from cel_expr_python import cel
+
+    types = dict.fromkeys(("text", "pattern"), cel.Type.STRING)
+    return cel.NewEnv(variables=types).compile("text.matches(pattern)")

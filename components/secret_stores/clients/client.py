@@ -5,13 +5,13 @@ Values live in the process only: nothing here shows, logs or raises one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from components.errors import Problem, StoreError
+from components.secret_stores.conditions import is_found
 from components.secret_stores.json_fields import field_of, object_fields
 
 if TYPE_CHECKING:
@@ -215,4 +215,4 @@ def gather(found: Mapping[str, Value]) -> Gathered:
 
 def matches(wanted: Find, name: str) -> bool:
     """Whether a secret of this name is meant, as far as names say."""
-    return wanted.name is None or re.search(wanted.name.regexp, name) is not None
+    return wanted.name is None or is_found(wanted.name.regexp, name)
