@@ -237,10 +237,6 @@ class SecretManager:
             version, VersionState.DESTROYED, "versions.destroy", self._client.destroy_secret_version
         )
 
-    def close(self) -> None:
-        """Let go of the connection; a call of another thread then fails."""
-        self._client.transport.close()
-
     def _turn(self, version: Version, state: VersionState, right: str, method: Callable[..., Any]) -> Version:
         """Turn a version; after a lost answer, one that is in the state nevertheless is not turned again."""
         begun = False
@@ -314,7 +310,7 @@ def open_secret_manager(target: SecretManagerTarget, patience: Patience | None =
 
 
 def new_secret_manager(target: SecretManagerTarget, patience: Patience | None = None) -> SecretManager:
-    """Open a connection of one's own, to be closed; raises SecretManagerError without an identity."""
+    """Open a connection of one's own; raises SecretManagerError without an identity."""
     return SecretManager(_client(target), patience or Patience())
 
 

@@ -131,5 +131,5 @@ def _matcher() -> Any:
     with IMPORT_LOCK:
         from cel_expr_python import cel
 
-    types = dict.fromkeys(("text", "pattern"), cel.Type.STRING)
+    types: dict[str, Any] = dict.fromkeys(("text", "pattern"), cel.Type.STRING)
     return cel.NewEnv(variables=types).compile("text.matches(pattern)")

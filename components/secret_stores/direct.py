@@ -1,27 +1,90 @@
-"""Clients of the direct back end: lent to an admitted use, and tried again where a moment may fix it."""
+"""Clients of the direct back end: found for an admitted use, and tried again where a moment may fix it."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Final, TypeVar
 
 from components.connection import RECORDED, ClusterTarget
 from components.errors import StoreError
 from components.secret_manager import SecretManagerTarget
 from components.secret_stores.admission import Purpose, Use
-from components.secret_stores.client_manager import ClientKey, ClientManager
 from components.secret_stores.clients.client import ClientRequest, SecretsClient, Validity
 from components.secret_stores.durations import nanoseconds
-from components.secret_stores.model import RetrySettings
+from components.secret_stores.model import ProviderKey, RetrySettings
 from components.secret_stores.stack_cluster import StackCluster
 
 T = TypeVar("T")
 
-CLIENTS: Final = ClientManager()
+MAX_AGE: Final = 300.0
+"""Seconds a client is used: then a rotated credential is read again, and no token it was made with ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientKey:
+    """What a client is found by.
+
+    where: the cluster and the services the provider's names are looked up in. spec: digest of the spec with
+    every selector's namespace, so that two callers share one only where they read the same. caller: empty
+    unless clients of the kind use the caller's namespace.
+    """
+
+    where: Hashable
+    provider: ProviderKey
+    spec: str
+    caller: str = ""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A client, or the place of one that is being made. edition: digest of the spec as it is written."""
+
+    edition: str
+    client: SecretsClient | None = None
+    made: float = 0.0
+    making: Lock = field(default_factory=Lock)
+
+
+class Clients:
+    """The clients of a process; safe for any number of threads. One that is outdated is let go."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._kept: dict[ClientKey, _Kept] = {}
+
+    def __len__(self) -> int:
+        """Count the clients that are kept."""
+        return sum(each.client is not None for each in self._kept.values())
+
+    def get(self, key: ClientKey, edition: str, make: Callable[[], SecretsClient]) -> SecretsClient:
+        """Return the client of a key, made by whoever asks first; the others wait for it."""
+        with self._lock:
+            self._kept = {
+                other: each
+                for other, each in self._kept.items()
+                if not self._is_old(other, each, key, edition)
+            }
+            kept = self._kept.setdefault(key, _Kept(edition))
+        with kept.making:
+            if kept.client is None:
+                client = make()
+                kept.made = self._clock()  # first, or another thread takes the client for an old one
+                kept.client = client
+            return kept.client
+
+    def _is_old(self, other: ClientKey, each: _Kept, key: ClientKey, edition: str) -> bool:
+        if (other.where, other.provider) != (key.where, key.provider):
+            return False
+        is_aged = each.client is not None and self._clock() - each.made >= MAX_AGE
+        return each.edition != edition or (other == key and is_aged)
+
+
+CLIENTS: Final = Clients()
 """The clients of this process, for all its dynamic providers; abandoned with it."""
 
 _PASSING: Final = frozenset({"unreachable", "not-allowed"})
@@ -63,11 +126,8 @@ def retry(use: Use, work: Callable[[], T], wait: Callable[[float], None] = time.
     return work()
 
 
-@contextmanager
-def lent_client(
-    use: Use, target: StackTarget, purpose: Purpose, clients: ClientManager = CLIENTS
-) -> Generator[SecretsClient]:
-    """Lend the client of a use. Raises StoreError, for reads of a store that is not ready."""
+def client_of(use: Use, target: StackTarget, purpose: Purpose, clients: Clients = CLIENTS) -> SecretsClient:
+    """Return the client of a use. Raises StoreError, for reads of a store that is not ready."""
     title = use.provider.key.title
     caller = use.caller if use.kind.by_caller else ""
     key = ClientKey(target, use.provider.key, use.provider.spec.digest, caller)
@@ -92,12 +152,12 @@ def lent_client(
             )
         )
 
-    with clients.lend(key, use.edition, make) as client:
-        if purpose is Purpose.READ and client.validate() is Validity.ERROR:
-            raise StoreError(
-                code="not-ready",
-                place=use.store.title,
-                problem=f"its provider {title} says that it cannot be used",
-                fix="fix the provider, then run again",
-            )
-        yield client
+    client = clients.get(key, use.edition, make)
+    if purpose is Purpose.READ and client.validate() is Validity.ERROR:
+        raise StoreError(
+            code="not-ready",
+            place=use.store.title,
+            problem=f"its provider {title} says that it cannot be used",
+            fix="fix the provider, then run again",
+        )
+    return client

@@ -5,8 +5,8 @@ Apart from the providers, which load without the models. Everything here raises 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from components.dynamic import INCARNATION
@@ -26,7 +26,7 @@ from components.secret_stores.admission import (
 )
 from components.secret_stores.clients.client import Place
 from components.secret_stores.consumers import Backend, DeletionPolicy, ExternalSecret, PushSecret
-from components.secret_stores.direct import StackTarget, lent_client, retry
+from components.secret_stores.direct import StackTarget, client_of, retry
 from components.secret_stores.handover import is_handed_over, is_left_to_eso, take_over
 from components.secret_stores.kubernetes_server import strange_certificates
 from components.secret_stores.model import goes_by_labels
@@ -104,28 +104,21 @@ class DirectPush:
 
     def obstacles(self) -> Sequence[CredfleetError]:
         """Return an error for each place that somebody else has."""
-        with self._pusher(self.admitted()) as pusher:
-            return [*pusher.conflicts()]
+        return [*self._pusher(self.admitted()).conflicts()]
 
     def write(self, former: Sequence[Place] = ()) -> Done:
         """Write what differs; former: where it went to before."""
         use = self.admitted()
 
-        def attempt() -> Done:
-            with self._pusher(use) as pusher:
-                return pusher.write(former)
-
-        return retry(use, attempt)
+        return retry(use, lambda: self._pusher(use).write(former))
 
     def is_current(self, known: str) -> bool:
         """Whether what is pushed has this digest, and the store has it."""
-        with self._pusher(self.admitted()) as pusher:
-            return pusher.is_current(known)
+        return self._pusher(self.admitted()).is_current(known)
 
     def is_there(self) -> bool:
         """Whether the store has anything of it."""
-        with self._pusher(self.admitted()) as pusher:
-            return pusher.is_there()
+        return self._pusher(self.admitted()).is_there()
 
     def remove(self) -> bool:
         """Remove what it wrote, as its deletion policy says; nobody is asked where it says to leave it.
@@ -135,8 +128,7 @@ class DirectPush:
         if self._push.deletion_policy is DeletionPolicy.NONE:
             return True
         try:
-            with self._pusher(self.admitted()) as pusher:
-                pusher.remove(self.places)
+            self._pusher(self.admitted()).remove(self.places)
         except CredfleetError as error:
             raise StoreError(
                 code=error.code,
@@ -148,11 +140,9 @@ class DirectPush:
             ) from None
         return True
 
-    @contextmanager
-    def _pusher(self, use: Use) -> Generator[Pusher]:
-        with lent_client(use, self._target, Purpose.PUSH) as client:
-            secrets = open_secrets(self._target)
-            yield Pusher(self._push, self._properties["owner"], secrets, client)
+    def _pusher(self, use: Use) -> Pusher:
+        client = client_of(use, self._target, Purpose.PUSH)
+        return Pusher(self._push, self._properties["owner"], open_secrets(self._target), client)
 
 
 def _refuse(place: str, objections: Iterable[Problem]) -> None:

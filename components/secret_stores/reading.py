@@ -7,8 +7,7 @@ write, and how it is retried, is what holds for every copy.
 from __future__ import annotations
 
 import base64
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn, cast
 
@@ -27,7 +26,7 @@ from components.projection.projector import Projector
 from components.secret_stores.admission import Purpose, Use
 from components.secret_stores.clients.client import GatheringClient, Place, SecretsClient
 from components.secret_stores.consumers import ExternalSecret, RemoteRef
-from components.secret_stores.direct import StackTarget, lent_client
+from components.secret_stores.direct import StackTarget, client_of
 from components.secret_stores.gathering import as_keys
 
 _STORE: Final = "STORE"
@@ -91,14 +90,12 @@ class Reading:
 
 def write_copy(reading: Reading, use: Use, target: StackTarget) -> WrittenCopy:
     """Make the target what the store says now. Raises CredfleetError, also for a target that is not ours."""
-    with _projector(reading, use, target) as projector:
-        return projector.write(reading)
+    return _projector(reading, use, target).write(reading)
 
 
 def is_current(reading: Reading, use: Use, target: StackTarget, known: str) -> bool:
     """Whether the target has this digest, and it is that of what the store says now."""
-    with _projector(reading, use, target) as projector:
-        return projector.is_current(reading, known)
+    return _projector(reading, use, target).is_current(reading, known)
 
 
 def open_secrets(target: StackTarget) -> KubernetesSecrets:
@@ -110,10 +107,8 @@ def _connected(target: StackTarget) -> Connection:
     return reach(ClusterTarget.parse(target.cluster), "run again once it does")
 
 
-@contextmanager
-def _projector(reading: Reading, use: Use, target: StackTarget) -> Generator[Projector]:
-    with lent_client(use, target, Purpose.READ) as client:
-        yield Projector(_WithStore(_connected(target), reading, client))
+def _projector(reading: Reading, use: Use, target: StackTarget) -> Projector:
+    return Projector(_WithStore(_connected(target), reading, client_of(use, target, Purpose.READ)))
 
 
 class _WithStore(KubernetesSecrets):

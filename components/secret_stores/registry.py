@@ -1,7 +1,7 @@
 """Which kinds of provider there are: one register, by apiVersion and kind, and by ESO's embedded key.
 
 An entry says what a kind is: the model of its spec, how a client is made, what it can do and who looks after
-it. It never holds a client: those live in `client_manager`.
+it. It never holds a client: those live in `direct`.
 """
 
 from __future__ import annotations

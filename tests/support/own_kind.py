@@ -27,9 +27,6 @@ class EchoClient:
     def remove(self, place: Place, seen: Kept) -> bool:
         raise NotImplementedError
 
-    def close(self) -> None:
-        pass
-
 
 def open_echo(request: ClientRequest) -> SecretsClient:
     spec: EchoSpec = request.spec

@@ -85,7 +85,7 @@ class Kept:
 class SecretsClient(Protocol):
     """One place where secrets are kept, as one identity; safe for any number of threads.
 
-    All methods but `close` raise StoreError.
+    All methods raise StoreError.
     """
 
     def validate(self) -> Validity:
@@ -106,10 +106,6 @@ class SecretsClient(Protocol):
 
     def remove(self, place: Place, seen: Kept) -> bool:
         """Remove what was seen; False when it is another by now."""
-        ...
-
-    def close(self) -> None:
-        """Let go of connections; called once."""
         ...
 
 

@@ -100,10 +100,6 @@ class FakeClient:
             del self._pushed[place.key]
             return True
 
-    def close(self) -> None:
-        """Forget everything pushed."""
-        self._pushed.clear()
-
 
 def open_fake(request: ClientRequest) -> SecretsClient:
     """Make the client."""

@@ -176,10 +176,6 @@ class GcpSecretManagerClient:
             raise _failed(error) from None
         return True
 
-    def close(self) -> None:
-        """Close the connection."""
-        self._manager.close()
-
     def _name(self, key: str) -> str:
         return secret_name(self._project, key, self._location)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import os
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -55,13 +55,10 @@ class KubernetesClient:
     seen values.
     """
 
-    def __init__(
-        self, title: str, connection: Connection, namespace: str, close: Callable[[], None], *, foreign: bool
-    ) -> None:
+    def __init__(self, title: str, connection: Connection, namespace: str, *, foreign: bool) -> None:
         self._title = title
         self._connection = connection
         self._namespace = namespace
-        self._close = close
         self._foreign = foreign
 
     def validate(self) -> Validity:
@@ -139,10 +136,6 @@ class KubernetesClient:
         }
         reply = self._call("DELETE", path, place.key, conditions, namespace=place.namespace)
         return reply.answer is HttpOutcome.ABSENT or self._done(reply)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._close()
 
     def _secret(self, name: str, namespace: str | None = None) -> dict[str, Any] | None:
         reply = self._call("GET", self._path(name, namespace), name, namespace=namespace)
@@ -254,7 +247,6 @@ def open_kubernetes(request: ClientRequest) -> SecretsClient:
         request.title,
         Connection(client).patient,
         spec.remote_namespace,
-        client.close,
         foreign=is_foreign(spec.server),
     )
 

@@ -14,10 +14,9 @@ from components.secret_stores.admission import (
     provider_from,
     store_from,
 )
-from components.secret_stores.client_manager import ClientManager
 from components.secret_stores.clients.client import Capability
 from components.secret_stores.consumers import RemoteRef
-from components.secret_stores.direct import StackTarget, lent_client, retry
+from components.secret_stores.direct import Clients, StackTarget, client_of, retry
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import AnyStore, ProviderSpec
 from components.secret_stores.referent import confine, pin, resolve, selectors
@@ -71,13 +70,11 @@ def test_a_store_of_another_class_is_refused() -> None:
 )
 def test_a_store_that_is_not_ready_is_not_read(said: int, purpose: Purpose, *, lends: bool) -> None:
     use = way(store_in("a", provider={"fake": {"data": [], "validationResult": said}}), purpose=purpose)
-    lending = lent_client(use, StackTarget(), purpose, ClientManager())
     if lends:
-        with lending as client:
-            assert client.read(RemoteRef(key="none")) is None
+        assert client_of(use, StackTarget(), purpose, Clients()).read(RemoteRef(key="none")) is None
     else:
-        with pytest.raises(StoreError) as caught, lending:
-            pytest.fail("it is not ready")
+        with pytest.raises(StoreError) as caught:
+            client_of(use, StackTarget(), purpose, Clients())
         assert (caught.value.code, caught.value.place) == ("not-ready", "SecretStore/a/store")
 
 

@@ -157,7 +157,7 @@ class Secrets:
 
 
 def test_all_keys_of_a_secret_of_a_cluster_are_gathered_byte_for_byte() -> None:
-    client = KubernetesClient("it", cast("Connection", Secrets()), "ns", lambda: None, foreign=False)
+    client = KubernetesClient("it", cast("Connection", Secrets()), "ns", foreign=False)
     assert made(client, extract("db")) == {"user": b"ann", "bytes": b"\xff"}
     assert made(client, name("^o")) == {"other": b'{"k":"v"}'}
     assert [*made(client, {"find": {"tags": {"team": "a", "tier": "x"}}})] == ["db"]

@@ -1,4 +1,4 @@
-"""The client of Secret Manager: when it lets go of its connection, what it deletes, and who gets a key."""
+"""The client of Secret Manager: what it deletes, and who gets a key."""
 
 import json
 from collections.abc import Generator
@@ -12,22 +12,17 @@ from google.auth.transport import requests as google_requests
 from components.errors import StoreError
 from components.secret_manager import (
     LATEST,
-    SecretManager,
     SecretManagerTarget,
     new_secret_manager,
     secret_name,
     version_name,
 )
-from components.secret_stores.admission import Purpose, StoreUse, admit
-from components.secret_stores.client_manager import ClientManager
-from components.secret_stores.clients.client import ClientRequest, Cluster, Place
+from components.secret_stores.clients.client import ClientRequest, Cluster, Place, Validity
 from components.secret_stores.clients.gcpsm import GcpSecretManagerClient, open_gcpsm
 from components.secret_stores.consumers import RemoteRef
-from components.secret_stores.direct import StackTarget, lent_client
 from components.secret_stores.specs import GcpSecretManagerSpec
 from sandbox.tests.support import clouds
 from tests.support.certificates import only_key
-from tests.support.stores import store_in
 
 OWNER = "pulumi/o/p/s/stores/it"
 PROJECT = "test-project"
@@ -37,22 +32,6 @@ PROJECT = "test-project"
 def google(tmp_path_factory: pytest.TempPathFactory) -> Generator[SecretManagerTarget]:
     with clouds.secret_manager(tmp_path_factory.mktemp("secret-manager")) as cloud:
         yield SecretManagerTarget(f"{cloud.url}/v1/", "any")
-
-
-def test_a_connection_is_its_clients_and_closed_with_it_by_the_manager(
-    google: SecretManagerTarget, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    closed: list[SecretManager] = []
-
-    def close(manager: SecretManager) -> None:
-        closed.append(manager)
-
-    monkeypatch.setattr(SecretManager, "close", close)
-    store = store_in("a", provider={"gcpsm": {"projectID": "p"}})
-    use = admit(StoreUse(store, None, "a", {}, Purpose.READ))
-    with ClientManager() as manager, lent_client(use, StackTarget(None, google), Purpose.READ, manager):
-        assert closed == []
-    assert len(closed) == 1
 
 
 def test_a_secret_that_became_anothers_since_it_was_looked_at_is_not_deleted(
@@ -198,7 +177,7 @@ def test_a_key_is_traded_with_google_wherever_the_key_itself_points_to(
     monkeypatch.setattr(google_requests.Request, "__call__", ask)
     key = {**KEY, "private_key": only_key().decode()}
     if code is None:
-        opened(key).close()
+        assert opened(key).validate() is Validity.UNKNOWN
     else:
         with pytest.raises(StoreError) as caught:
             opened(key)
