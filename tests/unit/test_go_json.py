@@ -78,21 +78,6 @@ def test_any_value_comes_through_with_its_meaning_sorted_without_blanks_and_esca
     assert through(written) == written
 
 
-@given(texts)
-def test_a_string_is_written_character_by_character(text: str) -> None:
-    short = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-    expected = "".join(
-        short[each]
-        if each in short
-        else f"\\u{ord(each):04x}"
-        if ord(each) < 0x20 or each in "&<>\u2028\u2029"
-        else each
-        for each in text
-    )
-
-    assert write(text) == f'"{expected}"'
-
-
 @given(st.floats(allow_nan=False, allow_infinity=False))
 @example(5e-324)
 @example(1e21)

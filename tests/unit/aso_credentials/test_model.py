@@ -76,23 +76,6 @@ def test_what_a_credential_becomes_is_faultless_and_chooses_the_method_that_was_
     assert data.get("AZURE_ADDITIONAL_TENANTS", b"").decode() == ",".join(tenants)
 
 
-@pytest.mark.parametrize("method", [*METHODS])
-def test_each_method_emits_exactly_its_keys(method: str) -> None:
-    _, _, contents, keys = METHODS[method]
-    data = credential(method).data(contents)
-    assert data.keys() == IDS.keys() | keys
-    assert {key: data[key] for key in IDS} == IDS
-
-
-def test_ids_and_tenants_are_emitted_without_the_blanks_around_them() -> None:
-    ids = {"subscriptionId": f" {SUB}\n", "tenantId": f"{TENANT}\t", "clientId": CLIENT}
-    given = {"workloadIdentity": ids, "additionalTenants": [SUB, f" {TENANT}"]}
-    tenants = f"{SUB},{TENANT}".encode()
-    data = AsoCredential.model_validate(given).data([])
-    assert data == {**IDS, "AZURE_ADDITIONAL_TENANTS": tenants}
-    assert faults_of({**IDS, "AZURE_ADDITIONAL_TENANTS": f"{SUB}, {TENANT}".encode()}, strict=False) == ()
-
-
 def unfit(data: Mapping[str, bytes], *, strict: bool = False) -> str:
     return "; ".join(faults_of(data, strict=strict))
 
@@ -123,32 +106,12 @@ def test_a_secret_no_credential_would_be_is_refused(extra: Mapping[str, bytes], 
     assert words in unfit({**IDS, **extra})
 
 
-def test_a_bad_serviceaccount_is_refused_in_strict_mode() -> None:
-    assert "no name" in unfit({**IDS, "AZURE_WORKLOAD_IDENTITY_SERVICE_ACCOUNT": b"My_Own"}, strict=True)
-
-
 def test_all_faults_are_told_at_once_and_none_holds_a_value() -> None:
     told = unfit({"AZURE_TENANT_ID": b"sentinel", "AZURE_CLIENT_SECRET": b"hush", "EXTRA": b"sentinel"})
     for part in ("AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_ID", "EXTRA has no effect"):
         assert part in told
     assert "sentinel" not in told
     assert "hush" not in told
-
-
-@pytest.mark.parametrize(
-    ("keys", "method"),
-    [
-        (("AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE", "AUTH_MODE"), "servicePrincipalSecret"),
-        (
-            ("AZURE_CLIENT_CERTIFICATE", "AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS"),
-            "servicePrincipalCertificate",
-        ),
-        (("AZURE_USER_ASSIGNED_IDENTITY_CREDENTIALS", "AUTH_MODE"), None),
-        (("AUTH_MODE",), "workloadIdentity"),
-    ],
-)
-def test_a_key_chooses_the_method_even_when_it_is_empty(keys: tuple[str, ...], method: str | None) -> None:
-    assert method_of(dict.fromkeys(keys, b"")) == method
 
 
 @cases(

@@ -125,11 +125,6 @@ def test_an_annotation_on_a_resource_group_is_not_inherited_and_the_child_is_tol
         assert "credential-from of team/ResourceGroup/rg is not inherited" in str(found.message)
 
 
-def test_two_resources_may_use_the_same_secret() -> None:
-    pair = [Resource("team", "ResourceGroup", name, {keys.CREDENTIAL_FROM: "x"}) for name in ("one", "two")]
-    assert [used(each) for each in together({R: VALID}, *pair)] == [("team/x", "resource")] * 2
-
-
 TOKEN: Final = "workloadIdentity"
 SECRET: Final = "servicePrincipalSecret"
 
@@ -233,26 +228,11 @@ def test_a_bad_serviceaccount_is_refused_in_strict_mode(account: bytes) -> None:
     assert (found.subject, found.method) == (None, "workloadIdentity")
 
 
-def test_strict_mode_leaves_the_operators_own_credential_alone() -> None:
-    own = {G: {**IDS, keys.USE_WORKLOAD_IDENTITY: b"true"}}
-    found = one(own, operator=Operator(strict=True))
-    assert (found.method, found.subject, found.scope) == ("workloadIdentity", RELAXED, "global")
-
-
 def test_a_deleted_namespace_credential_gives_way_to_the_operators() -> None:
     strict = Operator(strict=True)
     assert used(one({N: IDS, G: VALID}, operator=strict)) == ("team/aso-credential", "namespace")
     assert used(one({G: VALID}, operator=strict)) == ("/".join(G), "global")
     assert refusal(one({}, operator=strict)) == ("Warning", "Failed")
-
-
-def test_one_identity_has_another_subject_in_each_namespace_in_strict_mode() -> None:
-    pair = [Resource(namespace, "ResourceGroup", "rg") for namespace in ("a", "b")]
-    secrets = {("a", "aso-credential"): IDS, ("b", "aso-credential"): IDS}
-    assert [each.subject for each in together(secrets, *pair, operator=Operator(strict=True))] == [
-        "system:serviceaccount:a:aso-workload",
-        "system:serviceaccount:b:aso-workload",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -341,11 +321,6 @@ def test_a_child_of_an_owner_in_another_subscription_is_an_error(group: Resource
     assert f"{SUB.decode()} does not match parent subscription {OTHER.decode()}" in str(found.message)
 
 
-def test_an_owner_given_by_arm_id_is_compared_too() -> None:
-    child = Resource("team", "StorageAccount", "sa", owner=Owner(arm_id=arm(OTHER)))
-    assert refusal(together({N: VALID}, child)[0]) == ("Error", "SubscriptionMismatch")
-
-
 def test_an_owner_is_found_by_its_kind_where_names_are_shared() -> None:
     group = Resource("team", "ResourceGroup", "shop", {keys.RESOURCE_ID: arm(SUB)})
     account = Resource("team", "StorageAccount", "shop", {keys.CREDENTIAL_FROM: "gone"}, Owner("shop"))
@@ -369,31 +344,9 @@ def test_a_child_waits_for_an_owner_that_cannot_become_ready_and_owns_its_own_fa
     assert refusal(together({N: BROKEN}, group, child)[1]) == ("Warning", "Failed")
 
 
-def test_an_owner_that_is_not_given_is_taken_to_be_ready() -> None:
-    child = Resource("team", "StorageAccount", "sa", owner=Owner("rg"))
-    assert together({N: VALID}, child)[0].fault is None
-
-
 def test_owners_that_own_each_other_end_no_walk() -> None:
     pair = [Resource("team", "A", "a", owner=Owner("b")), Resource("team", "B", "b", owner=Owner("a"))]
     assert [each.fault for each in together({N: VALID}, *pair)] == [None, None]
-
-
-def test_a_secret_that_comes_after_its_resource_heals_it() -> None:
-    before, after = one({}, annotation="x"), one({R: VALID}, annotation="x")
-    assert refusal(before) == ("Warning", "Failed")
-    assert "within 3 minutes" in str(before.message)
-    assert after.fault is None
-
-
-@pytest.mark.parametrize(
-    ("key", "reason"),
-    [(keys.SUBSCRIPTION, "UnknownError"), (keys.TENANT, "Failed"), (keys.CLIENT, "UnknownError")],
-)
-def test_a_line_end_behind_an_id_is_refused_by_the_library_or_by_azure(key: str, reason: str) -> None:
-    found = one({N: {**VALID, key: VALID[key] + b"\n"}})
-    assert refusal(found) == ("Warning", reason)
-    assert key in str(found.message)
 
 
 BY_POD: Final[Data] = {**IDS, "AUTH_MODE": b"podidentity"}

@@ -26,17 +26,6 @@ def projected(
     return {key: base64.b64decode(value).decode() for key, value in made.items()}
 
 
-def test_without_keys_every_key_stays_as_it_is() -> None:
-    assert projected({"accessKeyID": "a", "secretAccessKey": ""}) == {
-        "accessKeyID": "a",
-        "secretAccessKey": "",
-    }
-
-
-def test_with_keys_only_these_are_copied_under_their_new_names() -> None:
-    assert projected({"a": "1", "b": "2", "c": "3"}, keys={"x": "a", "y": "b"}) == {"x": "1", "y": "2"}
-
-
 EXACT: Mapping[AsoMethod, tuple[dict[str, str], dict[str, str]]] = {
     AsoMethod.SERVICE_PRINCIPAL_SECRET: ({"clientSecret": "s"}, {"AZURE_CLIENT_SECRET": "s"}),
     AsoMethod.SERVICE_PRINCIPAL_CERTIFICATE: (
@@ -53,11 +42,6 @@ def test_a_method_of_aso_gets_exactly_its_keys_from_gardeners(method: AsoMethod)
     own, expected = EXACT[method]
     everything = {**ACCOUNT, "clientSecret": "s", "clientCertificate": "c", "note": "x", **own}
     assert projected(everything, method) == {**IDENTITY, **expected}
-
-
-def test_a_certificate_needs_no_password() -> None:
-    made = projected({**ACCOUNT, "clientCertificate": "c"}, AsoMethod.SERVICE_PRINCIPAL_CERTIFICATE)
-    assert made == {**IDENTITY, "AZURE_CLIENT_CERTIFICATE": "c"}
 
 
 def test_keys_say_where_an_account_differs_from_gardeners_names() -> None:
@@ -91,11 +75,6 @@ def test_an_identity_that_is_no_guid_is_refused_without_showing_it(unfit: str) -
         projected({**ACCOUNT, "clientID": unfit, "clientSecret": "s"}, AsoMethod.SERVICE_PRINCIPAL_SECRET)
     assert refused.value.place == "Secret p/a, key clientID"
     assert not unfit.strip() or unfit not in str(refused.value)
-
-
-def test_an_empty_secret_is_refused() -> None:
-    with pytest.raises(ProjectionError, match="an empty credential opens nothing"):
-        projected({**ACCOUNT, "clientSecret": ""}, AsoMethod.SERVICE_PRINCIPAL_SECRET)
 
 
 @pytest.mark.parametrize("unfit", ["s3cret\n", " s3cret", "s3cret\u00a0"])

@@ -84,20 +84,6 @@ def content(secrets: MemorySecrets) -> dict[str, str]:
     return secrets.objects[TARGET]["data"]
 
 
-def test_the_first_write_makes_the_target_and_tells_where_it_came_from(secrets: MemorySecrets) -> None:
-    written = Projector(secrets).write(WANTED)
-    assert content(secrets) == {"key": "b25l"}
-    assert written.source_version == "1"
-    assert Projector(secrets).digest(WANTED) == written.digest
-    assert "b25l" not in repr(written)
-
-
-def test_a_second_write_of_the_same_writes_nothing(secrets: MemorySecrets) -> None:
-    first = Projector(secrets).write(WANTED)
-    assert Projector(secrets).write(WANTED) == first
-    assert secrets.writes == 1
-
-
 def test_a_rotation_is_noticed_and_followed_and_keeps_what_others_noted(secrets: MemorySecrets) -> None:
     first = Projector(secrets).write(WANTED)
     secrets.objects[TARGET]["metadata"]["annotations"]["note"] = "theirs"
@@ -165,14 +151,6 @@ def test_a_change_in_the_last_moment_of_a_removal_is_looked_at_again(secrets: Me
     assert content(secrets) == {"theirs": "eA=="}
 
 
-def test_a_removal_is_done_once_and_again_is_fine(secrets: MemorySecrets) -> None:
-    Projector(secrets).write(WANTED)
-    secrets.lost = {2}
-    Projector(secrets).remove(WANTED)
-    Projector(secrets).remove(WANTED)
-    assert TARGET not in secrets.objects
-
-
 @pytest.mark.parametrize("labels", [{}, {"tenant-name": "globex"}])
 def test_a_source_that_went_to_somebody_else_is_not_delivered(
     secrets: MemorySecrets, labels: dict[str, str]
@@ -182,18 +160,6 @@ def test_a_source_that_went_to_somebody_else_is_not_delivered(
     with pytest.raises(ProjectionError, match="somebody else's by now"):
         Projector(secrets).write(WANTED)
     assert content(secrets) == {"key": "b25l"}
-
-
-def test_a_source_that_is_gone_is_told(secrets: MemorySecrets) -> None:
-    del secrets.objects[SOURCE]
-    with pytest.raises(ProjectionError, match="it is gone"):
-        Projector(secrets).write(WANTED)
-
-
-def test_a_target_that_was_deleted_by_hand_is_not_current(secrets: MemorySecrets) -> None:
-    written = Projector(secrets).write(WANTED)
-    del secrets.objects[TARGET]
-    assert not Projector(secrets).is_current(WANTED, written.digest)
 
 
 def test_endless_changes_by_others_end_in_an_error(secrets: MemorySecrets) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from components.pull_secret.model import Availability, Cluster, Phase
 from components.pull_secret.preconditions import ADAPTERS, decide
@@ -23,11 +21,6 @@ COMPLETE = Cluster(
     pull_secret="quay-pull",
     adapters=dict.fromkeys(ADAPTERS, TRUE),
 )
-
-
-def test_a_cluster_that_is_ready_for_its_pull_secret_proceeds() -> None:
-    decision = decide(COMPLETE)
-    assert (decision.proceeds, decision.unmet, decision.warnings) == (True, (), ())
 
 
 @cases(
@@ -75,15 +68,6 @@ def test_an_adapter_that_is_not_done_skips_the_cluster(
     assert decide(replace(COMPLETE, adapters=adapters)).unmet == (reason.format(adapter),)
 
 
-@pytest.mark.parametrize("said", [TRUE, FALSE, UNKNOWN])
-def test_an_adapter_nobody_waits_for_changes_nothing(said: Availability) -> None:
-    assert decide(replace(COMPLETE, adapters={**COMPLETE.adapters, "hypershift": said})).proceeds
-
-
-def test_a_pull_secret_that_is_available_already_skips_nothing() -> None:
-    assert decide(replace(COMPLETE, adapters={**COMPLETE.adapters, "pullsecret": TRUE})).proceeds
-
-
 def test_a_ready_cluster_waits_for_no_adapter_and_warns_of_it() -> None:
     decision = decide(replace(COMPLETE, phase=Phase.READY, adapters={"validation": TRUE, "dns": FALSE}))
     assert decision.proceeds
@@ -91,10 +75,6 @@ def test_a_ready_cluster_waits_for_no_adapter_and_warns_of_it() -> None:
         "the cluster is ready, but adapter dns reports False",
         "the cluster is ready, but adapter placement has not reported",
     )
-
-
-def test_a_ready_cluster_still_needs_everything_else() -> None:
-    assert decide(replace(COMPLETE, phase=Phase.READY, project=None)).unmet == ("no GCP project is named",)
 
 
 def test_every_condition_that_is_not_met_is_listed() -> None:
@@ -108,18 +88,6 @@ def test_every_condition_that_is_not_met_is_listed() -> None:
         "adapter dns has not reported",
         "adapter placement has not reported",
     )
-
-
-@given(st.dictionaries(st.sampled_from(ADAPTERS), st.sampled_from(Availability)))
-def test_no_adapter_ever_takes_the_pull_secret_from_a_ready_cluster(
-    adapters: dict[str, Availability],
-) -> None:
-    assert decide(replace(COMPLETE, phase=Phase.READY, adapters=adapters)).proceeds
-
-
-def test_a_cluster_hyperfleet_does_not_know_is_skipped() -> None:
-    unmet = decide(replace(COMPLETE, known=False)).unmet
-    assert unmet == ("HyperFleet knows no such cluster (ResourceNotFound)",)
 
 
 @cases(
@@ -147,23 +115,3 @@ def test_a_cluster_that_keeps_its_pull_secret_is_warned_of_every_condition() -> 
         "the cluster has its pull secret, but adapter dns reports False",
         "the cluster has its pull secret, but adapter placement has not reported",
     )
-
-
-def test_what_is_empty_is_told_in_the_order_of_hyperfleets_job() -> None:
-    empty = replace(COMPLETE, pull_secret="", project="", id="")
-    assert [problem.place for problem in empty.problems()] == ["pullSecret", "project", "id"]
-
-
-def test_what_is_left_out_is_no_fault() -> None:
-    assert not [*replace(COMPLETE, pull_secret=None, project=None).problems()]
-
-
-def test_everything_wrong_with_a_cluster_is_told_at_once() -> None:
-    wrong = replace(COMPLETE, project="", id="CLS", explicit_secret_id="a.b", generation=0)
-    assert [problem.place for problem in wrong.problems()] == ["project", "id", "secretId", "generation"]
-
-
-def test_an_explicit_name_changes_the_secrets_id_and_no_label() -> None:
-    named = replace(COMPLETE, explicit_secret_id="custom-secret")
-    assert named.secret_id == "custom-secret"
-    assert (named.labels["cluster-id"], named.labels["cluster-name"]) == ("cls-123", "east")

@@ -1,7 +1,5 @@
 """What becomes of versions nobody needs any more."""
 
-import pytest
-
 from components.pull_secret.retention import Replaced, Retention, settle_all, settle_replaced
 from components.secret_manager import VersionState
 from tests.support.cases import cases
@@ -28,27 +26,6 @@ def test_only_the_version_that_was_replaced_is_touched(
     there = MemorySecretManager([(b"1", ENABLED), (b"2", ENABLED), (b"3", ENABLED)])
     assert settle_replaced(there, SECRET, after(2, 3), retention) == told
     assert there.states() == states
-
-
-@pytest.mark.parametrize("retention", Retention)
-@pytest.mark.parametrize("state", VersionState)
-def test_what_was_done_is_not_done_again(retention: Retention, state: VersionState) -> None:
-    there = MemorySecretManager([(b"1", state)])
-    settle_replaced(there, SECRET, after(1, 2), retention)
-    before = [*there.writes]
-    settle_replaced(there, SECRET, after(1, 2), retention)
-    assert there.writes == before
-
-
-def test_a_destroyed_version_is_never_disabled() -> None:
-    there = MemorySecretManager([(b"1", DESTROYED)])
-    assert settle_replaced(there, SECRET, after(1, 2), DISABLE) == "version 1 is destroyed"
-    assert there.writes == []
-
-
-def test_a_version_that_is_gone_is_none_to_settle() -> None:
-    there = MemorySecretManager([])
-    assert settle_replaced(there, SECRET, after(1, 2), DESTROY) == "version 1 was gone already"
 
 
 @cases(
@@ -93,12 +70,6 @@ def test_what_was_kept_until_now_is_no_longer_read(
     there = MemorySecretManager([(b"1", ENABLED), (b"2", DESTROYED), (b"3", ENABLED), (b"4", ENABLED)])
     assert told in settle_replaced(there, SECRET, Replaced(1, former, 4), retention)
     assert there.states() == states
-
-
-def test_a_secret_that_was_made_anew_has_no_former_version() -> None:
-    there = MemorySecretManager([(b"1", ENABLED)])
-    assert settle_replaced(there, SECRET, after(3, 1), DESTROY) == "version 3 was gone already"
-    assert there.writes == []
 
 
 @cases(

@@ -9,33 +9,6 @@ def told(conditions: tuple[Condition, ...]) -> list[tuple[str, bool, str]]:
     return [(one.type, one.holds, one.reason) for one in conditions]
 
 
-def test_a_cluster_that_waits_is_not_applied_and_healthy() -> None:
-    conditions = of_skipped(["adapter dns reports False", "no GCP project is named"])
-    assert told(conditions) == [
-        ("Applied", False, "PreconditionsNotMet"),
-        ("Available", False, "PreconditionsNotMet"),
-        ("Health", True, "Healthy"),
-    ]
-    assert conditions[0].message == "adapter dns reports False; no GCP project is named"
-
-
-def test_a_verified_pull_secret_is_everything() -> None:
-    assert told(of_verified(3, "")) == [
-        ("Applied", True, "SecretCreated"),
-        ("Available", True, "SecretAvailable"),
-        ("Health", True, "Healthy"),
-    ]
-
-
-def test_one_that_was_overtaken_is_available_and_not_healthy() -> None:
-    conditions = of_verified(3, "version 4 is the latest")
-    assert told(conditions)[1:] == [
-        ("Available", True, "SecretAvailable"),
-        ("Health", False, "VersionOvertaken"),
-    ]
-    assert conditions[2].message == "version 4 is the latest"
-
-
 @pytest.mark.parametrize("conditions", [of_skipped(["x"]), of_verified(1, ""), of_verified(1, "x")])
 def test_no_condition_is_ever_unknown_which_would_make_hyperfleet_ignore_the_report(
     conditions: tuple[Condition, ...],

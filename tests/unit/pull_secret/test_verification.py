@@ -3,17 +3,12 @@
 import base64
 from dataclasses import replace
 
-import pytest
-
-from components.errors import PullSecretError
 from components.pull_secret.verification import (
     Expected,
     differences,
     digest_of,
-    enable_again,
     is_delivered,
     lost_version,
-    stand,
     verify,
 )
 from components.secret_manager import VersionState
@@ -35,39 +30,6 @@ def expected(version: int, content: bytes = OURS) -> Expected:
 
 def manager(*laid_out: tuple[bytes, VersionState]) -> MemorySecretManager:
     return MemorySecretManager([*laid_out])
-
-
-def test_the_very_version_that_was_added_is_read_back_and_compared() -> None:
-    standing, disabled = verify(manager((THEIRS, ENABLED), (OURS, ENABLED)), expected(2), before=1)
-    assert (standing.state, standing.latest, standing.overtaken, disabled) == (ENABLED, 2, "", [])
-
-
-@cases(
-    "state, problem",
-    {
-        "disabled": (DISABLED, "it is disabled, so nobody can read it"),
-        "destroyed": (DESTROYED, "it is destroyed, so nobody can read it"),
-    },
-)
-def test_a_version_nobody_can_read_fails(state: VersionState, problem: str) -> None:
-    with pytest.raises(PullSecretError) as refused:
-        verify(manager((OURS, state)), expected(1), before=0)
-    assert (refused.value.place, refused.value.problem) == (f"{SECRET}/versions/1", problem)
-
-
-def test_a_version_that_is_not_there_fails_and_the_others_stay() -> None:
-    there = manager((OURS, ENABLED))
-    with pytest.raises(PullSecretError, match="it is not there"):
-        verify(there, expected(2), before=0)
-    assert there.writes == []
-
-
-def test_a_version_that_holds_something_else_fails_without_telling_what() -> None:
-    with pytest.raises(PullSecretError) as refused:
-        verify(manager((THEIRS, ENABLED)), expected(1), before=0)
-    assert refused.value.code == "version-content-differs"
-    assert "sentinel" not in repr(refused.value) + str(refused.value)
-    assert digest_of("east", OURS) not in str(refused.value)
 
 
 @cases(
@@ -96,33 +58,9 @@ def test_nobody_has_overtaken_a_version_that_is_not_the_latest_yet() -> None:
     assert (standing.latest, standing.overtaken) == (1, "")
 
 
-def test_what_a_lost_answer_left_behind_is_disabled() -> None:
-    there = manager((THEIRS, ENABLED), (OURS, ENABLED), (OURS, ENABLED), (OURS, ENABLED))
-    _, disabled = verify(there, expected(4), before=1)
-    assert disabled == [3, 2]
-    assert there.states() == [ENABLED, DISABLED, DISABLED, ENABLED]
-
-
-def test_an_equal_version_of_an_earlier_update_has_a_number_somebody_knows_and_stays() -> None:
-    there = manager((OURS, ENABLED), (THEIRS, ENABLED), (OURS, ENABLED))
-    assert verify(there, expected(3), before=2)[1] == []
-    assert there.states() == [ENABLED, ENABLED, ENABLED]
-
-
 def test_other_content_between_the_two_is_somebody_elses_and_stays() -> None:
     there = manager((OURS, ENABLED), (THEIRS, ENABLED), (OURS, ENABLED))
     assert verify(there, expected(3), before=1)[1] == []
-
-
-@pytest.mark.parametrize("state", [DISABLED, DESTROYED])
-def test_a_look_tells_of_a_version_nobody_can_read_without_reading_it(state: VersionState) -> None:
-    found = stand(manager((OURS, state)), expected(1))
-    assert found is not None
-    assert (found.state, found.digest) == (state, "")
-
-
-def test_a_look_at_a_version_that_is_gone_finds_nothing() -> None:
-    assert stand(manager(), expected(1)) is None
 
 
 def test_equal_pull_secrets_of_two_clusters_have_different_digests() -> None:
@@ -147,13 +85,6 @@ def test_what_became_of_a_version_since_it_was_verified_is_told(
     found = [*differences(manager(*there), expected(1), overtaken)]
     assert len(found) == len(told)
     assert all(one.startswith(start) for one, start in zip(found, told, strict=True))
-
-
-def test_one_that_is_overtaken_still_is_no_difference() -> None:
-    there = manager((OURS, ENABLED), (THEIRS, ENABLED))
-    standing = stand(there, expected(1))
-    assert standing
-    assert [*differences(there, expected(1), standing.overtaken)] == []
 
 
 @cases(
@@ -188,13 +119,6 @@ def test_the_version_a_cluster_was_given_is_lost_once_nobody_can_ever_read_it(
     named = "somebody's note" if delivered is None else f"{SECRET}/versions/{delivered}"
     found = lost_version(manager(*laid_out), SECRET, named)
     assert found == ("" if lost is None else f"{SECRET}/versions/{lost}")
-
-
-@pytest.mark.parametrize("state", VersionState)
-def test_only_a_disabled_version_is_enabled_again(state: VersionState) -> None:
-    there = manager((OURS, state))
-    assert enable_again(there, expected(1)) is (state is DISABLED)
-    assert there.states() == [ENABLED if state is DISABLED else state]
 
 
 def test_a_first_verification_leaves_what_was_in_use_before_other_content() -> None:

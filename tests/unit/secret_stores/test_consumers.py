@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from components.errors import StoreError
 from components.secret_stores.clients.fake import FakeClient
-from components.secret_stores.consumers import ExternalSecret, PushSecret, RemoteRef
+from components.secret_stores.consumers import PushSecret, RemoteRef
 from components.secret_stores.specs import FakeSpec
 
 READ: dict[str, Any] = {
@@ -19,29 +19,6 @@ READ: dict[str, Any] = {
 }
 ENTRY = {"secret": "db", "key": "password", "remoteKey": "k"}
 PUSH: dict[str, Any] = {**READ, "data": [ENTRY]}
-
-
-def test_a_read_makes_a_secret_of_its_own_name_unless_it_names_a_target() -> None:
-    assert ExternalSecret.model_validate(READ).target == "it"
-    assert ExternalSecret.model_validate({**READ, "target": "other"}).target == "other"
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"data": {}},
-        {"data": {"no key": {"key": "db"}}},
-        {"data": {"password": {"key": " db"}}},
-        {"data": {"password": {"key": "db", "propety": "x"}}},
-        {"refreshInterval": "hourly"},
-        {"backend": "vault"},
-        {"store": {"kind": "Store", "name": "s"}},
-        {"namespace": "A"},
-    ],
-)
-def test_a_read_that_eso_would_not_take_is_none(change: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        ExternalSecret.model_validate({**READ, **change})
 
 
 @pytest.mark.parametrize(
@@ -56,11 +33,6 @@ def test_a_read_that_eso_would_not_take_is_none(change: dict[str, Any]) -> None:
 def test_a_push_that_would_lose_something_is_none(change: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         PushSecret.model_validate({**PUSH, **change})
-
-
-def test_two_entries_may_go_to_two_properties_of_one_key() -> None:
-    entries = [{**ENTRY, "property": "one"}, {**ENTRY, "property": "two"}]
-    assert len(PushSecret.model_validate({**PUSH, "data": entries}).data) == 2
 
 
 FAKE = FakeClient(

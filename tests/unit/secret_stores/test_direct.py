@@ -94,27 +94,6 @@ def test_a_generator_reads_in_its_callers_namespace_only(
         assert "auth.serviceAccount names namespace b" in answer.problem
 
 
-def test_a_caller_that_the_conditions_exclude_is_told_the_store_and_its_namespace() -> None:
-    store = cluster_store(provider=FAKE, conditions=[{"namespaces": ["b"]}])
-    error = refusal(store)
-    assert error.place == "ClusterSecretStore/store"
-    assert "namespace a may not use it" in error.problem
-    assert error.fix == "extend them, or use another store"
-
-
-def test_conditions_know_the_labels_of_the_callers_namespace() -> None:
-    store = cluster_store(provider=FAKE, conditions=[{"namespaceSelector": {"matchLabels": {"team": "x"}}}])
-    assert way(store, team="x").caller == "a"
-    assert refusal(store, team="y").code == "refused"
-
-
-def test_a_selector_out_of_reach_is_told_with_its_path_and_the_namespace_it_would_be_read_in() -> None:
-    block = {"kubernetes": {"auth": {"serviceAccount": selector("b")}}}
-    error = refusal(store_in("a", provider=block))
-    assert "Kubernetes/a/store: auth.serviceAccount names namespace b" in error.problem
-    assert "it may be read in a only" in error.problem
-
-
 def test_what_is_lent_says_the_namespace_of_every_selector() -> None:
     of = provider("Kubernetes", LOGIN)
     use = admit(StoreUse(cluster_store(providerRef=ref(of)), of, "a", {}, Purpose.READ))

@@ -5,31 +5,25 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
 from components.errors import EsoError, Problem, StoreError
 from components.secret_stores.admission import Purpose, StoreUse, admit, read_objections
 from components.secret_stores.consumers import ExternalSecret, PushSecret
-from components.secret_stores.convert import convert, embed
+from components.secret_stores.convert import convert
 from components.secret_stores.eso import Manifest, compile_push, compile_read, compile_store
 from components.secret_stores.explain import Ready
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import (
     AnyProvider,
     AnyStore,
-    CaSelector,
-    ClusterSecretStore,
-    Provider,
     ProviderSpec,
     SecretSelector,
     SecretStore,
-    Selector,
 )
 from components.secret_stores.referent import selectors
 from components.secret_stores.registry import RefRegister
 from tests.support.cases import cases, table
-from tests.support.stores import cluster_store, kind, provider, ref, selector, store_in, token_spec, told
+from tests.support.stores import cluster_store, provider, ref, selector, store_in, token_spec, told
 
 GOLDEN = Path(__file__).with_name("golden")
 
@@ -527,153 +521,3 @@ def test_a_push_that_eso_would_carry_out_otherwise_is_refused(
 
 
 # ESO reads where our rule says, whatever the store, the provider and the caller.
-
-NAMESPACES = st.sampled_from(["a", "b", "n"])
-MAYBE = st.none() | NAMESPACES
-KEYED = MAYBE.map(lambda namespace: selector(namespace, key="k"))
-KEYLESS = MAYBE.map(selector)
-CA = MAYBE.map(lambda namespace: selector(namespace, type="Secret", key="k"))
-
-
-def shape(optional: dict[str, st.SearchStrategy[Any]], **required: Any) -> st.SearchStrategy[dict[str, Any]]:
-    return st.fixed_dictionaries(required, optional=optional)
-
-
-SERVER = shape({"caProvider": CA})
-SPECS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
-    "Fake": shape({}, data=st.just([])),
-    "GitLab": shape(
-        {"caProvider": CA}, projectID=st.just("7"), auth=shape({}, SecretRef=shape({}, accessToken=KEYED))
-    ),
-    "Kubernetes": st.one_of(
-        shape({"server": SERVER}, auth=shape({}, cert=shape({}, clientCert=KEYED, clientKey=KEYED))),
-        shape({"server": SERVER}, auth=shape({}, token=shape({}, bearerToken=KEYED))),
-        shape({"server": SERVER}, auth=shape({}, serviceAccount=KEYLESS)),
-        shape({"server": SERVER}, authRef=KEYED),
-    ),
-    "GCPSM": shape(
-        {
-            "auth": shape(
-                {
-                    "secretRef": shape({}, secretAccessKeySecretRef=KEYED),
-                    "workloadIdentity": shape({}, serviceAccountRef=KEYLESS),
-                    "workloadIdentityFederation": st.one_of(
-                        shape({}, credConfig=KEYED),
-                        shape({}, serviceAccountRef=KEYLESS),
-                        shape(
-                            {},
-                            awsSecurityCredentials=shape(
-                                {}, region=st.just("eu-west-1"), awsCredentialsSecretRef=KEYLESS
-                            ),
-                        ),
-                    ),
-                }
-            )
-        }
-    ),
-    "AzureKV": shape(
-        {
-            "authSecretRef": shape(
-                dict.fromkeys(("clientId", "tenantId", "clientSecret", "clientCertificate"), KEYED)
-            ),
-            "serviceAccountRef": KEYLESS,
-        },
-        vaultUrl=st.just("https://a.vault.azure.net"),
-    ),
-}
-STRICT = {"auth.SecretRef.accessToken", "auth.cert.clientCert", "auth.token.bearerToken"}
-REFERENT = {
-    "auth.cert.clientCert",
-    "auth.cert.clientKey",
-    "auth.token.bearerToken",
-    "auth.serviceAccount",
-    "auth.secretRef.secretAccessKeySecretRef",
-    "auth.workloadIdentity.serviceAccountRef",
-    "authSecretRef.clientId",
-    "authSecretRef.clientSecret",
-    "serviceAccountRef",
-}
-"""What ESO 2.9 recognises as referent; a path that none of its kinds looks at is not here."""
-
-
-class Eso:
-    """What ESO does with a store: its webhook, the validation of the store, and a look-up for a caller."""
-
-    def __init__(self, manifest: Manifest) -> None:
-        [(key, spec)] = manifest["spec"]["provider"].items()
-        of = KINDS.embedded(key)
-        assert not isinstance(of, Problem)
-        self.home: str | None = manifest["metadata"].get("namespace")
-        self.selectors: dict[str, Selector] = dict(selectors(of.provider(None, "it", spec).spec))
-
-    def admits(self) -> bool:
-        for path, each in self.selectors.items():
-            if isinstance(each, CaSelector):
-                if (each.namespace is None) != (self.home is not None):
-                    return False
-            elif self.home is not None:
-                if each.namespace not in (None, self.home):
-                    return False
-            elif path in STRICT and each.namespace is None:
-                return False
-        return True
-
-    def gets_ready(self) -> bool:
-        absent = {path for path, each in self.selectors.items() if each.namespace is None}
-        return self.home is not None or not absent or bool(absent & REFERENT)
-
-    def reads(self, caller: str) -> dict[str, str]:
-        if self.home is not None:
-            return dict.fromkeys(self.selectors, self.home)
-        return {path: each.namespace or caller for path, each in self.selectors.items()}
-
-
-@st.composite
-def uses(draw: st.DrawFn) -> tuple[AnyStore, AnyProvider]:
-    """A store and the provider it names; not every such pair is one the rule allows."""
-    name = draw(st.sampled_from(sorted(SPECS)))
-    spec = draw(SPECS[name])
-    namespace = draw(MAYBE)
-
-    def store(**said: Any) -> AnyStore:
-        return cluster_store(**said) if namespace is None else store_in(namespace, **said)
-
-    if draw(st.booleans()):
-        embedded = store(provider={kind(name).embedded: spec})
-        converted = convert(embedded, embedded.spec.provider or {}, KINDS)
-        assert not isinstance(converted, Problem)
-        return embedded, converted
-    of = provider(name, spec, draw(MAYBE))
-    home = of.namespace if isinstance(of, Provider) else None
-    named = home if home != namespace and (namespace or draw(st.booleans())) else None
-    return store(providerRef=ref(of, namespace=named)), of
-
-
-def plain(store: AnyStore, of: AnyProvider) -> Manifest:
-    """The manifest with nothing pinned and nothing refused."""
-    own = {"namespace": store.namespace} if isinstance(store, SecretStore) else {}
-    return {"metadata": own, "spec": {"provider": embed(of, KINDS)}}
-
-
-@given(use=uses(), caller=NAMESPACES)
-def test_a_compiled_store_is_ready_and_read_through_as_directly_and_no_other_is_refused(
-    use: tuple[AnyStore, AnyProvider], caller: str
-) -> None:
-    store, of = use
-    direct = told(store, store.namespace if isinstance(store, SecretStore) else caller, of)
-    try:
-        eso = Eso(compile_store(store, of, KINDS))
-    except EsoError:
-        ref = store.spec.provider_ref
-        follows = isinstance(store, ClusterSecretStore) and isinstance(of, Provider)
-        unpinned = Eso(plain(store, of))
-        by_eso = not (unpinned.admits() and unpinned.gets_ready())
-        by_caller = follows and ref is not None and ref.namespace is None
-        assert not direct.admitted or by_caller or by_eso
-    else:
-        assert direct.admitted
-        assert eso.admits()
-        assert eso.gets_ready()
-        read = eso.reads(caller)
-        assert {path: read[path] for path in direct.selectors} == direct.selectors
-        assert read.keys() - direct.selectors.keys() <= {"server.caProvider"}

@@ -74,58 +74,6 @@ def content(client: FakeClient, key: str = "db-password") -> bytes | None:
     return None if there is None else there.content
 
 
-def test_a_push_follows_its_secret_and_writes_only_what_differs() -> None:
-    client = fake()
-    first = pusher(client).write()
-    assert pusher(client).write() == first
-    assert (content(client), pusher(client).is_current(first.digest)) == (b"one", True)
-    assert not pusher(client, password="two").is_current(first.digest)
-    second = pusher(client, password="two").write()
-    assert (content(client), second.digest == first.digest) == (b"two", False)
-    assert first.source_version == "db@7"
-
-
-def test_a_value_that_was_changed_in_the_store_is_put_right_again() -> None:
-    client = fake()
-    done = pusher(client).write()
-    client.write(Place("db-password"), b"by hand", OURS, client.look(Place("db-password"), OURS))
-    assert not pusher(client).is_current(done.digest)
-    pusher(client).write()
-    assert content(client) == b"one"
-
-
-def test_two_pushes_to_one_place_do_not_overwrite_each_other() -> None:
-    client = fake()
-    pusher(client, THEIRS).write()
-    mine = pusher(client, password="two")
-    (conflict,) = mine.conflicts()
-    assert "this push did not write it" in str(conflict)
-    with pytest.raises(StoreError) as caught:
-        mine.write()
-    assert (caught.value.code, caught.value.place) == ("taken", "PushSecret/a/it")
-    assert content(client) == b"one"
-    assert "two" not in str(caught.value)
-
-
-def test_a_value_of_the_store_itself_is_kept_if_it_exists_and_never_removed() -> None:
-    client = fake({"key": "db-password", "value": "theirs"})
-    mine = pusher(client, updatePolicy="IfNotExists", deletionPolicy="Delete")
-    done = mine.write()
-    assert (content(client), mine.is_current(done.digest), mine.is_there()) == (b"theirs", True, True)
-    mine.remove([Place("db-password")])
-    assert content(client) == b"theirs"
-
-
-@pytest.mark.parametrize(("policy", "left"), [("Delete", None), ("None", b"one")])
-def test_what_was_pushed_goes_with_the_push_or_stays(policy: str, left: bytes | None) -> None:
-    client = fake()
-    mine = pusher(client, deletionPolicy=policy)
-    mine.write()
-    mine.remove([Place("db-password")])
-    assert content(client) == left
-    assert mine.is_there() is (left is not None)
-
-
 def test_a_place_that_is_pushed_to_no_more_is_cleared_and_anothers_is_not() -> None:
     client = fake()
     pusher(client, deletionPolicy="Delete").write()

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from components.errors import CredfleetError
-from components.go_json import Numbers
 from components.service_credentials.binding import (
     BoundInstance,
     ServiceCredentials,
@@ -95,42 +94,6 @@ def test_another_default_type_stands_in_only_where_there_is_none() -> None:
     )
 
 
-def test_a_key_with_dots_stays_apart_from_nested_keys() -> None:
-    given = credentials('{"a.b": "one", "a": {"b": "two"}}')
-
-    assert binding_data(given) == {**DEFAULT, "a.b": b"one", "a": b'{"b":"two"}'}
-
-
-def test_a_key_named_credentials_is_an_ordinary_entry() -> None:
-    given = credentials('{"credentials": "mine"}')
-
-    assert source_data(given) == {"credentials": b'{"credentials":"mine"}'}
-    assert binding_data(given) == {**DEFAULT, "credentials": b"mine"}
-
-
-E = '{"type":"database","port":5432,"user":{"name":"alice"}}'
-
-
-def test_one_input_has_three_outputs() -> None:
-    given = credentials(E)
-
-    assert source_data(given) == {"credentials": b'{"port":5432,"type":"database","user":{"name":"alice"}}'}
-    assert binding_data(given) == {"type": b"database", "port": b"5432", "user": b'{"name":"alice"}'}
-    assert vcap_services([(BOUND, given)]) == (
-        b'{"user-provided":[{"label":"user-provided","name":"orders-db","tags":[],"instance_guid":"i-1",'
-        b'"instance_name":"orders-db","binding_guid":"b-1","binding_name":null,'
-        b'"credentials":{"port":5432,"type":"database","user":{"name":"alice"}},'
-        b'"syslog_drain_url":null,"volume_mounts":[]}]}'
-    )
-
-
-def test_the_default_type_shows_neither_in_the_source_nor_in_vcap_services() -> None:
-    given = credentials('{"a":"b"}')
-
-    assert source_data(given) == {"credentials": b'{"a":"b"}'}
-    assert b'"credentials":{"a":"b"}' in vcap_services([(BOUND, given)])
-
-
 def test_vcap_services_groups_by_label_and_names_the_binding_if_it_has_a_name() -> None:
     bound = BoundInstance(
         instance_guid="i-1",
@@ -151,14 +114,6 @@ def test_vcap_services_groups_by_label_and_names_the_binding_if_it_has_a_name() 
     )
     assert entry["tags"] == ["sql", "eu"]
     assert rb"orders \u0026 api" in written
-
-
-def test_exact_numbers_reach_all_three_outputs() -> None:
-    given = read_credentials_object(b'{"id": 9007199254740993}', numbers=Numbers.EXACT)
-
-    assert source_data(given)["credentials"] == b'{"id":9007199254740993}'
-    assert binding_data(given)["id"] == b"9007199254740993"
-    assert b'{"id":9007199254740993}' in vcap_services([(BOUND, given)])
 
 
 def test_credentials_show_nothing_when_printed() -> None:

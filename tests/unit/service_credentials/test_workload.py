@@ -5,11 +5,10 @@ It does not prove that the API server takes what is applied: `tests/dynamic/test
 
 from typing import Any
 
-from components.service_credentials.workload import Given, render, unfit
+from components.service_credentials.workload import unfit
 from tests.support.cases import cases
 
 ROOT = "SERVICE_BINDING_ROOT"
-GIVEN = Given(vcap_secret="shop-env", takes_file=False, directories={"db": "orders"}, containers=["app"])
 OTHER: dict[str, Any] = {"name": "other", "env": [{"name": ROOT, "value": "none"}]}
 
 
@@ -22,26 +21,6 @@ def deployment(*env: dict[str, Any]) -> dict[str, Any]:
         "metadata": metadata,
         "spec": {"template": template},
     }
-
-
-@cases(
-    "env, mounted, variables",
-    {
-        "none": ((), "/bindings/db", [ROOT, "VCAP_SERVICES"]),
-        "another variable": (({"name": "OWN"},), "/bindings/db", [ROOT, "VCAP_SERVICES"]),
-        "the usual one": (({"name": ROOT, "value": "/bindings"},), "/bindings/db", [ROOT, "VCAP_SERVICES"]),
-        "its own": (({"name": ROOT, "value": "/own/"},), "/own/db", ["VCAP_SERVICES"]),
-    },
-)
-def test_bindings_are_mounted_below_the_root_of_the_container(
-    env: tuple[dict[str, Any], ...], mounted: str, variables: list[str]
-) -> None:
-    live = deployment(*env)
-    assert unfit(live, ["app"], takes_files=True) is None
-    found = render(live, GIVEN)
-    (container,) = found["spec"]["template"]["spec"]["containers"]
-    assert [each["mountPath"] for each in container["volumeMounts"]] == [mounted]
-    assert [each["name"] for each in container["env"]] == variables
 
 
 @cases(
@@ -61,9 +40,3 @@ def test_a_root_that_nobody_could_mount_below_is_refused_and_never_reset(own: di
     assert problem is not None
     assert f"container app sets {ROOT}" in problem.problem
     assert unfit(live, ["app"], takes_files=False) is None
-
-
-def test_only_containers_that_are_given_something_count() -> None:
-    problem = unfit(deployment(), [], takes_files=True)
-    assert problem is not None
-    assert "container other sets" in problem.problem
