@@ -13,7 +13,7 @@ import pytest
 from components.fleet import Fleet
 from components.projection.predicted import digests
 from components.skipped_lines import skipped_in
-from tests.support.cases import table
+from tests.support.cases import cases, table
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, decode, plain, record
 from tests.support.stacks import SECRET_KEYS, settings, stack
 
@@ -53,16 +53,9 @@ def ancestors_and_what_they_wait_for(recorder: Recorder, resource: Registration)
     return seen
 
 
-@pytest.mark.parametrize(
-    ("file", "is_refused"),
-    [
-        ("", True),
-        ("config:\n  credfleet:cluster: {context: mine}\n  credfleet:credentials: {}\n", True),
-        ("config:\n  credfleet:cluster: {context: mine}\n  tenants: {}\n", False),
-        ("config: {}\n", False),
-        (None, False),
-    ],
-    ids=["nothing", "a cluster", "no tenants", "that it says nothing", "no file"],
+@cases(
+    "file, is_refused",
+    table(__file__, "test_a_program_whose_stack_file_was_cut_off_declares_nothing_and_ends"),
 )
 def test_a_program_whose_stack_file_was_cut_off_declares_nothing_and_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str | None, *, is_refused: bool

@@ -9,6 +9,7 @@ import pytest
 
 from components.providers import azure_provider, gcp_provider, kubernetes_provider
 from components.stack_config.models import Cluster
+from tests.support.cases import table
 from tests.support.recorder import Recorder, Secret, record
 
 PROVIDER = "pulumi:providers:kubernetes"
@@ -52,17 +53,7 @@ def test_the_environment_cannot_turn_a_flag_around(monkeypatch: pytest.MonkeyPat
     }
 
 
-ENVIRONMENT = {
-    "KUBECONFIG": "/home/ada/kubeconfig",
-    "PULUMI_K8S_DELETE_UNREACHABLE": "true",
-    "PULUMI_K8S_SKIP_UPDATE_UNREACHABLE": "true",
-    "PULUMI_K8S_SUPPRESS_DEPRECATION_WARNINGS": "true",
-    "PULUMI_K8S_SUPPRESS_HELM_HOOK_WARNINGS": "true",
-    **dict.fromkeys(("GOOGLE_PROJECT", "GOOGLE_REGION", "GOOGLE_ZONE"), "of-ada"),
-    **dict.fromkeys(("CLOUDSDK_CORE_PROJECT", "CLOUDSDK_COMPUTE_REGION", "CLOUDSDK_COMPUTE_ZONE"), "of-ada"),
-    **dict.fromkeys(("ARM_CLIENT_ID", "ARM_TENANT_ID", "ARM_SUBSCRIPTION_ID", "ARM_ENVIRONMENT"), "of-ada"),
-    **dict.fromkeys(("ARM_METADATA_HOSTNAME", "ARM_USE_OIDC", "AZURE_ENVIRONMENT"), "of-ada"),
-}
+ENVIRONMENT: Any = table(__file__, "ENVIRONMENT")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from components.service_credentials.component import (
     declare_services,
 )
 from components.service_credentials.settings import Binding, Instance, Services
-from tests.support.cases import cases
+from tests.support.cases import cases, table
 from tests.support.recorder import Recorder, Secret, Unknown, plain, record
 
 SECRET = "kubernetes:core/v1:Secret"
@@ -30,18 +30,7 @@ BINDING = "credfleet:index:ServiceBinding"
 OWNER = "pulumi/o/p/s/services/orders-db"
 GUID, BINDING_GUID = guid_of(OWNER), guid_of(f"{OWNER}/orders-api")
 E = b'{"type":"database","port":5432,"user":{"name":"alice"}}'
-ENTRY = {
-    "label": "user-provided",
-    "name": "orders",
-    "tags": ["sql"],
-    "instance_guid": GUID,
-    "instance_name": "orders-db",
-    "binding_guid": BINDING_GUID,
-    "binding_name": "orders",
-    "credentials": json.loads(E),
-    "syslog_drain_url": None,
-    "volume_mounts": [],
-}
+ENTRY: Any = table(__file__, "ENTRY")
 
 
 def nowhere(given: CredentialSource, place: str) -> tuple[Source, str]:
@@ -172,10 +161,7 @@ def test_outputs_say_where_things_are_and_hold_no_credential(*, preview: bool) -
 
 @cases(
     "display_name, directory, name, binding_name",
-    {
-        "no display name": (None, "orders-api", "orders-db", None),
-        "a display name": ("shop", "shop", "shop", "shop"),
-    },
+    table(__file__, "test_a_display_name_changes_directory_and_vcap_services_but_no_secrets_name"),
 )
 def test_a_display_name_changes_directory_and_vcap_services_but_no_secrets_name(
     display_name: str | None, directory: str, name: str, binding_name: str | None

@@ -12,6 +12,7 @@ from pulumi.runtime.proto.provider_pb2 import DiffResponse
 from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE
 from components.account_pool.provider import AccountClaimProvider
 from components.labels import TENANT_NAME
+from tests.support.cases import cases, table
 from tests.support.dynamic_host import UNKNOWN, Properties, Provider, dynamic_host
 from tests.support.members import SENTINEL, Members
 
@@ -309,17 +310,7 @@ def test_a_refusal_is_in_the_audit_trail_before_the_engine_hears_of_it(
     assert [event["reason"] for event in events] == ["ClaimRefused"]
 
 
-@pytest.mark.parametrize(
-    ("inputs", "reason"),
-    [
-        ({"tenant": " acme"}, "blanks"),
-        ({"tenant": ""}, "not empty"),
-        ({"type": "AWS"}, "lower case"),
-        ({"releasePolicy": "burn"}, "retain, release, clean, quarantine"),
-        ({"limit": 1.5}, "whole number"),
-        ({"partition": {"eu-access": "false"}}, "leave it out"),
-    ],
-)
+@cases("inputs, reason", table(__file__, "test_what_no_pool_could_serve_is_refused_at_preview"))
 def test_what_no_pool_could_serve_is_refused_at_preview(
     inputs: Properties, reason: str, claim: Provider
 ) -> None:

@@ -20,7 +20,6 @@ from pulumi_sandbox.services.users import ADMIN
 from components.connection import ClusterTarget
 from components.projection.model import PROJECTED_BY
 from components.secret_manager import SecretManagerTarget, new_secret_manager, secret_name
-from components.secret_stores.clients.kubernetes import PUSHED_BY
 from components.secret_stores.delivery import EsoDeliveryProvider
 from components.secret_stores.eso_pushes import obstacles
 from components.secret_stores.lookout import EsoLookoutProvider
@@ -29,7 +28,7 @@ from components.secret_stores.stack_cluster import StackCluster
 from sandbox.tests.support.clouds import secret_manager
 from sandbox.tests.support.cluster import client_for
 from tests.dynamic.test_secret_stores import way
-from tests.support.cases import cases
+from tests.support.cases import cases, table
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
 from tests.support.eso import ExternalSecrets, serve
 from tests.support.people import grant
@@ -226,10 +225,7 @@ def test_what_somebody_else_has_at_the_place_of_a_push_is_never_written_over_by_
 
 @cases(
     "data, marks, said",
-    {
-        "its-own": ({"p": "x"}, {PUSHED_BY: OWNER}, {}),
-        "kept": ({"p": "x"}, {}, {"updatePolicy": "IfNotExists"}),
-    },
+    table(__file__, "test_what_the_same_push_wrote_or_only_keeps_is_no_obstacle_to_the_operator"),
 )
 def test_what_the_same_push_wrote_or_only_keeps_is_no_obstacle_to_the_operator(
     lookout: Provider, pusher: Secrets, data: dict[str, str], marks: dict[str, str], said: dict[str, str]
@@ -259,14 +255,7 @@ def test_a_secret_of_google_that_somebody_made_is_no_place_for_the_operators(
     assert problem.problem.startswith("there is in store already")
 
 
-@cases(
-    "labels, refused",
-    {
-        "met-in-the-cluster": ({"tier": "gold"}, False),
-        "declared": ({"team": "x"}, False),
-        "not-met": ({"tier": "silver"}, True),
-    },
-)
+@cases("labels, refused", table(__file__, "test_conditions_by_labels_are_decided_by_those_of_the_cluster"))
 def test_conditions_by_labels_are_decided_by_those_of_the_cluster(
     lookout: Provider, tenant: Secrets, labels: dict[str, str], *, refused: bool
 ) -> None:

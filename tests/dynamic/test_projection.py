@@ -9,6 +9,7 @@ import pytest
 
 from components.projection.predicted import digests
 from components.projection.provider import SecretProjectionProvider
+from tests.support.cases import cases, table
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, dynamic_host
 from tests.support.secrets import Secrets
 
@@ -173,16 +174,7 @@ def test_a_source_that_is_another_tenants_by_now_is_not_delivered(
     assert "RunError: source-not-owned: " in str(refused.value.details())
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"targetName": "No Name"}, "it is no name of a Secret"),
-        ({"targetNamespace": "a/b"}, "it is no namespace"),
-        ({"owner": ""}, "a copy has an owner"),
-        ({"asoCredential": "password"}, "the methods are servicePrincipalSecret"),
-        ({"asoCredential": "workloadIdentity", "keys": {"AZURE_CLIENT_SECRET": "x"}}, "is no key of method"),
-    ],
-)
+@cases("wrong, said", table(__file__, "test_what_can_never_be_written_is_refused_in_a_preview"))
 def test_what_can_never_be_written_is_refused_in_a_preview(
     provider: Provider, wrong: Properties, said: str
 ) -> None:

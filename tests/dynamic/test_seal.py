@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import grpc
 import pytest
 
-from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
+from components.account_pool.core.keys import POOL_STATE
 from components.account_pool.seal import PoolSealProvider
-from components.labels import SHARED, TENANT_NAME
+from components.labels import TENANT_NAME
+from tests.support.cases import cases, table
 from tests.support.dynamic_host import Host, Properties, dynamic_host
 from tests.support.guarded_pool import enforce, lift
-from tests.support.members import TOKEN, Members
+from tests.support.members import Members
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -35,20 +36,7 @@ def refusal(host: Host, inputs: Properties) -> str | None:
 
 
 @pytest.mark.parametrize("allow_destroy", [False, True])
-@pytest.mark.parametrize(
-    ("labels", "notes", "reason"),
-    [
-        ({TENANT_NAME: "acme"}, {CLAIM_TOKEN: TOKEN}, "it is claimed by tenant acme"),
-        ({SHARED: "true"}, {SHARED_CAPACITY: "1", SHARED_CLAIMS: f'{{"{TOKEN}": "x"}}'}, "it is claimed"),
-        ({POOL_STATE: "cleaning"}, {}, "it is being cleaned"),
-        (
-            {TENANT_NAME: "acme"},
-            {CLAIM_TOKEN: "unreadable"},
-            f"{CLAIM_TOKEN} 'unreadable' is not a token of this protocol",
-        ),
-    ],
-    ids=["claimed", "shared", "cleaning", "unreadable"],
-)
+@cases("labels, notes, reason", table(__file__, "test_a_pool_in_use_stays_even_if_it_may_be_thrown_away"))
 def test_a_pool_in_use_stays_even_if_it_may_be_thrown_away(
     *,
     host: Host,

@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from components.service_credentials.provider import ServiceMigrationProvider
-from tests.support.cases import table
+from tests.support.cases import cases, table
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider
 from tests.support.secrets import Secrets
 
@@ -211,16 +211,7 @@ def test_another_name_is_another_secret_and_the_former_is_removed_first(
     assert (list(answer.replaces), answer.deleteBeforeReplace) == (["targetName"], True)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"namespace": "a/b"}, "it is no namespace"),
-        ({"instance": "No Name"}, "it is no name of a Secret"),
-        ({"targetName": ""}, "it is no name of a Secret"),
-        ({"owner": ""}, "nobody could tell whose"),
-        ({"instanceGuid": ""}, "nobody could tell whose"),
-    ],
-)
+@cases("wrong, said", table(__file__, "test_what_can_never_be_written_is_refused_in_a_preview"))
 def test_what_can_never_be_written_is_refused_in_a_preview(
     provider: Provider, wrong: Properties, said: str
 ) -> None:

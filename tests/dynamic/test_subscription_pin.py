@@ -5,7 +5,8 @@ from collections.abc import Generator
 import pytest
 
 from components.aso_credentials.provider import SubscriptionPinProvider
-from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, dynamic_host
+from tests.support.cases import cases, table
+from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
 
 SUB = "00000000-0000-4000-8000-0000000000aa"
 OTHER = "00000000-0000-4000-8000-0000000000ff"
@@ -50,15 +51,7 @@ def test_another_subscription_passes_when_it_is_allowed_and_is_remembered_from_t
     assert len(provider.refusals(pin(), moved.inputs)) == 1
 
 
-@pytest.mark.parametrize(
-    "news",
-    [
-        pytest.param(pin(), id="the-same"),
-        pytest.param(pin(subscriptionId=SUB.upper()), id="another-case"),
-        pytest.param(pin(subscriptionId=OTHER, secret="team-b/aso-credential"), id="another-secret"),
-        pytest.param(pin(subscriptionId=OTHER, secret=UNKNOWN), id="a-secret-not-known-yet"),
-    ],
-)
+@cases("news", table(__file__, "test_what_strands_no_resource_passes"))
 def test_what_strands_no_resource_passes(provider: Provider, news: Properties) -> None:
     assert provider.refusals(news, pin()) == []
 

@@ -17,6 +17,7 @@ from pulumi_policy import EnforcementLevel, Policy, ResourceValidationPolicy
 
 from tests.components.test_fleet import declared
 from tests.policies import cases
+from tests.support.cases import table
 from tests.support.policies import (
     UNKNOWN,
     NotApplicableError,
@@ -33,15 +34,7 @@ SECRET = "kubernetes:core/v1:Secret"
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 PROVIDER = "pulumi:providers:kubernetes"
 
-FLAGS = {
-    "clusterIdentifier": "credfleet",
-    "context": "fleet",
-    "enableSecretMutable": "true",
-    "enableConfigMapMutable": "true",
-    "enableServerSideApply": "true",
-    "enablePatchForce": "false",
-    "upsertExistingObjects": "false",
-}
+FLAGS: Any = table(__file__, "FLAGS")
 
 
 _BY_NAME = {policy.name: policy for policy in POLICIES if isinstance(policy, ResourceValidationPolicy)}

@@ -10,6 +10,7 @@ import secret_values
 from pulumi_policy import ResourceValidationArgs
 from secret_values import Sightings, declared_secrets
 
+from tests.support.cases import cases, table
 from tests.support.policies import OPTIONS, UNKNOWN, judge, judge_stack, secret
 
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
@@ -65,21 +66,7 @@ def found(**inputs: object) -> list[str]:
     return judge(secret_values.secrets_stay_marked, CONFIG_MAP, inputs)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        PASSWORD,
-        base64.b64encode(PASSWORD.encode()).decode(),
-        f"  {PASSWORD}\n",
-        f"postgres://orders:{PASSWORD}@db/x",
-        base64.b64encode(f"password={PASSWORD};".encode()).decode(),
-        "b3JkZXJzOmNhbmFyeQ==",
-        "glpat-canary",
-        "canary-key-of-gcp",
-        "canary-access-token",
-        CREDENTIALS["orders"],
-    ],
-)
+@cases("text", table(__file__, "test_a_declared_secret_in_plain_is_told_by_its_path_and_never_its_value"))
 def test_a_declared_secret_in_plain_is_told_by_its_path_and_never_its_value(text: str) -> None:
     said = found(data={"note": text})
 
@@ -92,22 +79,7 @@ def encoded(text: str) -> str:
 
 
 @pytest.mark.parametrize("value", SHAPES.values(), ids=SHAPES)
-@pytest.mark.parametrize(
-    "written",
-    [
-        "{}",
-        "AWS_SECRET_ACCESS_KEY={}",
-        "AccountName=a;AccountKey={};EndpointSuffix=core.windows.net",
-        "{{password: {}}}",
-        "<p>{}</p>",
-        "({}), [{}]",
-        "a|{}|b",
-        "${}",
-        "`{}`",
-        "https://example.com/?sig={}#top",
-        "say {}.",
-    ],
-)
+@cases("written", table(__file__, "test_a_secret_is_found_between_whatever_signs_and_with_signs_of_its_own"))
 def test_a_secret_is_found_between_whatever_signs_and_with_signs_of_its_own(written: str, value: str) -> None:
     text = written.format(value, value)
 
@@ -137,28 +109,7 @@ def test_a_key_of_several_lines_is_found_in_a_block_of_yaml() -> None:
     assert found(data={"note": block}) == ["data.note is a secret in plain"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "orders-application",
-        "abc",
-        "example-project",
-        "quay.io",
-        "client_email",
-        "service_account",
-        "projects/example-project/secrets",
-        "fleet@example-project.iam.gserviceaccount.com",
-        '{"token_url": "https://oauth2.googleapis.com/token", "type": "service_account"}',
-        BEGIN,
-        f"the-{PASSWORD}-of-another",
-        "canary",
-        "K7MDENG",
-        "glpat-canary.example.com",
-        encoded("example-project: orders-application"),
-        UNKNOWN,
-        "",
-    ],
-)
+@cases("text", table(__file__, "test_what_merely_stands_beside_a_secret_is_let_through"))
 def test_what_merely_stands_beside_a_secret_is_let_through(text: str) -> None:
     assert found(data={"note": text}) == []
 
@@ -177,17 +128,7 @@ def others(marked: object, plain: str) -> list[tuple[str, str]]:
     )
 
 
-@pytest.mark.parametrize(
-    ("marked", "plain"),
-    [
-        (KEY, f"AccountKey={KEY};EndpointSuffix=a"),
-        (KEY, json.dumps({"key": KEY})),
-        ("canary-of-a-cloud", "Bearer canary-of-a-cloud"),
-        ("https://db.example.com/a", "https://db.example.com/a"),
-        ("https://a:b@db.example.com", "see https://a:b@db.example.com/orders"),
-        ("/subscriptions/aa/resourceGroups/rg", "/subscriptions/aa/resourceGroups/rg"),
-    ],
-)
+@cases("marked, plain", table(__file__, "test_what_another_marks_is_found_inside_a_longer_text"))
 def test_what_another_marks_is_found_inside_a_longer_text(marked: str, plain: str) -> None:
     assert others({"a": marked}, plain) == [("1", "note is a secret in plain")]
 
@@ -237,21 +178,7 @@ def test_what_a_resource_marks_in_base64_is_found_in_its_own_annotations() -> No
     ]
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("host", "orders-db.tenant-acme.svc:5432"),
-        ("uri", "https://search.tenant-globex.svc:9200/"),
-        ("token_url", "https://login.example.com/oauth2/token"),
-        ("replicas", '["search-0.example", "search-1.example"]'),
-        ("user", "orders-application"),
-        ("client_email", "fleet@example-project.iam.gserviceaccount.com"),
-        ("tenant", "00000000-0000-4000-8000-000000000001"),
-        ("ca.crt", CERTIFICATE),
-        ("certificate", CERTIFICATE),
-        ("password", "too short"),
-    ],
-)
+@cases("key, value", table(__file__, "test_what_stands_in_base64_beside_a_secret_is_let_through"))
 def test_what_stands_in_base64_beside_a_secret_is_let_through(key: str, value: str) -> None:
     assert others({key: encoded(value), "password": encoded(PASSWORD)}, value) == []
 
@@ -266,15 +193,7 @@ def archive(**assets: object) -> dict[str, object]:
     return {"4dabf18193072939515e22adb298388d": "0def7320c3a5731c473e5ecbe6d01bc7", "assets": assets}
 
 
-@pytest.mark.parametrize(
-    ("inputs", "path"),
-    [
-        ({"data": {"__token": PASSWORD}}, "data.__token"),
-        ({"items": [{"__defaults": [PASSWORD]}]}, "items[0].__defaults[0]"),
-        ({"source": asset(f"password: {PASSWORD}")}, "source.text"),
-        ({"source": archive(a=asset("x"), b=archive(c=asset(PASSWORD)))}, "source.assets.b.assets.c.text"),
-    ],
-)
+@cases("inputs, path", table(__file__, "test_a_secret_in_plain_is_found_wherever_it_stands"))
 def test_a_secret_in_plain_is_found_wherever_it_stands(inputs: Mapping[str, object], path: str) -> None:
     assert found(**inputs) == [f"{path} is a secret in plain"]
 

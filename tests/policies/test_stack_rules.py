@@ -37,6 +37,7 @@ from tests.policies.cases import (
     named,
     scoped,
 )
+from tests.support.cases import table
 from tests.support.policies import UNKNOWN, judge, judge_stack, remedied, secret, with_each_part
 
 Declared: TypeAlias = tuple[str, dict[str, Any]]
@@ -83,12 +84,7 @@ def test_a_pool_is_known_by_all_that_credfleet_declares_of_it(kind: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("pool", "refused"),
-    [
-        ({}, ["1"]),
-        ({"from": {"namespace": "pool"}}, ["1"]),
-        ({"from": {"namespace": "pool", "cluster": {"context": "other"}}}, []),
-    ],
+    ("pool", "refused"), table(__file__, "test_a_namespace_of_the_name_of_a_pool_in_another_cluster_is_none")
 )
 def test_a_namespace_of_the_name_of_a_pool_in_another_cluster_is_none(
     monkeypatch: pytest.MonkeyPatch, pool: dict[str, Any], refused: list[str]
@@ -103,34 +99,14 @@ def test_a_namespace_of_the_name_of_a_pool_in_another_cluster_is_none(
 PODS = {"spec": {"containers": [{"name": "c"}]}}
 
 
-@pytest.mark.parametrize(
-    ("type_", "inputs"),
-    [
-        ("kubernetes:core/v1:PodPatch", {}),
-        ("kubernetes:core/v1:ReplicationControllerPatch", {}),
-        ("kubernetes:apps/v1:StatefulSetPatch", {}),
-        ("kubernetes:extensions/v1beta1:Deployment", {}),
-        ("kubernetes:serving.knative.dev/v1:Service", {"spec": {"template": PODS}}),
-        ("kubernetes:argoproj.io/v1alpha1:Rollout", {"spec": {"template": PODS}}),
-        ("kubernetes:keda.sh/v1alpha1:ScaledJob", {"spec": {"jobTargetRef": {"template": PODS}}}),
-        ("kubernetes:x.example/v1:Nightly", {"spec": {"jobTemplate": {"spec": {"template": PODS}}}}),
-    ],
-)
+@pytest.mark.parametrize(("type_", "inputs"), table(__file__, "test_whatever_starts_pods_is_a_workload"))
 def test_whatever_starts_pods_is_a_workload(type_: str, inputs: dict[str, Any]) -> None:
     there = {"metadata": {"namespace": "pool"}, **inputs}
 
     assert [urn for urn, _ in judge_stack(NO_WORKLOADS, [member("pool"), (type_, there)])] == ["1"]
 
 
-@pytest.mark.parametrize(
-    ("type_", "inputs"),
-    [
-        ("kubernetes:bitnami.com/v1alpha1:SealedSecret", {"spec": {"template": {"type": "Opaque"}}}),
-        ("kubernetes:kyverno.io/v1:Policy", {"spec": {"rules": [{"validate": {"pattern": PODS}}]}}),
-        ("kubernetes:rbac.authorization.k8s.io/v1:Role", {}),
-        ("kubernetes:core/v1:Service", {}),
-    ],
-)
+@pytest.mark.parametrize(("type_", "inputs"), table(__file__, "test_what_starts_no_pods_is_no_workload"))
 def test_what_starts_no_pods_is_no_workload(type_: str, inputs: dict[str, Any]) -> None:
     assert (
         judge_stack(NO_WORKLOADS, [member("pool"), (type_, {**inputs, "metadata": {"namespace": "pool"}})])

@@ -9,6 +9,7 @@ import pytest
 from components import connection
 from components.connection import TOKEN_SECONDS, ClusterTarget, Connection, NoReply, Reply, connect
 from components.errors import ClusterError
+from tests.support.cases import cases, table
 
 BELOW = "https://server/k8s/clusters/one"
 
@@ -216,14 +217,9 @@ def test_a_kubeconfig_that_is_not_there_is_told_in_our_words_with_what_was_looke
     assert str(tmp_path / name) in refused.value.place
 
 
-@pytest.mark.parametrize(
-    ("said", "is_there", "expected"),
-    [
-        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, False, True),
-        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBECONFIG": "elsewhere"}, False, False),
-        ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, True, False),
-        ({}, False, False),
-    ],
+@cases(
+    "said, is_there, expected",
+    table(__file__, "test_a_pod_s_own_cluster_is_meant_where_no_kubeconfig_leads_out_of_it"),
 )
 def test_a_pod_s_own_cluster_is_meant_where_no_kubeconfig_leads_out_of_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: dict[str, str], is_there: bool, expected: bool

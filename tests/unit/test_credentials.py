@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from components.credentials import Credentials, Shape, read_credentials
 from components.errors import Problem
+from tests.support.cases import cases, table
 from tests.support.recorder import resolve
 
 CANARY = "canary-7f3a"
@@ -102,17 +103,7 @@ def test_no_credentials_at_all_need_no_encryption() -> None:
     assert (set(read.names), problems) == (set(), ())
 
 
-@pytest.mark.parametrize(
-    ("entry", "fix"),
-    [
-        ({"clientSecret": CANARY}, "JSON text"),
-        (5, "JSON text"),
-        (True, "JSON text"),
-        ("", "remove the entry"),
-        (f"base64:{CANARY}", "base64 -w0"),
-        ("base64:ä", "base64 -w0"),
-    ],
-)
+@cases("entry, fix", table(__file__, "test_an_entry_that_is_no_credential_is_named_and_not_shown"))
 def test_an_entry_that_is_no_credential_is_named_and_not_shown(entry: object, fix: str) -> None:
     read, problems = read_credentials(json.dumps({"good": "x", "bad": entry}), secret=True)
 

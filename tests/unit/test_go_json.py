@@ -146,14 +146,9 @@ def test_strings_and_objects_are_written_as_go_writes_them(given_: str, written:
     assert document.remarks == ()
 
 
-@pytest.mark.parametrize(
-    ("given_", "written"),
-    [
-        (r'"\ud800"', '"\ufffd"'),
-        (r'"\udc00\ud800x"', '"\ufffd\ufffdx"'),
-        (r'"\ud800\ud83d\ude00"', '"\ufffd😀"'),
-        (r'{"\ud800": 1}', '{"\ufffd":1}'),
-    ],
+@cases(
+    "given_, written",
+    table(__file__, "test_half_a_surrogate_pair_becomes_the_replacement_character_and_is_remarked"),
 )
 def test_half_a_surrogate_pair_becomes_the_replacement_character_and_is_remarked(
     given_: str, written: str

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import pytest
 
-from components.aso_credentials.keys import CREDENTIAL_FROM, RESOURCE_ID
+from components.aso_credentials.keys import CREDENTIAL_FROM
 from components.errors import Problem
 from components.naming import config_path
-from tests.support.aso import CANARY, CLIENT, GROUP_SCOPE, ISSUER, OTHER_SUB, SUB, TENANT, aso_stack, manifest
+from tests.support.aso import CANARY, CLIENT, ISSUER, OTHER_SUB, SUB, TENANT, aso_stack, manifest
 from tests.support.aso import put_files as put
-from tests.support.cases import cases
+from tests.support.cases import cases, table
 from tests.support.certificates import pem, pkcs12, without_key
 from tests.support.stacks import problems, settings
 
@@ -83,111 +83,7 @@ def identity(**given: str) -> dict[str, Any]:
 
 OWN: Final = "namespaces.team-a"
 ROLE: Final = "identities__team-b__roles__own-group"
-MISTAKES: Final[Mapping[str, tuple[dict[str, Any], str, str]]] = {
-    "unknown credential": (
-        principal(secretFrom="team-b-sp"),
-        ".servicePrincipal.secretFrom",
-        "mean team-a-sp?",
-    ),
-    "two proofs": (principal(secretFrom="x", certificateFrom="y"), ".servicePrincipal", "one of the two"),
-    "password of a secret": (
-        principal(secretFrom="team-a-sp", passwordFrom="y"),
-        ".servicePrincipal",
-        "leave passwordFrom out",
-    ),
-    "no GUID": (
-        principal(clientId="principal", secretFrom="team-a-sp"),
-        ".servicePrincipal.clientId",
-        "8-4-4-4-12",
-    ),
-    "two methods": (team_a(podIdentity=PRINCIPAL, workloadIdentity=IDENTITY), "", "give one of"),
-    "no method": (team_a(additionalTenants=[TENANT]), "", "give one of"),
-    "tenants of a pod identity": (
-        team_a(podIdentity=PRINCIPAL, additionalTenants=[TENANT]),
-        ".additionalTenants",
-        "leave it out",
-    ),
-    "unknown identity": (identity(identity="taem-b"), ".workloadIdentity.identity", "did you mean team-b?"),
-    "identity and ids": (
-        identity(clientId=CLIENT, tenantId=TENANT),
-        ".workloadIdentity",
-        "identity alone",
-    ),
-    "half an identity": (
-        team_a(workloadIdentity={"subscriptionId": SUB, "clientId": CLIENT}),
-        ".workloadIdentity",
-        "tenantId and clientId",
-    ),
-    "account in relaxed mode": (
-        identity(serviceAccount="mine"),
-        ".workloadIdentity.serviceAccount",
-        "workloadIdentityMode: strict",
-    ),
-    "no name of an account": (
-        identity(serviceAccount="Not Mine"),
-        ".workloadIdentity.serviceAccount",
-        "rename it",
-    ),
-    "account of the operator's own credential": (
-        {
-            "operator__workloadIdentityMode": "strict",
-            "globalSettings__credential": {"workloadIdentity": {**IDENTITY, "serviceAccount": "mine"}},
-        },
-        "globalSettings.credential.workloadIdentity.serviceAccount",
-        "leave it out",
-    ),
-    "a cloud for one": (pod(), ".cloud", "operator.multiEnv: true"),
-    "cloud without URL": (
-        {**pod(resourceManagerEndpoint="management.example"), "operator__multiEnv": True},
-        ".cloud.resourceManagerEndpoint",
-        "write it with https://",
-    ),
-    "unknown namespace": ({"named__billing__namespace": "elsewhere"}, "=", "existingNamespaces"),
-    "unknown namespace of the operator": ({"operator__namespace": "aso"}, "=", "existingNamespaces"),
-    "issuer with a blank": ({"operator__issuer": "https://oidc.example/dev/ "}, "=", "byte for byte"),
-    "sync period": ({"globalSettings__syncPeriod": "sometimes"}, "=", "such as 1h"),
-    "unknown global key": ({"globalSettings__azureSyncPeriod": "1h"}, "=", "did you mean syncPeriod?"),
-    "unknown role": ({f"{ROLE}__role": "Contributer"}, "=", "Contributor"),
-    "scope above a subscription": (
-        {f"{ROLE}__scope": "/providers/Microsoft.Management/all/x"},
-        "=",
-        "/subscriptions/ID",
-    ),
-    "scope with a slash at its end": ({f"{ROLE}__scope": f"/subscriptions/{SUB}/"}, "=", "/subscriptions/ID"),
-    "scope of nothing": ({f"{ROLE}__scope": f"/subscriptions/{SUB}/foo/bar"}, "=", "/subscriptions/ID"),
-    "yes for true": ({"operator__multiEnv": "yes"}, "=", "without quotes"),
-    "text for a permission": (
-        {"namespaces__team-a__allowSubscriptionChange": "true"},
-        "=",
-        "without quotes",
-    ),
-    "management group without a name": (
-        {f"{ROLE}__scope": "/providers/Microsoft.Management/managementGroups/"},
-        "=",
-        "managementGroups/NAME",
-    ),
-    "below a management group": (
-        {f"{ROLE}__scope": "/providers/Microsoft.Management/managementGroups/mg/resourceGroups/rg"},
-        "=",
-        "managementGroups/NAME",
-    ),
-    "identity elsewhere than its group": (
-        {"identities__team-b__subscriptionId": OTHER_SUB},
-        "=",
-        "the same in both",
-    ),
-    "role twice": (
-        {"identities__team-b__roles__again": {"role": "Contributor", "scope": GROUP_SCOPE.upper()}},
-        "=",
-        "remove one of the two",
-    ),
-    "location of an existing group": (
-        {"identities__team-b__resourceGroup": "rg-others"},
-        "identities.team-b.location",
-        "add the location",
-    ),
-    "unknown named": ({"resources__billing__credential": "biling"}, "=", "did you mean billing?"),
-}
+MISTAKES: Final[Mapping[str, tuple[dict[str, Any], str, str]]] = table(__file__, "MISTAKES")
 """Changes → place below asoCredentials, or team-a, or `=` for what is changed; words of the fix."""
 
 
@@ -211,15 +107,7 @@ def test_a_subscription_is_the_same_one_in_either_case(root: Path) -> None:
     assert settings(aso_stack(**changes), root).aso_credentials is not None
 
 
-@pytest.mark.parametrize(
-    "within",
-    [
-        "",
-        "/resourceGroups/rg",
-        "/resourceGroups/büro_(1)",
-        "/resourceGroups/rg/providers/Microsoft.Storage/accounts/shop",
-    ],
-)
+@cases("within", table(__file__, "test_a_role_is_assigned_in_a_subscription_or_in_what_is_in_it"))
 def test_a_role_is_assigned_in_a_subscription_or_in_what_is_in_it(root: Path, within: str) -> None:
     assert found(root, **{f"{ROLE}__scope": f"/subscriptions/{SUB}{within}"}) == {}
 
@@ -277,16 +165,7 @@ def test_a_name_that_aso_reads_by_itself_is_kept_for_that(root: Path, name: str)
     assert "reads by itself" in next(one.problem for one in told if one.place == place)
 
 
-@cases(
-    "credential, words",
-    {
-        "no field": ({"secretFrom": "field"}, "field clientSecret"),
-        "line end": ({"secretFrom": "newline"}, "line end"),
-        "no key": ({"certificateFrom": "keyless"}, "no private key"),
-        "no password": ({"certificateFrom": "pkcs12"}, "password"),
-        "wrong password": ({"certificateFrom": "pkcs12", "passwordFrom": "wrong"}, "password"),
-    },
-)
+@cases("credential, words", table(__file__, "test_what_aso_could_not_use_is_told_without_its_text"))
 def test_what_aso_could_not_use_is_told_without_its_text(
     root: Path, credential: dict[str, str], words: str
 ) -> None:
@@ -371,16 +250,7 @@ def resource(root: Path, *documents: Any, **changes: Any) -> Problem:
 
 @cases(
     "annotations, words",
-    {
-        "gone": ({CREDENTIAL_FROM: "x"}, "team-a/x does not exist"),
-        "slash": ({CREDENTIAL_FROM: "other/x"}, "cannot contain '/'"),
-        "empty": ({CREDENTIAL_FROM: ""}, "is empty"),
-        "another subscription": (
-            {RESOURCE_ID: f"/subscriptions/{OTHER_SUB}/resourceGroups/shop"},
-            "Error, SubscriptionMismatch",
-        ),
-        "no ARM id": ({RESOURCE_ID: "shop"}, "Error, Failed"),
-    },
+    table(__file__, "test_a_resource_that_no_credential_would_serve_is_told_in_asos_words"),
 )
 def test_a_resource_that_no_credential_would_serve_is_told_in_asos_words(
     root: Path, annotations: dict[str, str], words: str
@@ -443,16 +313,7 @@ def test_the_annotation_of_a_manifest_and_that_of_its_entry_may_not_differ(root:
     assert "two Secrets" in told(root).problem
 
 
-@cases(
-    "document, words",
-    {
-        "kind": ({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}, "no resource"),
-        "no namespace": (manifest(None, "shop"), "no namespace"),
-        "another namespace": (manifest("elsewhere", "shop"), "no tenant's namespace"),
-        "no name": ({**manifest("team-a", "x"), "metadata": {}}, "metadata.name"),
-        "no kind": ({**manifest("team-a", "x"), "kind": None}, "no kind"),
-    },
-)
+@cases("document, words", table(__file__, "test_what_cannot_be_declared_from_a_file_is_told_by_its_document"))
 def test_what_cannot_be_declared_from_a_file_is_told_by_its_document(
     root: Path, document: dict[str, Any], words: str
 ) -> None:
@@ -476,13 +337,7 @@ def test_one_resource_is_declared_once(root: Path) -> None:
     assert "also declared at" in problem.problem
 
 
-@cases(
-    "text, place",
-    {
-        "syntax": (f"a: [{CANARY}\n", "(team-a.yaml:2)"),
-        "key twice": (f"a: {CANARY}\na: 1\n", "(team-a.yaml:2)"),
-    },
-)
+@cases("text, place", table(__file__, "test_a_file_that_is_no_yaml_is_told_by_its_line_without_its_text"))
 def test_a_file_that_is_no_yaml_is_told_by_its_line_without_its_text(
     root: Path, text: str, place: str
 ) -> None:

@@ -114,14 +114,7 @@ def test_a_fault_of_a_cluster_is_told_where_it_is(change: dict[str, Any], place:
     assert told(section({ID: cluster(**change)})).place == place
 
 
-@cases(
-    "bad, words",
-    {
-        "letters": ("CLS-1", ["lower-case"]),
-        "namespace": ("a" * 55, ["(clusters-{id}) has room for 54"]),
-        "label": ("a" * 64, ["({id}) has room for 63", "(clusters-{id}) has room for 54"]),
-    },
-)
+@cases("bad, words", table(__file__, "test_an_id_is_told_every_limit_it_breaks"))
 def test_an_id_is_told_every_limit_it_breaks(bad: str, words: list[str]) -> None:
     found = problems(section({bad: cluster()}))
     assert {one.place for one in found} == {f"{SECTION}.clusters.{bad}"}
@@ -204,15 +197,7 @@ def test_a_credential_that_is_no_pull_secret_is_told_and_never_shown(payload: st
     assert told(section(credential=payload)).place == f"{PLACE}.pullSecretFrom (quay: {what})"
 
 
-@cases(
-    "payload",
-    {
-        "a-further-field": '{"auths":{"quay.io":{"auth":"x","email":"e"}}}',
-        "two-registries": ' {"more": 1, "auths":{"a.io":{"auth":"x"},"b.io":{"auth":"y"}}}\n',
-        "null": '{"auths":{"r":null}}',
-        "text": '{"auths":{"r":"x"}}',
-    },
-)
+@cases("payload", table(__file__, "test_what_hyperfleets_job_takes_is_taken_and_refused_when_strict"))
 def test_what_hyperfleets_job_takes_is_taken_and_refused_when_strict(payload: str) -> None:
     assert problems(section(credential=payload)) == ()
     assert problems(section(credential=payload, strict=True))

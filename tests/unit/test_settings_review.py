@@ -116,18 +116,7 @@ def test_a_row_with_credentials_is_declared_as_an_entry_of_members_and_the_other
     assert not written.files
 
 
-@pytest.mark.parametrize(
-    ("row", "place"),
-    [
-        ("aws-2,aws,222,none", "a.csv:2 credentialsFrom"),
-        ("aws-1,aws,222,aws-1", "a.csv:2 name"),
-        ("aws-2,aws,111,aws-1", "a.csv:2 accountId"),
-        ('aws-2,aws,222,"{""secure"": ""v1:x""}"', "a.csv:2 credentialsFrom"),
-        ("aws-2,aws,222,aws-1,other/aws", "a.csv:2 credentialsFrom"),
-        ("aws-2,aws,222,,no-secret", "a.csv:2 secret"),
-    ],
-    ids=["no entry", "a name twice", "an account twice", "a credential itself", "in two places", "no Secret"],
-)
+@cases("row, place", table(__file__, "test_a_declared_row_that_cannot_stand_is_told_with_its_line"))
 def test_a_declared_row_that_cannot_stand_is_told_with_its_line(tmp_path: Path, row: str, place: str) -> None:
     (tmp_path / "members").mkdir()
     (tmp_path / "members" / "a.csv").write_text(f"name,type,accountId,credentialsFrom,secret\n{row}\n")

@@ -64,15 +64,7 @@ def test_a_store_that_nothing_of_the_stack_uses_is_esos() -> None:
 
 
 OWN: dict[str, Any] = {"kind": "Kubernetes", "name": "own", "spec": {"remoteNamespace": "x", "auth": READER}}
-WHOSE: dict[str, Any] = {
-    "providers__acme": {**OWN, "namespace": "tenant-acme"},
-    "stores__whose": {"cluster": True, "callersProvider": {"kind": "Kubernetes", "name": "own"}},
-    "reads__mine": {
-        "namespace": "tenant-acme",
-        "store": "whose",
-        "data": {"k": {"key": "s", "property": "p"}},
-    },
-}
+WHOSE: dict[str, Any] = table(__file__, "WHOSE")
 VAULTS: dict[str, Any] = {
     f"stores__{tenant}": {"namespace": f"tenant-{tenant}", "name": "vault", "providerRef": "fake"}
     for tenant in ("acme", "globex")

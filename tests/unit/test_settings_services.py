@@ -64,15 +64,8 @@ def test_a_name_leaves_room_for_what_its_other_secrets_add() -> None:
     assert f"{binding}-env has more than" in problem.problem
 
 
-@pytest.mark.parametrize(
-    ("credential", "key"),
-    [
-        ('{"a": NaN}', "a"),
-        ('{"a": {"b": [1e400]}}', "a.b[0]"),
-        ('{"my key": "x"}', '["my key"]'),
-        ("not JSON", "credentials"),
-        ("[]", "credentials"),
-    ],
+@cases(
+    "credential, key", table(__file__, "test_credentials_that_cannot_become_secrets_are_told_by_their_key")
 )
 def test_credentials_that_cannot_become_secrets_are_told_by_their_key(credential: str, key: str) -> None:
     problem = told(services(DB, credential))
@@ -198,15 +191,6 @@ def test_the_account_of_another_tenant_is_refused() -> None:
     assert "is of namespace tenant-acme, not of elsewhere" in told(values).problem
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        {"secret": "platform/db"},
-        {"account": "acme/aws", "key": "x"},
-        {"entry": "db"},
-        {"gcpSecret": "projects/p/secrets/s/versions/latest"},
-        {"gcpSecret": "projects/p/locations/europe-west1/secrets/s/versions/7"},
-    ],
-)
+@cases("source", table(__file__, "test_credentials_may_be_in_the_cluster"))
 def test_credentials_may_be_in_the_cluster(source: dict[str, Any]) -> None:
     assert problems(services({"credentialsFrom": source})) == ()

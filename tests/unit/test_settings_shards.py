@@ -72,21 +72,7 @@ def test_what_another_stacks_tenant_owns_by_its_name_is_not_for_one_with_a_short
 _GROUP: Final = {"location": "westeurope", "subscriptionId": "00000000-0000-4000-8000-0000000000e1"}
 
 
-@pytest.mark.parametrize(
-    ("of_acme", "words"),
-    [
-        ({"asoCredentials": {"resourceGroups": {"GLOBEX-rg": _GROUP}}}, "GLOBEX-rg is said by another file"),
-        (
-            {
-                "pullSecrets": {
-                    "clusters": {"globex": {"name": "x", "generation": 1, "project": "acme-project"}}
-                }
-            },
-            "namespace clusters-globex, which is another's to say",
-        ),
-    ],
-    ids=["a resource group in another case", "the namespace of a cluster"],
-)
+@cases("of_acme, words", table(__file__, "test_what_is_another_stacks_tenants_is_not_for_this_ones"))
 def test_what_is_another_stacks_tenants_is_not_for_this_ones(
     tmp_path: Path, of_acme: dict[str, Any], words: str
 ) -> None:

@@ -72,22 +72,7 @@ def test_a_tenants_file_is_what_the_same_entries_of_the_stacks_file_would_be(tmp
         assert getattr(of_files, each) == getattr(whole, each)
 
 
-@pytest.mark.parametrize(
-    ("data", "is_sound"),
-    [
-        (ACME, True),
-        ({"accounts": {}, "classes": {"gold": {"accounts": {"aws": {"limit": 5}}}}}, True),
-        ({**ACME, "service": {}}, False),
-        ({"services": {"instances": {"acme-db": {"credentials": "x"}}}}, False),
-        ({"asoCredentials": {"operator": {}}}, False),
-        ({"accounts": {"aws": {"type": "aws", "deliverTo": None}}}, False),
-        ({"services": {"instances": {"acme-db": {"credentialsFrom": None}}}}, False),
-    ],
-    ids=[
-        *("a tenant", "what all have", "a section that nobody reads", "a key too", "what is for all"),
-        *("a key that says nothing", "a credential that is nowhere"),
-    ],
-)
+@cases("data, is_sound", table(__file__, "test_an_editor_is_told_by_the_schema"))
 def test_an_editor_is_told_by_the_schema(data: dict[str, Any], *, is_sound: bool) -> None:
     assert Draft202012Validator(tenant_file_schema()).is_valid(data) == is_sound
 
@@ -174,16 +159,7 @@ def test_a_login_is_named_by_each_way_to_log_in(
     assert any("no login of its own" in each.problem for each in found) != is_its_own
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        pytest.param('{"user": "u", "password": "hunter2"}', id="a value"),
-        pytest.param("hunter~2.verysecretvalue", id="a client secret"),
-        pytest.param({"gcpSecret": "AKIAHUNTER2"}, id="an access key as gcpSecret"),
-        pytest.param({"secret": "hunter2 and more"}, id="a password as secret"),
-        pytest.param({"account": "hunter 2/x="}, id="a password as account"),
-    ],
-)
+@cases("source", table(__file__, "test_what_was_written_in_place_of_a_reference_is_in_no_message"))
 def test_what_was_written_in_place_of_a_reference_is_in_no_message(tmp_path: Path, source: object) -> None:
     instances = {"acme-db": {"credentialsFrom": source, "bindings": {"orders": {}}}}
     values = written(tmp_path, acme={"namespace": "tenant-acme", "services": {"instances": instances}})
@@ -195,17 +171,8 @@ def test_what_was_written_in_place_of_a_reference_is_in_no_message(tmp_path: Pat
 STACKS: Final = {"fleets": {"prod": {"stacks": {"prod": {}, "prod-2": {"since": "globex"}}}}}
 
 
-@pytest.mark.parametrize(
-    ("acme", "place", "words"),
-    [
-        ({"namespace": "tenant-globex"}, "tenants.acme.namespace", "namespace of tenant globex, which is"),
-        (
-            {"namespace": "tenant-acme", "asoCredentials": {"resourceGroups": GROUP}},
-            "tenants.acme.asoCredentials.resourceGroups.acme-rg",
-            "is said by another file as well",
-        ),
-    ],
-    ids=["a namespace", "an entry"],
+@cases(
+    "acme, place, words", table(__file__, "test_tenants_of_other_stacks_of_the_folder_keep_what_is_theirs")
 )
 @pytest.mark.parametrize("stack_", ["prod", "prod-2"])
 def test_tenants_of_other_stacks_of_the_folder_keep_what_is_theirs(
@@ -278,14 +245,7 @@ def test_what_is_wrong_in_the_file_of_another_stacks_tenant_is_told_by_that_stac
     }
 
 
-@pytest.mark.parametrize(
-    ("link", "target"),
-    [
-        ("tenants/acme", "../stacks"),
-        ("tenants/acme/ca.pem", "../../stacks/ca.pem"),
-    ],
-    ids=["the folder", "the file"],
-)
+@cases("link, target", table(__file__, "test_a_file_that_is_a_link_to_anothers_is_no_tenants_own"))
 def test_a_file_that_is_a_link_to_anothers_is_no_tenants_own(tmp_path: Path, link: str, target: str) -> None:
     (tmp_path / "stacks").mkdir()
     (tmp_path / "stacks" / "ca.pem").write_text("-----BEGIN PRIVATE KEY-----\n")
@@ -346,25 +306,7 @@ def test_a_folder_that_may_not_be_listed_is_told_as_such(
     )
 
 
-@pytest.mark.parametrize(
-    ("more", "place"),
-    [
-        ({"class": "gold"}, "tenants.acme.class"),
-        ({"class": ["gold"]}, "tenants.acme.class"),
-        ({"services": []}, "tenants.acme.services"),
-        ({"services": {"instances": "hello"}}, "tenants.acme.services.instances"),
-        ({"services": {"apps": None}}, "tenants.acme.services.apps"),
-        ({"asoCredentials": {"namespaces": ["a"]}}, "tenants.acme.asoCredentials.namespaces"),
-        ({"secretStores": {"reads": 5}}, "tenants.acme.secretStores.reads"),
-        ({"pullSecrets": {"clusters": "hello"}}, "tenants.acme.pullSecrets.clusters"),
-    ],
-    ids=[
-        "an unknown class",
-        "a list of classes",
-        "a section that is no map",
-        *(f"{part} that are no map" for part in ("instances", "apps", "namespaces", "reads", "clusters")),
-    ],
-)
+@cases("more, place", table(__file__, "test_what_would_count_as_absent_without_a_word_is_refused"))
 def test_what_would_count_as_absent_without_a_word_is_refused(
     tmp_path: Path, more: dict[str, Any], place: str
 ) -> None:
@@ -372,15 +314,7 @@ def test_what_would_count_as_absent_without_a_word_is_refused(
     assert f"credfleet:{place}" in [each.place for each in told(tmp_path, values)]
 
 
-@pytest.mark.parametrize(
-    ("name", "fix"),
-    [
-        ("umbrella.yml", "rename it to umbrella.yaml"),
-        ("umbrella.YAML", "rename it to umbrella.yaml"),
-        ("_defauls.yaml", "rename it to _defaults.yaml, or remove it"),
-        ("europe/umbrella.yaml", "move them up, into {folder} itself"),
-    ],
-)
+@cases("name, fix", table(__file__, "test_a_file_that_nobody_would_read_for_its_name_is_refused"))
 def test_a_file_that_nobody_would_read_for_its_name_is_refused(tmp_path: Path, name: str, fix: str) -> None:
     values = written(tmp_path, acme=ACME)
     folder = tmp_path / "tenants"
@@ -417,17 +351,9 @@ def test_a_namespace_of_the_cluster_itself_is_no_tenants(tmp_path: Path, namespa
 _CI: Final = {"kind": "ServiceAccount", "name": "ci", "namespace": "ci"}
 
 
-@pytest.mark.parametrize(
-    ("section", "given", "namespace", "whose"),
-    [
-        ("cluster", {"context": "c", "existingNamespaces": ["vault"]}, "vault", "others, by cluster."),
-        ("asoCredentials", {"operator": {}}, "azureserviceoperator-system", "Azure Service Operator"),
-        ("asoCredentials", {"operator": {"namespace": "aso"}}, "aso", "Azure Service Operator"),
-        ("accountPool", {"claimers": [_CI]}, "ci", "who may claim accounts"),
-        ("accountPool", {"cleaners": [_CI]}, "ci", "who may clean accounts"),
-        ("accountPool", {"admissionPolicy": True, "bringers": {"globex": [_CI]}}, "ci", "tenant globex"),
-    ],
-    ids=["it is there already", "its usual one", "its own", "claims", "cleans", "another tenant brings"],
+@cases(
+    "section, given, namespace, whose",
+    table(__file__, "test_a_namespace_that_somebody_else_has_is_no_tenants"),
 )
 def test_a_namespace_that_somebody_else_has_is_no_tenants(
     tmp_path: Path, section: str, given: dict[str, Any], namespace: str, whose: str
@@ -456,21 +382,7 @@ def test_a_manifest_of_a_tenant_is_of_its_namespace(tmp_path: Path) -> None:
     assert problem.at == (str(tmp_path / "tenants/acme/data.yaml"), 4, 28)
 
 
-DEFAULT_FAULTS: Final[dict[str, tuple[dict[str, Any], int]]] = {
-    "a value that nobody knows": ({"accounts": {"aws": {"type": "aws", "limit": -1}}}, 4),
-    "a key that nobody reads": ({"accounts": {"aws": {"type": "aws", "limits": 1}}}, 4),
-    "a type that no rule has": ({"accounts": {"aws": {"plan": "unheard-of"}}}, 2),
-    "of a class": ({"classes": {"gold": {"accounts": {"aws": {"type": "aws", "limit": -1}}}}}, 6),
-    "a section that nobody reads": ({"service": {}}, 1),
-    "a class of what all have": ({"class": "gold", "classes": {"gold": {}}}, 1),
-    "a class of a class": ({"classes": {"gold": {"class": "silver"}, "silver": {}}}, 3),
-    "what is for all, in a class": ({"classes": {"gold": {"asoCredentials": {"operator": {}}}}}, 4),
-    "a section that is no map": ({"services": []}, 1),
-    "a class that is no class": ({"classes": ["gold"]}, 1),
-    "a class that is no map": ({"classes": {"gold": "hello"}}, 2),
-    "entries that are no map": ({"services": {"instances": "hello"}}, 2),
-    "entries that are no map, in a class": ({"classes": {"gold": {"services": {"apps": 5}}}}, 4),
-}
+DEFAULT_FAULTS: Final[dict[str, tuple[dict[str, Any], int]]] = table(__file__, "DEFAULT_FAULTS")
 
 
 @pytest.mark.parametrize(("defaults", "line"), DEFAULT_FAULTS.values(), ids=DEFAULT_FAULTS.keys())
@@ -494,16 +406,9 @@ def test_a_fault_of_the_defaults_is_told_once_and_where_it_stands(
 _CLUSTER: Final = {"name": "prod", "generation": 1, "project": "acme-project"}
 
 
-@pytest.mark.parametrize(
-    ("template", "id_", "words"),
-    [
-        ("clusters-{id}", "prod", "which is another's to say"),
-        ("tenant-{id}", "globex", "which is another's to say"),
-        ("{id}", "kube-public", "which is no cluster's"),
-        ("{id}", "account-pool", "which is no cluster's"),
-        ("tenant-{id}", "acme", None),
-        ("clusters-{id}", "stage", None),
-    ],
+@cases(
+    "template, id_, words",
+    table(__file__, "test_the_pull_secret_of_a_cluster_is_in_no_namespace_of_another_tenants_file"),
 )
 @pytest.mark.parametrize("is_of_the_stack", [False, True])
 def test_the_pull_secret_of_a_cluster_is_in_no_namespace_of_another_tenants_file(

@@ -25,6 +25,7 @@ from components.pull_secret.status import of_removed, of_skipped, of_verified, r
 from sandbox.tests.support.clouds import served
 from sandbox.tests.witness.contract import Contract as Published
 from sandbox.tests.witness.contract import Exchange
+from tests.support.cases import cases, table
 from tests.support.hyperfleet import CONTRACTS, NEWEST, bring, delete, moment, served_hyperfleet
 
 OLDER = Published(CONTRACTS / "hyperfleet-v1.0.2.json")
@@ -116,19 +117,7 @@ def test_an_api_of_the_other_contract_is_told_with_the_key_to_set(tmp_path: Path
     assert "hyperfleet.contract" in failed.value.fix
 
 
-@pytest.mark.parametrize(
-    ("changed", "fault"),
-    [
-        ({"method": "POST"}, "it has no such operation"),
-        ({"path": "/api/hyperfleet/v1/clusters/cls-1/nodes"}, "it has no such operation"),
-        ({"query": "force=true"}, "query force"),
-        ({"sent": {"phase": "Ready"}}, "'phase' was unexpected"),
-        ({"sent": {"observed_generation": "1"}}, "is not of type 'integer'"),
-        ({"sent": {"observed_time": "yesterday"}}, "is not a 'date-time'"),
-        ({"answered": {"kind": "AdapterStatus"}}, "answer body: "),
-        ({"status": 409, "answered": {"error": "taken"}}, "'error' was unexpected"),
-    ],
-)
+@cases("changed, fault", table(__file__, "test_what_a_contract_does_not_have_is_a_fault"))
 def test_what_a_contract_does_not_have_is_a_fault(changed: dict[str, Any], fault: str) -> None:
     sent = report(1, [one.document for one in of_verified(1, "")], {}, moment())
     sound = Exchange("PUT", f"{CLUSTER}/statuses".format(cluster_id="cls-1"), "", sent, 204, None)

@@ -21,15 +21,7 @@ from tests.witness.published import published
 VERSIONS: Final[Mapping[str, Mapping[str, Any]]] = CHART["versions"]
 IDS: Final = dict.fromkeys(("subscriptionId", "tenantId", "clientId"), "00000000-0000-4000-8000-0000000000aa")
 CREDENTIALS: Final[Mapping[str, dict[str, Any] | None]] = table(__file__, "CREDENTIALS")
-EVERYTHING: Final[Mapping[str, Any]] = {
-    "syncPeriod": "1h",
-    "operatorMode": "watchers",
-    "targetNamespaces": ["team-a"],
-    "defaultReconcilePolicy": "manage",
-    "maxConcurrentReconciles": 1,
-    "rateLimit": {"qps": 1, "bucketSize": 1},
-    "userAgentSuffix": "x",
-}
+EVERYTHING: Final[Mapping[str, Any]] = table(__file__, "EVERYTHING")
 
 
 def emitted(credential: dict[str, Any] | None, further: Mapping[str, Any]) -> Mapping[str, bytes]:

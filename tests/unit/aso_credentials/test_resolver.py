@@ -11,7 +11,7 @@ from components.aso_credentials import keys
 from components.aso_credentials.resolution import WITHHELD, Operator, Owner, Resolution, Resource, SecretName
 from components.aso_credentials.resolver import resolve
 from components.errors import CredfleetError
-from tests.support.cases import cases
+from tests.support.cases import cases, table
 from tests.support.certificates import pem, without_key
 
 Data: TypeAlias = Mapping[str, bytes]
@@ -256,16 +256,7 @@ def arm(subscription: bytes) -> str:
     return f"/subscriptions/{subscription.decode()}/resourceGroups/rg"
 
 
-@cases(
-    "arm_id",
-    {
-        "no id": None,
-        "empty id": "",
-        "tenant-level id": "/providers/Microsoft.Subscription/aliases/team",
-        "same": arm(SUB),
-        "other case": arm(SUB.upper()),
-    },
-)
+@cases("arm_id", table(__file__, "test_a_resource_of_the_same_or_of_no_subscription_passes_the_guard"))
 def test_a_resource_of_the_same_or_of_no_subscription_passes_the_guard(arm_id: str | None) -> None:
     assert one({N: VALID}, arm_id=arm_id).fault is None
     assert (
@@ -395,14 +386,7 @@ def test_an_authority_that_the_library_refuses_is_refused(host: bytes) -> None:
     assert "AZURE_AUTHORITY_HOST" in str(found.message)
 
 
-@pytest.mark.parametrize(
-    "annotations",
-    [
-        {"serviceoperator.azure.com/credentialFrom": "x"},
-        {"credential-from": "x"},
-        {"serviceoperator.azure.com/Credential_From": "x"},
-    ],
-)
+@cases("annotations", table(__file__, "test_a_misspelt_annotation_chooses_nothing_and_the_right_one_is_told"))
 def test_a_misspelt_annotation_chooses_nothing_and_the_right_one_is_told(
     annotations: Mapping[str, str],
 ) -> None:
@@ -436,14 +420,7 @@ def test_settings_the_operator_does_not_start_with_are_an_error_of_its_own() -> 
     assert raised.value.code == "misconfigured"
 
 
-@pytest.mark.parametrize(
-    ("extra", "method"),
-    [
-        ("AZURE_CLIENT_SECRET", "servicePrincipalSecret"),
-        ("AZURE_CLIENT_CERTIFICATE", "servicePrincipalCertificate"),
-        (None, "workloadIdentity"),
-    ],
-)
+@cases("extra, method", table(__file__, "test_the_keys_of_a_secret_are_enough_to_tell_what_it_is_used_for"))
 def test_the_keys_of_a_secret_are_enough_to_tell_what_it_is_used_for(extra: str | None, method: str) -> None:
     known = [*keys.REQUIRED, *([extra] if extra else [])]
     resolution = one({N: dict.fromkeys(known, WITHHELD)}, arm_id=arm(SUB))

@@ -7,6 +7,7 @@ import pytest
 from components.connection import Reply
 from components.errors import ProjectionError
 from components.projection.kubernetes_secrets import KubernetesSecrets
+from tests.support.cases import cases, table
 
 BODY = {"metadata": {"namespace": "team-a", "name": "login"}}
 
@@ -21,14 +22,9 @@ class Refusing:
         return self._reply
 
 
-@pytest.mark.parametrize(
-    ("status", "message"),
-    [
-        (400, 'admission webhook "rules.example.com" denied the request: hunter2 is too short'),
-        (403, 'admission webhook "rules.example.com" denied the request: hunter2 is too short'),
-        (422, 'admission webhook "rules.example.com" denied the request: hunter2 is too short'),
-        (500, 'Internal error occurred: failed calling webhook "rules.example.com": hunter2'),
-    ],
+@cases(
+    "status, message",
+    table(__file__, "test_a_webhook_that_refuses_a_secret_is_named_and_what_it_says_is_not_quoted"),
 )
 def test_a_webhook_that_refuses_a_secret_is_named_and_what_it_says_is_not_quoted(status: int, message: str):
     with pytest.raises(ProjectionError) as refused:

@@ -20,6 +20,7 @@ from components.pull_secret.observations import read, render
 from components.pull_secret.status import of_verified, report
 from operations.sandbox.hyperfleet.clusters import REQUIRED
 from sandbox.tests.support.clouds import Served
+from tests.support.cases import cases, table
 from tests.support.hyperfleet import bring, delete, moment, say, served_hyperfleet
 
 EAST = "cls-1"
@@ -174,19 +175,7 @@ def test_what_was_observed_is_read_back_as_it_was_written() -> None:
     assert read(render(observed, "2026-01-01T00:00:00Z")) == observed
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[]",
-        "{}",
-        '{"clusters": []}',
-        '{"clusters": {"a": {"phase": "x"}}}',
-        '{"clusters": {"a": 1}}',
-        '{"clusters": {"a": {"deletedTime": true}}}',
-        '{"clusters": {"a": {"deletedTime": "soon"}}}',
-    ],
-)
+@cases("text", table(__file__, "test_a_file_nobody_wrote_so_is_refused_without_being_shown"))
 def test_a_file_nobody_wrote_so_is_refused_without_being_shown(text: str) -> None:
     with pytest.raises(ValueError, match="credfleet pull-secret observe"):
         read(text)

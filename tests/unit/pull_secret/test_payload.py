@@ -151,32 +151,14 @@ def test_an_entry_that_opens_nothing_is_a_warning_and_an_error_to_the_strict(
     assert judge(payload, strict=True).warnings == ()
 
 
-@cases(
-    "payload, places",
-    {
-        "auths": ('{"auths":{"a":null},"auths":{"r":ENTRY}}', ["payload"]),
-        "registry": ('{"auths":{"r":ENTRY,"r":ENTRY}}', ["auths"]),
-        "auth": ('{"auths":{"r":{"auth":"x","auth":"dTpw"}}}', ['auths["r"]']),
-    },
-)
+@cases("payload, places", table(__file__, "test_a_repeated_key_is_told_and_the_last_one_counts"))
 def test_a_repeated_key_is_told_and_the_last_one_counts(payload: str, places: list[str]) -> None:
     given = payload.replace("ENTRY", json.dumps(SOUND)).encode()
     assert [place for place, _ in warnings(given)] == places
     assert judge(given).registries == ("r",)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "quay.io",
-        "localhost:5000",
-        "https://index.docker.io/v1/",
-        "*.apps.example.com",
-        "registry.example.com:8443/team/images",
-        "[2001:db8::1]:5000",
-        "r",
-    ],
-)
+@cases("name", table(__file__, "test_a_registry_is_told_by_its_name"))
 def test_a_registry_is_told_by_its_name(name: str) -> None:
     verdict = judge(pull_secret({name: SOUND}), strict=True)
     assert (verdict.errors, verdict.registries) == ((), (name,))

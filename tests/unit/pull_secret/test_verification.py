@@ -1,6 +1,5 @@
 """Whether the version that was added is the one that was meant."""
 
-import base64
 from dataclasses import replace
 
 from components.pull_secret.verification import (
@@ -12,7 +11,7 @@ from components.pull_secret.verification import (
     verify,
 )
 from components.secret_manager import VersionState
-from tests.support.cases import cases
+from tests.support.cases import cases, table
 from tests.support.memory_secret_manager import (
     DESTROYED,
     DISABLED,
@@ -87,15 +86,7 @@ def test_what_became_of_a_version_since_it_was_verified_is_told(
     assert all(one.startswith(start) for one, start in zip(found, told, strict=True))
 
 
-@cases(
-    "data, delivered",
-    {
-        "the-same": ({".dockerconfigjson": base64.b64encode(OURS).decode()}, True),
-        "else": ({".dockerconfigjson": base64.b64encode(THEIRS).decode()}, False),
-        "nothing": ({}, False),
-        "no-base64": ({".dockerconfigjson": "%"}, False),
-    },
-)
+@cases("data, delivered", table(__file__, "test_a_secret_is_delivered_when_it_holds_what_was_meant"))
 def test_a_secret_is_delivered_when_it_holds_what_was_meant(data: dict[str, str], delivered: bool) -> None:
     assert is_delivered(data, expected(1)) is delivered
 

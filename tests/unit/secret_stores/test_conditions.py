@@ -35,16 +35,7 @@ def test_conditions_let_in_whom_they_name(
     assert ready(conditions, caller) is (Ready.READY if allowed else Ready.DENIED)
 
 
-@cases(
-    "conditions",
-    {
-        "regex": [{"namespaces": ["a"]}, {"namespaceRegexes": ["("]}],
-        "not-RE2": [{"namespaceRegexes": ["^(?!kube-)"]}],
-        "operator": expressions({"key": "tier", "operator": "Is", "values": ["gold"]}),
-        "no-values": expressions({"key": "tier", "operator": "In"}),
-        "idle-values": expressions({"key": "tier", "operator": "Exists", "values": ["gold"]}),
-    },
-)
+@cases("conditions", table(__file__, "test_conditions_that_make_no_sense_are_an_error_not_a_denial"))
 def test_conditions_that_make_no_sense_are_an_error_not_a_denial(conditions: list[dict[str, Any]]) -> None:
     assert ready(conditions, "a") is Ready.INVALID
 

@@ -9,6 +9,7 @@ from components.errors import StoreError
 from components.secret_stores.clients.fake import FakeClient
 from components.secret_stores.consumers import PushSecret, RemoteRef
 from components.secret_stores.specs import FakeSpec
+from tests.support.cases import cases, table
 
 READ: dict[str, Any] = {
     "namespace": "a",
@@ -21,15 +22,7 @@ ENTRY = {"secret": "db", "key": "password", "remoteKey": "k"}
 PUSH: dict[str, Any] = {**READ, "data": [ENTRY]}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"data": []},
-        {"data": [ENTRY, {**ENTRY, "key": "user"}]},
-        {"updatePolicy": "Always"},
-        {"deletionPolicy": "Retain"},
-    ],
-)
+@cases("change", table(__file__, "test_a_push_that_would_lose_something_is_none"))
 def test_a_push_that_would_lose_something_is_none(change: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         PushSecret.model_validate({**PUSH, **change})

@@ -447,15 +447,7 @@ def test_a_version_that_eso_would_not_look_at_is_refused(name: str) -> None:
     assert caught.value.place == "ExternalSecret/a/r"
 
 
-@cases(
-    "name, spec, written",
-    {
-        "Fake": ("Fake", {"data": []}, r"a\.b\*"),
-        "GCPSM": ("GCPSM", {}, r"a\.b\*"),
-        "GitLab": ("GitLab", token_spec(None), r"a\.b\*"),
-        "AzureKV": ("AzureKV", VAULT, r"a\.b\*"),
-    },
-)
+@cases("name, spec, written", table(__file__, "test_a_property_is_one_field_and_no_path"))
 def test_a_property_is_one_field_and_no_path(name: str, spec: dict[str, Any], written: str) -> None:
     dotted = read("SecretStore/s", namespace="a", name="r", data={"k": {"key": "x", "property": "a.b*"}})
     manifest = compile_read(dotted, provider(name, spec, "a"), KINDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from components.secret_stores.eso_states import UNSEEN, await_states, path_of, shortcoming
+from components.secret_stores.eso_states import await_states, path_of, shortcoming
 from tests.support.cases import cases, table
 
 SEEN = {"metadata": {"generation": 1, "finalizers": ["externalsecrets.external-secrets.io/x"]}}
@@ -47,15 +47,7 @@ class Time:
 
 @cases(
     "looks, seconds, short, waited",
-    {
-        "ready-at-once": ([{"a": saying("True")}], 30, {}, 0),
-        "ready-later": ([{"a": BARE}, {"a": saying("False")}, {"a": saying("True")}], 30, {}, 2),
-        "failing": ([{"a": saying("False")}], 30, {"a": "Ready is False, R: own words"}, 30),
-        "nobody-there": ([{"a": BARE}], 30, {"a": UNSEEN}, 10),
-        "somebody-there": ([{"a": SEEN}], 30, {"a": UNSEEN}, 30),
-        "only-looked-at": ([{"a": BARE}], 0, {"a": UNSEEN}, 0),
-        "shorter-than-a-sign": ([{"a": BARE}], 3, {"a": UNSEEN}, 3),
-    },
+    table(__file__, "test_an_update_waits_for_who_is_at_work_and_not_longer_than_it_was_told"),
 )
 def test_an_update_waits_for_who_is_at_work_and_not_longer_than_it_was_told(
     looks: list[Mapping[str, Mapping[str, Any]]], seconds: float, short: dict[str, str], waited: float

@@ -26,8 +26,8 @@ from components.secret_stores.kinds import KINDS
 from components.secret_stores.reading import list_versions
 from components.secret_stores.specs import FakeSpec
 from sandbox.tests.support import clouds
-from tests.support.cases import cases
-from tests.support.stores import provider, token_spec
+from tests.support.cases import cases, table
+from tests.support.stores import provider
 
 PROJECT = "test-project"
 
@@ -115,15 +115,7 @@ def test_a_later_source_goes_before_an_earlier_one_and_what_is_named_before_both
     }
 
 
-@pytest.mark.parametrize(
-    ("source", "code"),
-    [
-        (extract("none"), "absent"),
-        (extract("text"), "absent"),
-        (extract("hollow"), "absent"),
-        (name("^none"), "absent"),
-    ],
-)
+@cases("source, code", table(__file__, "test_a_secret_that_has_no_fields_is_told"))
 def test_a_secret_that_has_no_fields_is_told(source: dict[str, Any], code: str) -> None:
     with pytest.raises(StoreError) as told:
         made(FAKE, source)
@@ -195,17 +187,7 @@ def test_labels_of_a_location_are_refused_by_both(google: SecretManagerTarget) -
         compile_read(read(tags, backend="eso"), regional, KINDS)
 
 
-@cases(
-    "kind, spec, sources, said_",
-    {
-        "fake-by-tags": ("Fake", {"data": []}, [{"find": {"tags": {"a": "b"}}}], "extract, name"),
-        "gitlab-by-tags": ("GitLab", token_spec(None), [{"find": {"tags": {"a": "b"}}}], "extract, name"),
-        "kubernetes-property": ("Kubernetes", {}, [extract("x", property="y")], "leave property out"),
-        "kubernetes-version": ("Kubernetes", {}, [extract("x", version="1")], "leave version out"),
-        "kubernetes-name": ("Kubernetes", {}, [extract("X_")], "dataFrom[0]"),
-        "a-pattern-of-python": ("Fake", {"data": []}, [name("(?=a)")], "RE2"),
-    },
-)
+@cases("kind, spec, sources, said_", table(__file__, "test_both_back_ends_refuse_the_same_sources"))
 def test_both_back_ends_refuse_the_same_sources(
     kind: str, spec: dict[str, Any], sources: list[dict[str, Any]], said_: str
 ) -> None:

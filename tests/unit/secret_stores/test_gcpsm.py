@@ -22,6 +22,7 @@ from components.secret_stores.clients.gcpsm import GcpSecretManagerClient, open_
 from components.secret_stores.consumers import RemoteRef
 from components.secret_stores.specs import GcpSecretManagerSpec
 from sandbox.tests.support import clouds
+from tests.support.cases import cases, table
 from tests.support.certificates import only_key
 
 OWNER = "pulumi/o/p/s/stores/it"
@@ -105,13 +106,9 @@ def test_a_store_with_a_location_reads_and_writes_the_secrets_of_that_region(
     assert manager.access(version_name(name, LATEST)).content == b"global"
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "location", "asked"),
-    [
-        (None, None, None),
-        (None, "europe-west1", "https://secretmanager.europe-west1.rep.googleapis.com"),
-        ("http://127.0.0.1:1/v1/", "europe-west1", "http://127.0.0.1:1/v1/"),
-    ],
+@cases(
+    "endpoint, location, asked",
+    table(__file__, "test_a_region_has_an_address_of_its_own_unless_another_is_configured"),
 )
 def test_a_region_has_an_address_of_its_own_unless_another_is_configured(
     endpoint: str | None, location: str | None, asked: str | None

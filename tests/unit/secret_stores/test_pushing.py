@@ -14,7 +14,7 @@ from components.secret_stores.clients.fake import FakeClient
 from components.secret_stores.consumers import PushSecret, UpdatePolicy
 from components.secret_stores.pushing import Move, Pusher, decide
 from components.secret_stores.specs import FakeSpec
-from tests.support.cases import cases
+from tests.support.cases import cases, table
 from tests.support.stores import kind
 
 REPLACE, IF_NOT_EXISTS = UpdatePolicy.REPLACE, UpdatePolicy.IF_NOT_EXISTS
@@ -109,13 +109,7 @@ def test_a_write_over_what_has_changed_since_is_not_done() -> None:
     assert content(client, "k") == b"2"
 
 
-@pytest.mark.parametrize(
-    ("entry", "said"),
-    [
-        ({"secret": "none", "key": "x", "remoteKey": "k"}, "Secret a/none is not there"),
-        ({"secret": "db", "key": "pasword", "remoteKey": "k"}, "Secret a/db has no key pasword"),
-    ],
-)
+@cases("entry, said", table(__file__, "test_what_is_not_there_to_push_is_told"))
 def test_what_is_not_there_to_push_is_told(entry: Mapping[str, str], said: str) -> None:
     with pytest.raises(StoreError, match=said):
         pusher(fake(), data=[entry]).write()
@@ -132,11 +126,7 @@ def test_a_push_goes_to_a_place_as_the_kind_has_them(name: str, part: str | None
 
 @cases(
     "name, store, words",
-    {
-        "the-whole-clusters": ("Kubernetes", "ClusterSecretStore", None),
-        "one-namespaces": ("Kubernetes", "SecretStore", "through a store of one namespace"),
-        "without-namespaces": ("Fake", "ClusterSecretStore", "is in no namespace"),
-    },
+    table(__file__, "test_a_push_goes_to_another_namespace_through_a_store_of_the_whole_cluster"),
 )
 def test_a_push_goes_to_another_namespace_through_a_store_of_the_whole_cluster(
     name: str, store: str, words: str | None

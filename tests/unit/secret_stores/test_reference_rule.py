@@ -20,7 +20,7 @@ from components.secret_stores.model import (
 )
 from components.secret_stores.referent import resolve, selector_objections, selectors, store_objections
 from components.secret_stores.registry import RefRegister
-from tests.support.cases import cases
+from tests.support.cases import cases, table
 from tests.support.stores import PROVIDERS, cluster_store, provider, ref, selector, store_in, token_spec, told
 
 TOKEN = "auth.SecretRef.accessToken"
@@ -80,15 +80,7 @@ MIXED = {
 }
 
 
-@cases(
-    "block, read",
-    {
-        "no-namespace-and-no-caller": (embedded(None), {}),
-        "federation": ({"gcpsm": FEDERATION}, {}),
-        "authRef": ({"kubernetes": KUBECONFIG}, {}),
-        "one-of-two-namespaces": ({"azurekv": MIXED}, {"authSecretRef.clientId": "b"}),
-    },
-)
+@cases("block, read", table(__file__, "test_without_a_caller_a_referent_store_stays_unknown"))
 def test_without_a_caller_a_referent_store_stays_unknown(block: dict[str, Any], read: dict[str, str]) -> None:
     answer = told(cluster_store(provider=block), "")
     assert (answer.ready, answer.admitted, answer.referent) == (Ready.UNKNOWN, True, True)

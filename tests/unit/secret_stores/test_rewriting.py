@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from components.errors import Problem
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.rewriting import ESO, with_blocks, with_references
-from tests.support.cases import cases
+from tests.support.cases import cases, table
 from tests.support.stores import CLUSTER_PROVIDERS, PROVIDERS, token_spec
 
 Documents = list[dict[str, Any]]
@@ -100,15 +99,7 @@ OWN = {"apiVersion": PROVIDERS, "kind": "GitLab", "name": "p"}
 WIDE = {**OWN, "apiVersion": CLUSTER_PROVIDERS}
 
 
-@cases(
-    "one, its, embedded",
-    {
-        "of-the-namespace": (store("a", OWN), provider("a"), token_spec(None)),
-        "of-the-namespace-by-name": (store("a", {**OWN, "namespace": "a"}), provider("a"), token_spec(None)),
-        "of-the-whole-cluster": (store("a", WIDE), provider(None), token_spec(None)),
-        "both-of-the-whole-cluster": (store(None, WIDE), provider(None), token_spec(None)),
-    },
-)
+@cases("one, its, embedded", table(__file__, "test_a_provider_is_written_into_the_store_as_it_is"))
 def test_a_provider_is_written_into_the_store_as_it_is(
     one: dict[str, Any], its: dict[str, Any], embedded: dict[str, Any]
 ) -> None:
@@ -127,27 +118,13 @@ def test_a_provider_stays_that_no_store_refers_to_or_that_says_more_than_a_store
     assert sound([*with_blocks(documents, KINDS)])[:2] == documents[:2]
 
 
-@cases(
-    "documents, problem",
-    {
-        "of-whoever-calls": ([store(None, OWN), provider("a")], "the same for all"),
-        "not-there": ([store("a", OWN), provider("b")], "no provider GitLab/a/p"),
-        "unknown-kind": ([store("a", {**OWN, "kind": "Vaults"})], "no kind of provider Vaults"),
-    },
-)
+@cases("documents, problem", table(__file__, "test_what_cannot_be_embedded_is_told"))
 def test_what_cannot_be_embedded_is_told(documents: Documents, problem: str) -> None:
     (told,) = [each for each in with_blocks(documents, KINDS) if isinstance(each, Problem)]
     assert problem in told.problem
 
 
-@pytest.mark.parametrize(
-    ("block", "problem"),
-    [
-        ({"gitlab": {}, "fake": {}}, "exactly one key"),
-        ({"vaults": {}}, "by the key vaults"),
-        ({}, "exactly one"),
-    ],
-)
+@cases("block, problem", table(__file__, "test_what_cannot_be_apart_is_told"))
 def test_what_cannot_be_apart_is_told(block: dict[str, Any], problem: str) -> None:
     document = {**store("a", {}), "spec": {"provider": block}}
     (told,) = with_references([document], KINDS)

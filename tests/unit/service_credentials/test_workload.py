@@ -6,7 +6,7 @@ It does not prove that the API server takes what is applied: `tests/dynamic/test
 from typing import Any
 
 from components.service_credentials.workload import unfit
-from tests.support.cases import cases
+from tests.support.cases import cases, table
 
 ROOT = "SERVICE_BINDING_ROOT"
 OTHER: dict[str, Any] = {"name": "other", "env": [{"name": ROOT, "value": "none"}]}
@@ -23,17 +23,7 @@ def deployment(*env: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@cases(
-    "own",
-    {
-        "from elsewhere": {"valueFrom": {"configMapKeyRef": {"name": "paths", "key": "root"}}},
-        "empty": {"value": ""},
-        "empty as the API server shows it": {},
-        "of another variable": {"value": "$(BASE)/b"},
-        "below a variable": {"value": "/var/$(BASE)"},
-        "relative": {"value": "bindings"},
-    },
-)
+@cases("own", table(__file__, "test_a_root_that_nobody_could_mount_below_is_refused_and_never_reset"))
 def test_a_root_that_nobody_could_mount_below_is_refused_and_never_reset(own: dict[str, Any]) -> None:
     live = deployment({"name": ROOT, **own})
     problem = unfit(live, ["app"], takes_files=True)

@@ -13,6 +13,7 @@ from typing import Final
 
 import pytest
 
+from tests.support.cases import cases, table
 from tests.support.stacks import ROOT
 
 RECORD: Final = f"""#!{sys.executable}
@@ -135,14 +136,9 @@ def test_a_new_stack_file_is_a_new_stack(checkout: Checkout) -> None:
     assert len(listed(checkout)) == 3
 
 
-@pytest.mark.parametrize(
-    ("declared", "cloud"),
-    [
-        ("  credfleet:pullSecrets:\n    clusters: {}\n", "gcp"),
-        ("  credfleet:secretStores:\n    providers:\n      g: {kind: GCPSM, spec: {}}\n", "gcp"),
-        ("  credfleet:asoCredentials:\n    identities: {}\n", "azure"),
-    ],
-    ids=["pull secrets", "a store", "identities"],
+@cases(
+    "declared, cloud",
+    table(__file__, "test_what_is_declared_at_a_cloud_is_signed_in_for_without_a_key_of_its_provider"),
 )
 def test_what_is_declared_at_a_cloud_is_signed_in_for_without_a_key_of_its_provider(
     checkout: Checkout, declared: str, cloud: str
