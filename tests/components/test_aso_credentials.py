@@ -26,15 +26,11 @@ from tests.support.aso import (
     manifest,
     put_files,
 )
-from tests.support.cases import cases
-from tests.support.certificates import pem, pkcs12
-from tests.support.policies import objections
 from tests.support.recorder import Recorder, Secret, Unknown, plain, record
 from tests.support.stacks import SECRET_KEYS, settings
 
 SECRET = "kubernetes:core/v1:Secret"
 PIN = "pulumi-python:dynamic/credfleet:SubscriptionPin"
-COPY = "pulumi-python:dynamic/credfleet:SecretProjection"
 GROUP = "azure-native:resources:ResourceGroup"
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 FEDERATION = "azure-native:managedidentity:FederatedIdentityCredential"
@@ -201,14 +197,6 @@ def test_what_the_operator_ran_as_is_trusted_beside_what_it_runs_as() -> None:
     assert "aso-operator" in both.waits_for(both.named(SECRET, "aso-secret"))
 
 
-def test_two_issuers_of_one_serviceaccount_are_trusted_under_two_names() -> None:
-    recorder = declared(aso_stack(operator__formerly={"issuer": "https://old.example/"}))
-    made = recorder.of_type(FEDERATION)
-    of_team_b = {name: one.inputs["issuer"] for name, one in made.items() if name.startswith("team-b-")}
-    assert of_team_b[f"team-b-{OPERATOR}-federation"] == ISSUER
-    assert sorted(of_team_b.values()) == [ISSUER, "https://old.example/"]
-
-
 def test_a_stack_back_in_relaxed_mode_keeps_the_serviceaccounts_until_the_operator_was_started() -> None:
     recorder = declared(strict("b", operator__workloadIdentityMode="relaxed"))
     assert "team-b/aso-workload-account" not in recorder.of_type("kubernetes:core/v1:ServiceAccount")
@@ -247,11 +235,6 @@ def test_one_identity_in_two_namespaces_is_told_of_both_in_strict_mode() -> None
     assert {"team-a/aso-workload-account", "team-b/aso-workload-account"} < set(accounts)
     assert "AZURE_WORKLOAD_IDENTITY_AUTH_MODE" not in data(recorder, "team-a-secret")
     assert data(recorder, "aso-secret")["AZURE_WORKLOAD_IDENTITY_AUTH_MODE"] == "strict"
-
-
-def test_relaxed_credentials_of_one_identity_come_to_one_subject() -> None:
-    recorder = declared(aso_stack(**{"namespaces__team-a": SHARED, "named": {}, "resources": {}}))
-    assert sorted(recorder.of_type(FEDERATION)) == [f"team-b-{OPERATOR}-federation"]
 
 
 SHARED = {"workloadIdentity": {"subscriptionId": SUB, "identity": "team-b"}}
@@ -293,16 +276,6 @@ def test_a_serviceaccount_of_ones_own_lets_the_operator_ask_for_its_tokens_and_n
     assert data(recorder, "team-b-secret")["AZURE_WORKLOAD_IDENTITY_SERVICE_ACCOUNT"] == "mine"
     needed = recorder.waits_for(recorder.named(SECRET, "team-b-secret"))
     assert needed >= {account.name, role.name, binding.name}
-
-
-def test_the_operator_asks_for_tokens_of_the_default_serviceaccount_under_the_name_it_runs_as() -> None:
-    recorder = declared(strict("b", operator__serviceAccount="aso-of-ours"))
-    role = recorder.named("kubernetes:rbac.authorization.k8s.io/v1:Role", "team-b/aso-workload-tokens-role")
-    binding = recorder.named(
-        "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", "team-b/aso-workload-tokens-binding"
-    )
-    assert role.inputs["rules"][0]["resourceNames"] == ["aso-workload"]
-    assert [subject["name"] for subject in binding.inputs["subjects"]] == ["aso-of-ours"]
 
 
 def test_relaxed_credentials_trust_the_serviceaccount_that_the_operator_runs_as() -> None:
@@ -434,31 +407,6 @@ def test_a_resource_that_the_operators_credential_serves_waits_for_its_settings(
     }
 
 
-@cases(
-    "credential, keys",
-    {
-        "pem": ({"certificateFrom": "pem"}, {"AZURE_CLIENT_CERTIFICATE"}),
-        "pkcs12": (
-            {"certificateFrom": "pkcs12", "passwordFrom": "password"},
-            {"AZURE_CLIENT_CERTIFICATE", "AZURE_CLIENT_CERTIFICATE_PASSWORD"},
-        ),
-        "secret": ({"secretFrom": "plain"}, {"AZURE_CLIENT_SECRET"}),
-    },
-)
-def test_a_service_principal_emits_the_keys_of_its_proof(credential: dict[str, str], keys: set[str]) -> None:
-    principal = {"subscriptionId": f" {SUB} ", "tenantId": TENANT, "clientId": CLIENT, **credential}
-    contents = {
-        "credentials__pem": pem().decode(),
-        "credentials__pkcs12": "base64:" + base64.b64encode(pkcs12(b"pass word")).decode(),
-        "credentials__password": "pass word",
-        "credentials__plain": CANARY,
-    }
-    recorder = declared(aso_stack(**{"namespaces__team-a": {"servicePrincipal": principal}, **contents}))
-    given = plain(recorder.named(SECRET, "team-a-secret").inputs["data"])
-    assert set(given) == {"AZURE_SUBSCRIPTION_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_ID", *keys}
-    assert base64.b64decode(given["AZURE_SUBSCRIPTION_ID"]).decode() == SUB
-
-
 def test_another_method_keeps_a_secret_and_its_pin_where_they_are_in_the_state() -> None:
     before = declared()
     after = declared(aso_stack(**{"namespaces__team-a": SHARED}))
@@ -484,23 +432,6 @@ def test_every_credential_is_pinned_to_its_subscription_before_its_secret() -> N
     for name in ("team-a", "team-b", "billing"):
         pin = recorder.named(PIN, f"{name}-subscription")
         assert pin.urn in recorder.named(SECRET, f"{name}-secret").dependencies
-
-
-def test_children_lie_below_their_components() -> None:
-    recorder = declared()
-    parents = {one.urn: f"{one.type.rpartition(':')[2]} {one.name}" for one in recorder.registrations}
-    assert {one.name: parents[one.parent] for one in recorder.of_type(SECRET).values()} == {
-        "account-pool-aws-1": "AccountPool account-pool",
-        "account-pool-azure-1": "AccountPool account-pool",
-        "aso-secret": "AsoGlobalSettings aso",
-        "team-a-secret": "AsoNamespaceCredential team-a",
-        "team-b-secret": "AsoNamespaceCredential team-b",
-        "billing-secret": "AsoResourceCredential billing",
-    }
-    federation = recorder.named(FEDERATION, f"billing-{OPERATOR}-federation")
-    assert parents[federation.parent] == "AsoWorkloadIdentity billing"
-    shop = recorder.named(ASO_GROUP, "team-a/team-a/ResourceGroup/shop")
-    assert parents[shop.parent] == "AsoResources team-a"
 
 
 def test_outputs_name_secrets_identities_and_what_serves_each_resource() -> None:
@@ -541,35 +472,6 @@ def test_an_annotation_that_is_not_inherited_is_told(project: Path, monkeypatch:
     (warning,) = told
     assert "team-a/StorageAccount/files" in warning
     assert "of team-a/ResourceGroup/billing is not inherited" in warning
-
-
-def test_changed_settings_of_the_operator_change_its_secret_where_it_is() -> None:
-    before, after = declared(), declared(aso_stack(globalSettings={"syncPeriod": "2h"}))
-    secrets = [recorder.named(SECRET, "aso-secret") for recorder in (before, after)]
-    assert secrets[0].urn == secrets[1].urn
-    assert secrets[0].inputs["metadata"] == secrets[1].inputs["metadata"]
-    assert data(after, "aso-secret") == {**dict.fromkeys(keys.REQUIRED, ""), "AZURE_SYNC_PERIOD": "2h"}
-
-
-@pytest.mark.parametrize("environment", ["dev", "staging", "prod"])
-@pytest.mark.parametrize("preview", [True, False])
-def test_what_is_declared_satisfies_the_policies_of_every_environment(
-    environment: str, *, preview: bool
-) -> None:
-    identity = {"identities__team-b__location": "westeurope", "identities__team-b__tags": {"owner": "team-b"}}
-    without: dict[str, Any] = {"named": {}, "identities__billing": None, "resources__billing": None}
-    values = aso_stack(resourceGroups={}, **identity, **without)
-    recorder = declared(values, preview=preview)
-    assert objections(environment, recorder) == []
-
-
-def test_a_credential_in_secret_manager_is_named_to_what_writes_the_secret() -> None:
-    version = "projects/p/secrets/app/versions/latest"
-    changed = {"namespaces__team-a__servicePrincipal__secretFrom": {"gcpSecret": version}}
-    made = declared(aso_stack(**changed)).of_type("pulumi-python:dynamic/credfleet:AsoProjection")
-    (source,) = made["team-a-projection"].inputs["sources"]
-    place = "credfleet:asoCredentials.namespaces.team-a.servicePrincipal.secretFrom"
-    assert source == {"place": place, "declared": False, "version": version}
 
 
 def test_a_credential_in_the_cluster_is_made_there_behind_its_pin_and_resources_wait_for_it() -> None:

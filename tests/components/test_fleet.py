@@ -18,7 +18,6 @@ from tests.support.recorder import Recorder, Registration, Secret, Unknown, deco
 from tests.support.stacks import SECRET_KEYS, settings, stack
 
 CLAIM = "pulumi-python:dynamic/credfleet:AccountClaim"
-ROSTER = "pulumi-python:dynamic/credfleet:PoolRoster"
 CLAIMED = {CLAIM: {"secretName": "aws-1", "accountId": "111"}}
 
 
@@ -252,35 +251,6 @@ def test_a_claim_is_held_by_the_stack_the_tenant_and_the_slot() -> None:
     assert claim.inputs["holder"] == "pulumi/organization/credfleet/dev/acme/aws"
 
 
-def test_a_plan_becomes_the_type_and_the_partition_the_rules_choose() -> None:
-    recorder = declared(
-        stack(
-            tenants__acme__accounts__aws={"plan": "aws", "region": "cf-eu11"},
-            **{"accountPool__members__aws-1__partition": {"eu-access": "true"}},
-        )
-    )
-
-    claim = recorder.named(CLAIM, "acme/aws")
-    assert (claim.inputs["type"], claim.inputs["partition"]) == ("aws", {"eu-access": "true"})
-
-
-def test_a_plan_of_shared_accounts_becomes_a_shared_claim() -> None:
-    recorder = declared(
-        stack(
-            tenants__acme__accounts__aws={"plan": "trial", "hyperscaler": "aws"},
-            **{"accountPool__members__aws-1__sharedCapacity": 2},
-        )
-    )
-
-    assert recorder.named(CLAIM, "acme/aws").inputs["shared"] is True
-
-
-def test_the_namespace_of_a_tenant_says_whose_it_is() -> None:
-    namespace = declared(stack()).named("kubernetes:core/v1:Namespace", "acme-namespace")
-
-    assert namespace.inputs["metadata"] == {"name": "tenant-acme", "labels": {"credfleet.io/tenant": "acme"}}
-
-
 def test_an_account_is_delivered_from_its_claim_to_its_tenant_as_long_as_it_is_the_tenants() -> None:
     recorder = declared(stack(tenants__acme__accounts__aws__deliverTo="aws-account"))
     copy = recorder.named("pulumi-python:dynamic/credfleet:SecretProjection", "acme/aws-copy")
@@ -386,20 +356,6 @@ def with_services(**instance: object) -> Mapping[str, str]:
     )
 
 
-def test_a_service_is_declared_in_its_tenants_namespace_and_outputs_only_references() -> None:
-    recorder = declared(with_services(credentialsFrom="db"))
-
-    source = recorder.named("kubernetes:core/v1:Secret", "orders-db-source")
-    binding = recorder.named("kubernetes:core/v1:Secret", "orders-db/orders-api-binding")
-
-    assert plain(source.inputs["metadata"])["namespace"] == "tenant-acme"
-    assert plain(binding.inputs["type"]) == "servicebinding.io/database"
-    assert recorder.named("kubernetes:core/v1:Namespace", "acme-namespace").urn in (
-        ancestors_and_what_they_wait_for(recorder, source)
-    )
-    assert "canary-41" not in repr(recorder.stack_outputs)
-
-
 def test_ids_of_a_service_are_the_same_however_often_the_program_runs() -> None:
     runs = [declared(with_services(credentialsFrom="db")) for _ in range(2)]
 
@@ -425,15 +381,3 @@ def test_what_only_breaks_the_specification_is_a_warning_that_names_the_key(
     (warning,) = told
     assert warning.startswith("db: DB_URL: ")
     assert "canary-41" not in warning
-
-
-def test_a_legacy_service_is_migrated_in_the_cluster_and_its_old_secret_is_not_declared() -> None:
-    recorder = declared(with_services(legacy=True))
-
-    secrets = recorder.of_type("kubernetes:core/v1:Secret").values()
-
-    assert sorted(recorder.of_type("pulumi-python:dynamic/credfleet:ServiceMigration")) == [
-        "orders-db-migration",
-        "orders-db/orders-api-env-migration",
-    ]
-    assert {plain(one.inputs["metadata"])["name"] for one in secrets} == {"aws-1"}

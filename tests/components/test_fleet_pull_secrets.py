@@ -12,7 +12,7 @@ import pulumi
 import pytest
 
 from components.fleet import Fleet
-from tests.support.recorder import Recorder, Secret, Unknown, record
+from tests.support.recorder import Recorder, Secret, record
 from tests.support.stacks import SECRET_KEYS, settings, stack
 
 CLAIM = "pulumi-python:dynamic/credfleet:AccountClaim"
@@ -22,7 +22,6 @@ ENTRY = "gcp:secretmanager/secret:Secret"
 MEMBER = "gcp:secretmanager/secretIamMember:SecretIamMember"
 NAMESPACE = "kubernetes:core/v1:Namespace"
 KUBERNETES_SECRET = "kubernetes:core/v1:Secret"
-GOOGLE = "pulumi:providers:gcp"
 START = "pulumi-python:dynamic/credfleet:PullSecretStart"
 TOLD = {"apiUrl": "http://127.0.0.1:1"}
 CLAIMED = {"secretName": "gcp", "accountId": "acme-prod-1"}
@@ -83,27 +82,10 @@ def test_the_account_a_tenant_claims_names_the_project() -> None:
     assert any(urn.endswith("::acme/gcp") for urn in entry.dependencies)
 
 
-def test_a_project_that_is_not_claimed_yet_counts_as_set_in_a_preview() -> None:
-    entry = declared({"cls-1": cluster(project={"account": "acme/gcp"})}, preview=True).named(
-        ENTRY, "cls-1-entry"
-    )
-    assert entry.inputs["project"] == Unknown()
-
-
 def test_an_account_that_does_not_say_its_id_is_told_with_the_fix() -> None:
     nameless = {**OUTPUTS, CLAIM: {**CLAIMED, "accountId": None}}
     with pytest.raises(pulumi.RunError, match="give accountId to the member that was claimed"):
         declared({"cls-1": cluster(project={"account": "acme/gcp"})}, outputs=nameless)
-
-
-def test_one_provider_of_google_serves_every_cluster() -> None:
-    recorder = declared({"cls-1": cluster(), "cls-2": cluster()})
-    (google,) = recorder.of_type(GOOGLE).values()
-    assert {one.provider for one in recorder.of_type(ENTRY).values()} == {f"{google.urn}::gcp-id"}
-
-
-def test_no_provider_of_google_is_made_for_clusters_that_the_configuration_skips() -> None:
-    assert declared({"cls-1": cluster(provider="aws")}).of_type(GOOGLE) == {}
 
 
 def test_the_stack_declares_the_namespaces_nobody_else_does() -> None:
@@ -189,15 +171,6 @@ def test_what_is_skipped_is_an_output_of_the_stack_with_its_reasons(preview: boo
         " adapter placement has not reported",
         "pull secret cls-4": "its provider is aws, and Secret Manager is only there on gcp",
     }
-
-
-def test_the_outputs_of_a_stack_tell_every_cluster_and_no_credential() -> None:
-    recorder = declared({"cls-1": cluster(), "cls-2": cluster(adapters={})})
-    told = recorder.stack_outputs["pullSecrets"]
-    assert told["cls-1"]["secretId"] == "hyperfleet-cls-1-pull-secret"
-    assert told["cls-2"]["skipped"][0] == "adapter validation has not reported"
-    assert "sentinel" not in repr(told)
-    assert base64.b64encode(b"user:sentinel").decode() not in repr(told)
 
 
 def test_what_was_observed_decides_where_the_stack_says_nothing(

@@ -141,25 +141,6 @@ def test_an_entry_that_is_there_keeps_its_replication_whatever_is_asked_for(
     assert entry.inputs["replication"] == declared_as
 
 
-def test_an_entry_that_is_to_be_destroyed_with_its_cluster_is_deleted() -> None:
-    entry = declared(onDelete="destroy").named(ENTRY, "cls-1-entry")
-    assert (entry.inputs["deletionPolicy"], entry.request.retainOnDelete) == ("DELETE", False)
-
-
-def test_an_entry_is_kept_where_it_is_declared_to_be_and_protected() -> None:
-    entry = declared(locations=["europe-west1", "europe-west4"], deletionProtection=True).named(
-        ENTRY, "cls-1-entry"
-    )
-    replicas = [{"location": "europe-west1"}, {"location": "europe-west4"}]
-    assert entry.inputs["replication"] == {"userManaged": {"replicas": replicas}}
-    assert entry.inputs["deletionProtection"] is True
-
-
-def test_an_entry_is_looked_at_before_it_is_made_in_a_preview_too() -> None:
-    (hook,) = declared().named(ENTRY, "cls-1-entry").request.hooks.before_create
-    assert hook == "cls-1-entry-untouched"
-
-
 def test_an_entry_that_was_imported_is_the_components_wherever_the_import_has_put_it() -> None:
     (alias,) = declared().named(ENTRY, "cls-1-entry").request.aliases
     assert alias.spec.noParent
@@ -186,15 +167,6 @@ def test_the_verification_knows_the_very_version_and_a_secret_digest_and_no_byte
     }
 
 
-def test_the_retention_knows_both_policies() -> None:
-    retention = declared(onReplace="destroy").named(RETENTION, "cls-1-retention")
-    assert {key: retention.inputs[key] for key in ("onReplace", "onDelete", "version")} == {
-        "onReplace": "destroy",
-        "onDelete": "disable",
-        "version": "3",
-    }
-
-
 def test_the_cluster_reads_a_docker_config_that_says_where_it_comes_from() -> None:
     secret = declared().named(KUBERNETES_SECRET, "cls-1-secret")
     assert secret.own_inputs == {
@@ -213,13 +185,6 @@ def test_the_cluster_reads_a_docker_config_that_says_where_it_comes_from() -> No
         "type": "kubernetes.io/dockerconfigjson",
         "data": Secret({".dockerconfigjson": base64.b64encode(TEXT.encode()).decode()}),
     }
-
-
-def test_nothing_is_replaced_when_the_pull_secret_rotates_but_the_version() -> None:
-    secret = declared().named(KUBERNETES_SECRET, "cls-1-secret")
-    assert [urn.rpartition("::")[2] for urn in secret.request.replace_with] == ["cls-1-verification"]
-    assert not secret.request.replaceOnChanges
-    assert secret.inputs["metadata"]["name"] == "cls-1-pull-secret"
 
 
 def test_another_generation_alone_adds_no_version_and_is_noted_and_reported() -> None:
@@ -289,10 +254,6 @@ def test_a_report_holds_what_the_contract_wants() -> None:
     }
 
 
-def test_without_a_hyperfleet_nobody_is_told() -> None:
-    assert declared().of_type(STATUS) == {}
-
-
 def test_the_outputs_tell_how_it_stands_and_no_byte_of_it() -> None:
     recorder = declared()
     told = recorder.stack_outputs["status"]
@@ -326,21 +287,6 @@ def test_the_clusters_own_namespace_goes_only_with_everything_else(on_delete: Re
     namespace = declared(onDelete=on_delete).named(NAMESPACE, "cls-1-namespace")
     assert namespace.own_inputs["metadata"] == {"name": "clusters-cls-1"}
     assert namespace.request.retainOnDelete is (on_delete is not Retention.DESTROY)
-
-
-def test_a_namespace_of_somebody_else_is_used_and_not_declared() -> None:
-    recorder = declared(namespace="clusters")
-    assert recorder.of_type(NAMESPACE) == {}
-    assert recorder.named(KUBERNETES_SECRET, "cls-1-secret").inputs["metadata"]["namespace"] == "clusters"
-
-
-def test_everything_is_the_components_child_and_made_by_the_given_provider() -> None:
-    recorder = declared(reader=READER)
-    (component,) = recorder.of_type(COMPONENT).values()
-    children = [one for one in recorder.registrations if one.custom and one.type != "pulumi:providers:gcp"]
-    assert {one.parent for one in children} == {component.urn}
-    google = {one.provider for one in children if one.type.startswith("gcp:")}
-    assert all("pulumi:providers:gcp::gcp" in one for one in google)
 
 
 def test_a_preview_knows_no_version_and_registers_the_same() -> None:
@@ -382,16 +328,6 @@ def test_hyperfleet_hears_of_a_skipped_cluster_that_it_keeps(cluster: Cluster, r
     recorder = declared(cluster, hyperfleet=HYPERFLEET)
     told = [one.inputs["conditions"] for one in recorder.of_type(STATUS).values()]
     assert [[one["status"] for one in each] for each in told] == [["False", "False", "True"]] * reported
-
-
-def test_a_cluster_that_waits_is_told_before_its_project_is_claimed_too() -> None:
-    recorder = declared(WAITING, preview=True, claimed=False)
-    assert recorder.stack_outputs["skipped"] == ["adapter dns reports False"]
-    assert types(recorder) == set()
-
-
-def test_a_cluster_whose_project_is_not_claimed_yet_is_previewed_whole() -> None:
-    assert types(declared(preview=True, claimed=False)) >= {ENTRY, VERSION, VERIFICATION, KUBERNETES_SECRET}
 
 
 def test_a_cluster_the_configuration_skips_is_not_even_looked_for() -> None:
@@ -441,12 +377,6 @@ def test_an_entry_that_stays_elsewhere_than_configured_is_told_naming_both(
         "its entry stays in europe-west1, and locations asks for europe-west1, europe-west4:"
     )
     assert recorder.named(STATUS, "cls-1-status").inputs["data"]["replicationPolicy"] == "user-managed"
-
-
-def test_an_entry_that_is_where_it_is_configured_is_no_word_worth(caplog: pytest.LogCaptureFixture) -> None:
-    declared()
-    declared(locations=["europe-west4", "europe-west1"])
-    assert caplog.messages == []
 
 
 def test_a_ready_cluster_gets_its_pull_secret_with_an_adapter_unmet() -> None:

@@ -181,12 +181,6 @@ def test_without_eso_its_objects_are_skipped_with_the_reason_and_the_rest_is_dec
     assert set(recorder.of_type(PUSH)) == {"stores/out-push"}
 
 
-def test_an_object_whose_store_is_not_served_is_left_out_with_it() -> None:
-    recorder = declared(ESO)
-    assert set(eso_objects(recorder)) == {"stores/shared-store", "stores/eso-read"}
-    assert recorder.stack_outputs["skipped"]["ExternalSecret token"] == "the store it names is left out"
-
-
 def test_with_eso_its_objects_are_declared() -> None:
     recorder = declared(ALL)
     objects = eso_objects(recorder)

@@ -21,12 +21,10 @@ from components.service_credentials.component import (
 )
 from components.service_credentials.settings import Binding, Instance, Services
 from tests.support.cases import cases, table
-from tests.support.recorder import Recorder, Secret, Unknown, plain, record
+from tests.support.recorder import Recorder, Secret, plain, record
 
 SECRET = "kubernetes:core/v1:Secret"
 MIGRATION = "pulumi-python:dynamic/credfleet:ServiceMigration"
-SERVICE = "credfleet:index:UserProvidedService"
-BINDING = "credfleet:index:ServiceBinding"
 OWNER = "pulumi/o/p/s/services/orders-db"
 GUID, BINDING_GUID = guid_of(OWNER), guid_of(f"{OWNER}/orders-api")
 E = b'{"type":"database","port":5432,"user":{"name":"alice"}}'
@@ -128,22 +126,6 @@ def test_one_credentials_object_becomes_the_three_secrets_of_an_instance_and_its
     assert vcap == {"user-provided": [ENTRY]}
 
 
-def test_only_the_binding_secret_is_deleted_before_it_is_replaced() -> None:
-    secrets = recorded(declare()).of_type(SECRET).values()
-    assert [one.name for one in secrets if one.request.deleteBeforeReplace] == ["orders-api-binding"]
-
-
-def test_secrets_are_children_of_their_components() -> None:
-    recorder = recorded(declare())
-    service = recorder.named(SERVICE, "orders-db")
-    binding = recorder.named(BINDING, "orders-api")
-    assert recorder.named(SECRET, "orders-db-source").parent == service.urn
-    assert {recorder.named(SECRET, f"orders-api-{what}").parent for what in ("binding", "env")} == {
-        binding.urn
-    }
-    assert binding.parent == service.urn
-
-
 @pytest.mark.parametrize("preview", [True, False])
 def test_outputs_say_where_things_are_and_hold_no_credential(*, preview: bool) -> None:
     assert recorded(declare(), preview=preview).stack_outputs == {
@@ -203,10 +185,6 @@ def test_a_legacy_service_is_migrated_by_reference_and_its_bindings_keep_the_old
             "key": "VCAP_SERVICES",
         },
     }
-
-
-def test_the_type_of_a_legacy_secret_is_unknown_until_it_was_looked_at() -> None:
-    assert recorded(declare(None, legacy=True), preview=True).stack_outputs["type"] == Unknown()
 
 
 def test_credentials_given_to_a_legacy_service_take_the_migrated_names_once_these_are_free() -> None:
@@ -307,17 +285,6 @@ def test_an_application_is_told_where_everything_is(file: bool) -> None:
             "mail/b": {"secretName": "b", "mountPath": "/bindings/post"},
         },
     }
-
-
-def test_two_namespaces_have_services_of_one_name() -> None:
-    secrets = recorded(app()).of_type(SECRET)
-    names = {name: secrets[name].inputs["metadata"] for name in ("orders-source", "theirs-source")}
-    assert {(one["namespace"], one["name"]) for one in names.values()} == {
-        ("tenant-acme", "orders"),
-        ("tenant-globex", "orders"),
-    }
-    theirs = json.loads(decoded(plain(secrets["theirs/a-env"].inputs["data"]))["VCAP_SERVICES"])
-    assert theirs["user-provided"][0]["instance_name"] == "orders"
 
 
 def test_a_workload_is_given_the_files_and_variables_of_its_application_after_their_secrets() -> None:

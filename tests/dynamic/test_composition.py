@@ -12,7 +12,7 @@ from components.aso_credentials.provider import AsoProjectionProvider
 from components.service_credentials.provider import ServiceSecretProvider
 from tests.support.cases import cases, table
 from tests.support.certificates import pem
-from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider
+from tests.support.dynamic_host import Host, Properties, Provider
 from tests.support.secrets import Secrets
 
 SENTINEL = "s3ntinel-of-a-source"
@@ -73,13 +73,6 @@ def test_the_keys_of_a_secret_become_a_binding_and_no_byte_leaves_the_cluster(
     assert base64.b64encode(SENTINEL.encode()).decode() not in repr(made)
     provider.delete(made)
     assert secrets.names() == {"given"}
-
-
-def test_one_key_is_the_json_that_is_in_it(provider: Provider, secrets: Secrets) -> None:
-    secrets.put("given", {"credentials": '{"port": 5.0, "b": 1, "a": null}', "more": "x"})
-    provider.create(wanted(secrets, "source", source(secrets, key="credentials"), labels={"x": "y"}))
-    assert secrets.data("made") == {"credentials": '{"a":null,"b":1,"port":5}'}
-    assert secrets.live("made")["metadata"]["labels"] == {"x": "y"}
 
 
 def test_a_source_that_is_rotated_is_followed_without_another_change(
@@ -175,18 +168,6 @@ def test_a_source_that_cannot_be_used_is_told_in_a_preview_with_its_place(
     assert reason.startswith(PLACE)
     assert said in reason
     assert SENTINEL not in reason
-
-
-def test_a_taken_name_is_refused_in_a_preview_and_left_alone(provider: Provider, secrets: Secrets) -> None:
-    secrets.put("given", {"a": "1"})
-    secrets.put("made", {"theirs": "x"})
-    (reason,) = provider.refusals(wanted(secrets))
-    assert reason.startswith(f"Secret {secrets.namespace}/made: it exists")
-    assert secrets.data("made") == {"theirs": "x"}
-
-
-def test_a_source_that_is_not_known_yet_passes_a_preview(provider: Provider, secrets: Secrets) -> None:
-    assert provider.refusals(wanted(secrets, "binding", source(secrets, UNKNOWN))) == []
 
 
 def credential(secrets: Secrets, *proofs: str, **source_: Any) -> Properties:

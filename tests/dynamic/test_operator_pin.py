@@ -135,12 +135,3 @@ def test_a_started_operator_and_the_published_issuer_end_a_change(
     other = f"strict https://other.example {ACCOUNT}"
     (reason,) = provider.refusals(pin(namespace, other), pin(namespace, other, old))
     assert f"issued by {issuer}" in reason
-
-
-def test_it_changes_nothing_and_a_refresh_tells_the_same(provider: Provider, namespace: str) -> None:
-    made = provider.create(pin(namespace, "relaxed https://a x"))
-    assert (made.id, made.outputs) == (namespace, pin(namespace, "relaxed https://a x"))
-    assert not provider.is_changed(made, pin(namespace, "relaxed https://a x"))
-    assert provider.is_changed(made, pin(namespace, "relaxed https://a x", "strict https://a x"))
-    assert provider.refresh(made) == made
-    provider.delete(made)

@@ -10,7 +10,7 @@ import pytest
 from components.projection.predicted import digests
 from components.projection.provider import SecretProjectionProvider
 from tests.support.cases import cases, table
-from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, dynamic_host
+from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
 from tests.support.secrets import Secrets
 
 SENTINEL = "s3ntinel-of-a-credential"
@@ -87,13 +87,6 @@ def test_a_refresh_sees_a_copy_changed_by_hand_and_an_update_fixes_it(
     assert secrets.data("copy") == {"key": "x"}
 
 
-def test_a_refresh_of_an_untouched_copy_changes_nothing(provider: Provider, secrets: Secrets) -> None:
-    secrets.put("account", {"key": "x"})
-    made = provider.create(projection(secrets))
-    seen = provider.refresh(made)
-    assert (seen.inputs, seen.outputs) == (made.inputs, made.outputs)
-
-
 def test_a_copy_deleted_by_hand_is_gone_on_refresh_and_made_again_without_one(
     provider: Provider, secrets: Secrets
 ) -> None:
@@ -128,19 +121,6 @@ def test_a_copy_that_was_taken_over_by_somebody_else_is_not_deleted(
     assert secrets.data("copy") == {"theirs": "y"}
 
 
-def test_an_aso_credential_has_the_keys_of_its_method_and_no_other(
-    provider: Provider, secrets: Secrets
-) -> None:
-    secrets.put("account", AZURE)
-    provider.create(projection(secrets, asoCredential="servicePrincipalSecret"))
-    assert secrets.data("copy") == {
-        "AZURE_SUBSCRIPTION_ID": GUID,
-        "AZURE_TENANT_ID": GUID,
-        "AZURE_CLIENT_ID": GUID,
-        "AZURE_CLIENT_SECRET": SENTINEL,
-    }
-
-
 def test_another_method_takes_the_keys_of_the_former_one_away(provider: Provider, secrets: Secrets) -> None:
     secrets.put("account", AZURE)
     made = provider.create(projection(secrets, asoCredential="servicePrincipalSecret"))
@@ -165,27 +145,12 @@ def test_an_unfit_value_is_refused_when_it_is_written_without_showing_it(
     assert "copy" not in secrets.names()
 
 
-def test_a_source_that_is_another_tenants_by_now_is_not_delivered(
-    provider: Provider, secrets: Secrets
-) -> None:
-    secrets.put("account", {"key": "x"}, labels={"tenant-name": "globex"})
-    with pytest.raises(grpc.RpcError) as refused:
-        provider.create(projection(secrets, sourceLabels={"tenant-name": "acme"}))
-    assert "RunError: source-not-owned: " in str(refused.value.details())
-
-
 @cases("wrong, said", table(__file__, "test_what_can_never_be_written_is_refused_in_a_preview"))
 def test_what_can_never_be_written_is_refused_in_a_preview(
     provider: Provider, wrong: Properties, said: str
 ) -> None:
     (reason,) = provider.refusals(projection(**wrong))
     assert said in reason
-
-
-def test_a_source_that_is_not_known_yet_passes_a_preview(provider: Provider, secrets: Secrets) -> None:
-    provider.check(projection(secrets, sourceName=UNKNOWN))
-    secrets.put("copy", {"theirs": "y"})
-    assert provider.refusals(projection(secrets, sourceName=UNKNOWN))
 
 
 def test_what_a_failed_claim_would_have_told_is_no_mistake_of_its_copy(

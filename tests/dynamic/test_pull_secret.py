@@ -27,7 +27,7 @@ from components.secret_manager import (
     version_name,
 )
 from sandbox.tests.support.clouds import Served, secret_manager
-from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, Recorded, dynamic_host
+from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
 from tests.support.hyperfleet import bring, delete, served_hyperfleet
 
 PROJECT = "test-project"
@@ -236,51 +236,10 @@ def test_a_refresh_finds_a_version_nobody_can_read_any_more_and_the_next_update_
     assert verification.update(found, verified(secret.id, "2")).outputs["state"] == "ENABLED"
 
 
-def test_a_refresh_of_a_sound_version_finds_what_is_in_the_state(
-    verification: Provider, secret: Entry
-) -> None:
-    made = verification.create(verified(secret.id))
-    assert verification.refresh(made) == made
-
-
 def test_a_refresh_finds_a_secret_gone(verification: Provider, secret: Entry) -> None:
     made = verification.create(verified(secret.id))
     secret.lose()
     assert verification.refresh(made).id == ""
-
-
-@pytest.mark.parametrize("status", [429, 500, 503, 504])
-def test_the_four_codes_that_pass_are_waited_for(
-    verification: Provider, google: Served, secret: Entry, status: int
-) -> None:
-    google.service.faults.add(Fault(path=secret.id, status=status, times=2))
-    assert verification.create(verified(secret.id)).outputs["state"] == "ENABLED"
-    assert google.service.faults.waiting == []
-
-
-def test_any_other_code_fails_at_once(verification: Provider, google: Served, secret: Entry) -> None:
-    google.service.faults.add(Fault(path=secret.id, status=403))
-    with pytest.raises(grpc.RpcError) as refused:
-        verification.create(verified(secret.id))
-    assert "let whoever runs this do secretmanager.versions.get there" in str(refused.value.details())
-    assert google.service.faults.waiting == []
-
-
-def test_a_preview_that_does_not_know_the_version_yet_refuses_nothing(
-    verification: Provider, retention: Provider, secret: Entry
-) -> None:
-    assert verification.refusals(verified(secret.id, UNKNOWN)) == []
-    assert retention.refusals(retained(secret.id, UNKNOWN)) == []
-
-
-def test_what_names_no_version_is_refused(verification: Provider, secret: Entry) -> None:
-    unfit = verified("", "", namespace="")
-    assert verification.refusals(unfit) == ["it is empty, so nobody could tell what is meant"] * 3
-
-
-def test_deleting_a_verification_deletes_nothing(verification: Provider, secret: Entry) -> None:
-    verification.delete(verification.create(verified(secret.id)))
-    assert secret.states() == {1: "ENABLED"}
 
 
 @pytest.mark.parametrize(
@@ -298,13 +257,6 @@ def test_the_former_version_becomes_what_the_policy_says(
         "replaced": updated.outputs["replaced"],
     }
     assert updated.outputs["replaced"].startswith("version 1 is")
-
-
-def test_another_policy_alone_touches_no_version(retention: Provider, secret: Entry) -> None:
-    made = retention.create(retained(secret.id))
-    updated = retention.update(made, retained(secret.id, onReplace="destroy", onDelete="keep"))
-    assert secret.states() == {1: "ENABLED"}
-    assert updated.outputs["onDelete"] == "keep"
 
 
 @pytest.mark.parametrize("policy", ["disable", "destroy"])
@@ -372,18 +324,6 @@ def test_a_cluster_leaves_a_secret_that_is_gone_already(retention: Provider, sec
     made = retention.create(retained(secret.id))
     secret.lose()
     retention.delete(made)
-
-
-def test_another_secret_is_another_retention(retention: Provider, secret: Entry) -> None:
-    made = retention.create(retained(secret.id))
-    assert list(retention.diff(made, retained("other")).replaces) == ["secretId"]
-    assert not retention.is_changed(retention.refresh(made), retained(secret.id))
-
-
-def test_a_word_nobody_knows_is_refused(retention: Provider, secret: Entry) -> None:
-    assert retention.refusals(retained(secret.id, onDelete="drop")) == [
-        "the words are keep, disable, destroy"
-    ]
 
 
 def test_what_began_once_has_begun_whatever_is_reported_later(host: Host) -> None:
@@ -509,16 +449,3 @@ def test_a_report_made_before_there_were_contracts_is_no_change(
     made = status.create(reported(hyperfleet.url, cluster))
     del made.outputs["contract"]
     assert not status.is_changed(made, reported(hyperfleet.url, cluster))
-
-
-def test_deleting_a_report_leaves_it_to_hyperfleet(
-    status: Provider, hyperfleet: Served, cluster: str
-) -> None:
-    made = status.create(reported(hyperfleet.url, cluster))
-    status.delete(made)
-    assert len(reports(hyperfleet, cluster)) == 1
-
-
-def test_every_output_survives_a_refresh(status: Provider, hyperfleet: Served, cluster: str) -> None:
-    made: Recorded = status.create(reported(hyperfleet.url, cluster))
-    assert status.refresh(made) == made

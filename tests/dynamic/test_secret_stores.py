@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from components.projection.predicted import digests
-from components.secret_manager import SecretManagerTarget, open_secret_manager, secret_name
+from components.secret_manager import SecretManagerTarget
 from components.secret_stores.admission import document_of
 from components.secret_stores.lookout import EsoLookoutProvider
 from components.secret_stores.provider import SecretPushProvider, SecretReadProvider
@@ -498,17 +498,6 @@ def test_a_push_to_a_namespace_that_is_not_there_is_told_so(
     assert f"there is no namespace {namespace}-none" in failure(refused)
 
 
-def test_two_pushes_to_one_place_never_take_turns(
-    pushes: Provider, cluster: Cluster, namespace: str, other: str
-) -> None:
-    cluster.of(namespace).put("db", {"password": "one"})
-    cluster.account(namespace, "pushed", of=other, verbs=WRITE)
-    pushes.create(push(namespace, kubernetes_way(other)))
-    second = {**push(namespace, kubernetes_way(other)), "owner": "another"}
-    (reason,) = pushes.refusals(second)
-    assert "this push did not write it" in reason
-
-
 def test_a_push_to_another_place_is_another_push_and_a_new_login_is_not(
     pushes: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:
@@ -519,12 +508,6 @@ def test_a_push_to_another_place_is_another_push_and_a_new_login_is_not(
     assert (login.changes, list(login.replaces)) == (2, [])
     moved = pushes.diff(made, push(namespace, kubernetes_way(namespace)))
     assert (list(moved.replaces), moved.deleteBeforeReplace) == (["provider"], True)
-
-
-def test_a_push_that_names_no_property_of_a_secret_is_refused_in_a_preview(pushes: Provider) -> None:
-    entry = {"secret": "db", "key": "password", "remoteKey": "pushed"}
-    (reason,) = pushes.refusals(push("acme", kubernetes_way("pool"), data=[entry]))
-    assert reason.startswith("PushSecret/acme/it: pushed of a provider of kind Kubernetes has keys")
 
 
 def gcpsm_way(namespace: str, **spec: Any) -> Properties:
@@ -561,35 +544,6 @@ def test_secret_manager_is_pushed_to_and_read_from(
     with pytest.raises(grpc.RpcError) as refused:
         reads.update(got, wanted)
     assert "SecretStore store has no db" in failure(refused)
-
-
-def test_a_secret_of_secret_manager_that_somebody_else_made_is_not_pushed_to(
-    pushes: Provider, cluster: Cluster, namespace: str
-) -> None:
-    cluster.of(namespace).put("db", {"password": "one"})
-    entry = {"secret": "db", "key": "password", "remoteKey": "db"}
-    pushes.create(push(namespace, gcpsm_way(namespace), data=[entry]))
-    (reason,) = pushes.refusals({**push(namespace, gcpsm_way(namespace), data=[entry]), "owner": "another"})
-    assert "db is in store already; this push did not write it" in reason
-
-
-def test_a_newest_version_that_is_disabled_is_missed_or_passed_over_as_the_provider_says(
-    reads: Provider, pushes: Provider, cluster: Cluster, namespace: str, google: SecretManagerTarget
-) -> None:
-    entry = {"secret": "db", "key": "password", "remoteKey": "db"}
-    cluster.of(namespace).put("db", {"password": "one"})
-    pushed = pushes.create(push(namespace, gcpsm_way(namespace), data=[entry]))
-    cluster.of(namespace).change("db", "password", "two")
-    pushes.update(pushed, pushed.inputs)
-    manager = open_secret_manager(google)
-    manager.disable(manager.versions(secret_name(namespace, "db"))[0])
-    wanted = read(namespace, "db", gcpsm_way(namespace))
-    wanted["read"]["data"] = {"password": {"key": "db"}}
-    with pytest.raises(grpc.RpcError):
-        reads.create(wanted)
-    fetching = gcpsm_way(namespace, secretVersionSelectionPolicy="LatestOrFetch")
-    reads.create({**wanted, **fetching})
-    assert cluster.of(namespace).data("copy") == {"password": "one"}
 
 
 def echo(namespace: str, kind: str = "Echo") -> Properties:

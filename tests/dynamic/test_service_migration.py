@@ -10,7 +10,7 @@ import pytest
 
 from components.service_credentials.provider import ServiceMigrationProvider
 from tests.support.cases import cases, table
-from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider
+from tests.support.dynamic_host import Host, Properties, Provider
 from tests.support.secrets import Secrets
 
 SENTINEL = "s3ntinel-of-a-credential"
@@ -78,17 +78,6 @@ def test_the_environment_of_a_legacy_binding_shows_a_defaulted_type_too(
         "syslog_drain_url": None,
         "volume_mounts": [],
     }
-
-
-def test_a_second_run_after_a_lost_checkpoint_finds_what_the_first_one_made(
-    provider: Provider, secrets: Secrets
-) -> None:
-    secrets.put("queue", LEGACY, TYPE)
-    first = provider.create(migration(secrets.namespace))
-    uid, data = secrets.live("queue-migrated")["metadata"]["uid"], secrets.data("queue-migrated")
-    assert provider.create(migration(secrets.namespace)).lasting == first.lasting
-    assert secrets.live("queue-migrated")["metadata"]["uid"] == uid
-    assert secrets.data("queue-migrated") == data
 
 
 def test_a_legacy_secret_changed_by_hand_is_followed(provider: Provider, secrets: Secrets) -> None:
@@ -174,13 +163,6 @@ def test_a_taken_name_is_refused_in_a_preview_and_left_alone(
     assert secrets.data("queue-migrated") == {"theirs": "x"}
 
 
-def test_a_service_that_is_not_legacy_is_refused_in_a_preview(provider: Provider, secrets: Secrets) -> None:
-    secrets.put("queue", {"credentials": "{}"})
-    (reason,) = provider.refusals(migration(secrets.namespace))
-    assert reason.startswith(f"Secret {secrets.namespace}/queue: its type is Opaque, and a legacy instance")
-    assert "leave out `legacy: true`" in reason
-
-
 def test_a_legacy_secret_that_is_gone_is_refused_in_a_preview(provider: Provider, secrets: Secrets) -> None:
     (reason,) = provider.refusals(migration(secrets.namespace))
     assert reason.startswith(f"Secret {secrets.namespace}/queue: it is not there")
@@ -217,10 +199,6 @@ def test_what_can_never_be_written_is_refused_in_a_preview(
 ) -> None:
     (reason,) = provider.refusals({**migration("acme"), **wrong})
     assert said in reason
-
-
-def test_a_namespace_that_is_not_known_yet_passes_a_preview(provider: Provider) -> None:
-    provider.check(migration(UNKNOWN))
 
 
 def pod(name: str, **spec: Any) -> dict[str, Any]:

@@ -54,21 +54,3 @@ def test_another_subscription_passes_when_it_is_allowed_and_is_remembered_from_t
 @cases("news", table(__file__, "test_what_strands_no_resource_passes"))
 def test_what_strands_no_resource_passes(provider: Provider, news: Properties) -> None:
     assert provider.refusals(news, pin()) == []
-
-
-def test_a_first_credential_may_be_of_any_subscription(provider: Provider) -> None:
-    assert provider.refusals(pin()) == []
-
-
-def test_nothing_changes_and_a_refresh_tells_the_same(provider: Provider) -> None:
-    made = provider.create(pin())
-    assert (made.id, made.outputs) == ("team-a/aso-credential", pin())
-    assert not provider.is_changed(made, pin())
-    assert provider.refresh(made) == made
-    provider.delete(made)
-
-
-def test_another_secret_is_another_pin(provider: Provider) -> None:
-    made = provider.create(pin())
-    answer = provider.diff(made, pin(secret="team-b/aso-credential"))
-    assert (list(answer.replaces), answer.deleteBeforeReplace) == (["secret"], False)

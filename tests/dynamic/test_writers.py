@@ -190,6 +190,7 @@ def passing_faults(seed: int, share: float) -> Plan:
     return plan
 
 
+@pytest.mark.life
 @pytest.mark.parametrize("seed", range(counted(1, 5)))
 @pytest.mark.parametrize("kind", CASES)
 def test_faults_that_pass_fail_nothing(
