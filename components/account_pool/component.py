@@ -11,6 +11,7 @@ so an update, a refresh or a rotation leaves a claim as it is.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +19,7 @@ from itertools import chain
 from typing import Any, ClassVar, Final, Literal, TypedDict
 
 import pulumi
+from pulumi.resource import DependencyResource
 from pulumi_kubernetes.admissionregistration.v1 import (
     ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding,
@@ -105,6 +107,15 @@ def _rules(rights: Sequence[Right]) -> Sequence[PolicyRuleArgs]:
     ]
 
 
+async def _without_failed(
+    others: Sequence[pulumi.Resource], members: Sequence[pulumi.CustomResource]
+) -> Sequence[pulumi.Resource]:
+    """Leave out members that could not be made; one that is there and failed to change has its id."""
+    made = await asyncio.gather(*(member.id.is_known() for member in members))
+    is_preview = pulumi.runtime.is_dry_run()
+    return [*others, *(one for one, is_made in zip(members, made, strict=True) if is_made or is_preview)]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountPoolArgs:
     """A pool: its namespace, what it says about itself, its members by Secret name, and its people.
@@ -135,12 +146,13 @@ class AccountPoolArgs:
 class AccountPool(pulumi.ComponentResource):
     """A namespace with accounts to claim. Outputs: namespace, members (names of the declared Secrets).
 
-    foreseen: what the claims of this stack can expect.
+    foreseen: what the claims of this stack can expect. claimable: what a claim comes after.
     """
 
     TYPE: ClassVar = "credfleet:index:AccountPool"
     namespace: pulumi.Output[str]
     members: pulumi.Output[Sequence[str]]
+    claimable: pulumi.Output[Sequence[pulumi.Resource]]
 
     def __init__(self, name: str, args: AccountPoolArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(
@@ -171,13 +183,26 @@ class AccountPool(pulumi.ComponentResource):
             ),
         ]
         guards = self._guard(args) if args.admission_policy else ()
-        PoolSeal(
+        after = pulumi.Output.from_input(_without_failed([settings, *grants, *guards], secrets))
+        seal = PoolSeal(
             f"{name}-seal",
             PoolSealArgs(namespace=self.namespace, allow_destroy=args.allow_destroy),
-            pulumi.ResourceOptions(parent=self, depends_on=[settings, *secrets, *grants, *guards]),
+            pulumi.ResourceOptions(parent=self, depends_on=after),
         )
+        self.claimable = pulumi.Output.from_input(self._until_settled(settings, [*secrets, seal]))
         self.members = pulumi.Output.all(*(member for member, _ in members))
         self.register_outputs({"namespace": self.namespace, "members": self.members})
+
+    async def _until_settled(
+        self, settings: ConfigMap, others: Sequence[pulumi.Resource]
+    ) -> Sequence[pulumi.Resource]:
+        """Wait for all that the pool has, made or failed; one that failed is no claim's trouble.
+
+        To the engine, a dependency on a component is none on its children, but that it deletes them later.
+        """
+        await asyncio.gather(*(one.urn.future(with_unknowns=True) for one in others))
+        urn = await self.urn.future()
+        return [settings, *([DependencyResource(urn)] if urn else [])]
 
     def _keep_roster(self, args: AccountPoolArgs) -> PoolRoster:
         """Let nothing of the pool change before it is known that nobody loses an account."""
@@ -223,7 +248,7 @@ class AccountPool(pulumi.ComponentResource):
 
     def _declare_member(
         self, member: str, args: AccountPoolArgs, opts: pulumi.ResourceOptions
-    ) -> tuple[pulumi.Output[str], pulumi.Resource]:
+    ) -> tuple[pulumi.Output[str], pulumi.CustomResource]:
         """Declare the Secret of an account; one that is handed over stays when it is declared no more."""
         shown = args.members[member].as_member(member)
         labels, annotations = args.settings.scheme.labels(shown.labels), shown.annotations

@@ -65,19 +65,19 @@ class Tenants:
         self._ready: dict[Account, pulumi.Output[Sequence[pulumi.Resource]]] = {}
         self.pool: Mapping[str, pulumi.Output[Any]] = {}
         self._settings, self._foreseen = None, dict[Claim, ForecastInput]()
-        pool, claims = None, {}
+        claimable, claims = None, {}
         if section is not None:
             claims = {name: _claims(name, tenant, section) for name, tenant in settings.tenants.items()}
-            pool = self._pool(section, settings.credentials, [*chain(*claims.values())])
+            claimable = self._pool(section, settings.credentials, [*chain(*claims.values())])
         self.tenants: Mapping[str, Mapping[str, Any]] = {
-            name: self._declare(name, tenant, pool, claims.get(name, ()))
+            name: self._declare(name, tenant, claimable, claims.get(name, ()))
             for name, tenant in settings.tenants.items()
         }
 
     def _pool(
         self, section: pool_settings.AccountPool, credentials: Credentials, claims: Sequence[ClaimRequest]
-    ) -> pulumi.Resource:
-        """Declare the pool, or what looks at the one of another stack; what is claimed comes after it."""
+    ) -> pulumi.Input[Sequence[pulumi.Resource]]:
+        """Declare the pool, or what looks at the one of another stack; return what claims come after."""
         if section.from_ is not None:
             self.pool = {"namespace": pulumi.Output.from_input(section.namespace)}
             declared = Declaration(section.namespace, (), {}, labels=section.labels.names)
@@ -89,13 +89,13 @@ class Tenants:
             forecasts = ClaimForecasts.of(target, declared, claims, elsewhere=True)
             forecasts.tell_after(roster, owner)
             self._foreseen = forecasts.claims
-            return roster
+            return [roster]
         args = _pool_args(section, credentials, claims)
         self._settings = args.settings
         pool = AccountPool("account-pool", args, self._child)
         self.pool = {"namespace": pool.namespace, "members": pool.members}
         self._foreseen = pool.foreseen
-        return pool
+        return pool.claimable
 
     @property
     def declared(self) -> Declared:
@@ -122,10 +122,14 @@ class Tenants:
         return {**claims, **{f"copy {account}": self.declared.waits(account) for account in self._copies}}
 
     def _declare(
-        self, name: str, tenant: Tenant, pool: pulumi.Resource | None, claims: Sequence[ClaimRequest]
+        self,
+        name: str,
+        tenant: Tenant,
+        claimable: pulumi.Input[Sequence[pulumi.Resource]] | None,
+        claims: Sequence[ClaimRequest],
     ) -> Mapping[str, Any]:
         namespace = _tenant_namespace(name, tenant, self._kept).metadata.name
-        if pool is None or not claims:
+        if claimable is None or not claims:
             return {"namespace": namespace, "accounts": {}, "deliveries": {}}
         claimed = TenantAccounts(
             name,
@@ -138,7 +142,7 @@ class Tenants:
                 settings=self._settings,
                 foreseen=self._foreseen,
             ),
-            pulumi.ResourceOptions.merge(self._child, pulumi.ResourceOptions(depends_on=[pool])),
+            pulumi.ResourceOptions.merge(self._child, pulumi.ResourceOptions(depends_on=claimable)),
         )
         self._skipped |= {f"{name}/{slot}": why for slot, why in claimed.skipped.items()}
         self._ready |= {f"{name}/{slot}": ready for slot, ready in claimed.ready.items()}

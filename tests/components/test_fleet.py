@@ -235,14 +235,16 @@ def test_everything_in_the_cluster_is_made_by_the_one_explicit_provider() -> Non
     assert made == {f"{provider.urn}::kubernetes-id"}
 
 
-def test_a_claim_begins_after_every_member_and_ends_before_them() -> None:
+def test_a_claim_begins_after_every_member_and_depends_on_none() -> None:
     recorder = declared(stack())
 
-    needed = ancestors_and_what_they_wait_for(recorder, recorder.named(CLAIM, "acme/aws"))
-
-    assert recorder.named("kubernetes:core/v1:Secret", "account-pool-aws-1").urn in needed
-    assert recorder.named("kubernetes:core/v1:ConfigMap", "account-pool-settings").urn in needed
-    assert recorder.named("pulumi-python:dynamic/credfleet:PoolSeal", "account-pool-seal").urn in needed
+    registered = [one.name for one in recorder.registrations]
+    accounts = recorder.named("credfleet:index:TenantAccounts", "acme")
+    pool = recorder.named("credfleet:index:AccountPool", "account-pool")
+    settings = recorder.named("kubernetes:core/v1:ConfigMap", "account-pool-settings")
+    assert accounts.dependencies == {pool.urn, settings.urn}
+    claim = registered.index("acme/aws")
+    assert all(registered.index(f"account-pool-{what}") < claim for what in ("aws-1", "seal"))
 
 
 def test_a_claim_is_held_by_the_stack_the_tenant_and_the_slot() -> None:
