@@ -306,7 +306,7 @@ class ClaimOptions:
         str | None,
         typer.Option(
             "--slot",
-            help="Which of the tenant's accounts of this type; needed where its slots are named, else 0.",
+            help="Which of the tenant's accounts of this type; else the stack's, or main.",
         ),
     ] = None
     spill: Annotated[

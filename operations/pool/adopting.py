@@ -78,7 +78,7 @@ def adopt(
         if yes
         else f"Nothing was written; --yes claims {len(sound)} of them for their owners."
     )
-    failed = yes and len(adopted) < len(sound)
+    failed = yes and (len(adopted) < len(sound) or not adopted)
     return CommandResult(document, [Table(title, columns, rows), done], exit_code=int(failed))
 
 

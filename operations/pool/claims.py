@@ -16,7 +16,7 @@ from components.account_pool.core.model import Claimed, ClaimRequest, Record
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.protocol import Outcome
 from components.account_pool.forecast.evacuation import among, slot_and_generation
-from components.account_pool.rules import Request
+from components.account_pool.rules import Fault, Request
 from components.errors import Exhausted, Misconfigured, Misused, how_many
 from components.naming import HELD_AS
 from operations.cli.answer import CommandResult
@@ -28,8 +28,10 @@ from operations.stack.yaml_file import load_yaml
 CLI_HOLDER: Final = "cli"
 """Who holds what is claimed by hand."""
 
-UNNAMED_SLOT: Final = "0"
-"""The slot of tenants that name none."""
+DEFAULT_SLOT: Final = "main"
+"""The slot that is meant where none is named, as tenants' files call that of an only account."""
+FORMER_SLOT: Final = "0"
+"""Its name before; what was claimed under it is found."""
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600}
 _FIRST_PAUSE: Final = 1.0
@@ -51,6 +53,8 @@ def claim(asked: ClaimOptions, where: NamedPoolOptions, wait: str | None) -> Com
     """
     patience = seconds(wait) if wait else 0.0
     request, _ = place_request(asked, where.stack)
+    if where.stack is not None:
+        _refuse_strangers(request, where.stack)
     pool = where.open()
     request = in_its_slot(asked, request, pool.records())
     try:
@@ -134,14 +138,27 @@ def release(asked: ClaimOptions, where: NamedPoolOptions) -> CommandResult:
     if released.outcome is Outcome.RELEASED:
         stay = "" if released.last else "; others still use it"
         return CommandResult(document, [f"✓ {holder} released account {released.member}{stay}"])
-    others = [other for each in pool.records() if each.name == record for other in sorted(each.holders)]
+    others = [
+        (each, other)
+        for each in pool.records()
+        if (each.tenant, each.partition.type, each.slot) == (request.tenant, request.type, request.slot)
+        for other in sorted(each.holders)
+    ]
     return CommandResult(
         document,
         [
             f"{holder} holds no such claim, nothing was released",
-            *(f"  {other} does: add --holder {other} --yes to release it in its place" for other in others),
+            *(f"  {_how_it_is_held(each, other, record)}" for each, other in others),
         ],
+        exit_code=int(bool(others)),
     )
+
+
+def _how_it_is_held(record: Record, holder: str, asked: str) -> str:
+    """Say who holds an account of the slot, and how to release it."""
+    if record.name == asked:
+        return f"{holder} does: add --holder {holder} --yes to release it in its place"
+    return f"{holder} holds {record.member} under another partition: {record.partition}"
 
 
 def release_of_stack(stack: str, asked: OptionalClaimOptions, where: NamedPoolOptions) -> CommandResult:
@@ -196,7 +213,8 @@ def release_of_stack(stack: str, asked: OptionalClaimOptions, where: NamedPoolOp
     }
     if not held:
         others = f"; these do: {', '.join(by_stack)}" if by_stack else ""
-        return CommandResult(document, [f"No stack {stack} holds a claim of {where.namespace}{others}"])
+        told = f"No stack {stack} holds a claim of {where.namespace}{others}"
+        return CommandResult(document, [told], exit_code=1)
     rows = [
         (record.tenant, record.slot, record.partition.type, record.member, problem or outcome or "held")
         for (record, _), (outcome, problem) in zip(held, ended, strict=True)
@@ -239,23 +257,27 @@ def _held_by_stacks(records: Iterable[Record]) -> Mapping[str, Sequence[tuple[Re
 
 
 def named_slots(request: ClaimRequest, records: Iterable[Record]) -> Sequence[str]:
-    """Return the slots of a type that a tenant names; none where it has one without a name."""
-    slots = {
+    """Return the slots of a type that a tenant has; none where the one that is meant is among them."""
+    slots = _slots_of(request, records)
+    return () if slots & {DEFAULT_SLOT, FORMER_SLOT} else sorted(slots)
+
+
+def _slots_of(request: ClaimRequest, records: Iterable[Record]) -> set[str]:
+    return {
         slot_and_generation(each.slot)[0]
         for each in records
         if (each.tenant, each.partition.type) == (request.tenant, request.type)
     }
-    return () if UNNAMED_SLOT in slots else sorted(slots)
 
 
-def refuse_unnamed_slot(asked: ClaimOptions, request: ClaimRequest, records: Iterable[Record]) -> None:
-    """Raise Misused where no slot was given and the tenant's are named, so that any could be meant."""
-    if asked.slot is None and (named := named_slots(request, records)):
+def refuse_unnamed_slot(request: ClaimRequest, named: Sequence[str]) -> None:
+    """Raise Misused where any of several slots could be meant."""
+    if named:
         raise Misused(
             place="--slot",
             problem=f"tenant {request.tenant} has {request.type} accounts in slots {', '.join(named)}, and"
             " none is named",
-            fix=f"add --slot {named[0]}, or --slot {UNNAMED_SLOT} for another account",
+            fix=f"add --slot {named[0]}, or --slot {DEFAULT_SLOT} for another account",
         )
 
 
@@ -264,20 +286,62 @@ def in_its_slot(asked: ClaimOptions, request: ClaimRequest, records: Sequence[Re
 
     Raises as `refuse_unnamed_slot`.
     """
-    refuse_unnamed_slot(asked, request, records)
+    if asked.slot is None and request.slot == DEFAULT_SLOT:
+        refuse_unnamed_slot(request, named_slots(request, records))
+        if {DEFAULT_SLOT, FORMER_SLOT} & _slots_of(request, records) == {FORMER_SLOT}:
+            request = replace(request, slot=FORMER_SLOT)
     return among(request, records)
 
 
-def place_request(asked: ClaimOptions, stack: str | None) -> tuple[ClaimRequest, str | None]:
-    """Return the request of the protocol, and the rule of a stack that chose the pool of a plan.
+def _slot_in_stack(request: ClaimRequest, stack: str) -> str:
+    """Return the slot in which a stack declares an account as it is asked for; raises Misused for several."""
+    from operations.config.settings import pool_of, settings_of
 
-    Raises Misused unless either a type or a plan is given, and a plan has a pool.
+    settings = settings_of(stack)
+    rules = pool_of(settings, stack).ruleset
+    tenant = settings.tenants.get(request.tenant)
+    pools = {} if tenant is None else {slot: each.pool(rules) for slot, each in tenant.accounts.items()}
+    slots = [
+        slot
+        for slot, pool in pools.items()
+        if not isinstance(pool, Fault) and (pool.type, pool.shared) == (request.type, request.shared)
+    ]
+    if DEFAULT_SLOT in slots or not slots:
+        return DEFAULT_SLOT
+    refuse_unnamed_slot(request, slots[1:] and slots)
+    return slots[0]
+
+
+def _refuse_strangers(request: ClaimRequest, stack: str) -> None:
+    """Raise Misused for a tenant that the stack does not declare: it would never use the account."""
+    from operations.config.settings import settings_of
+
+    if request.tenant not in settings_of(stack).tenants:
+        raise Misused(
+            place="--tenant",
+            problem=f"stack {stack} has no tenant {request.tenant}, so no update of it would use the account",
+            fix="add it to the stack's tenants, or name the pool by --namespace instead of --stack",
+        )
+
+
+def place_request(asked: ClaimOptions, stack: str | None) -> tuple[ClaimRequest, str | None]:
+    """Return the request of the protocol in a stack's slot, and the rule of it that chose the pool of a plan.
+
+    Raises Misused unless either a type or a plan is given, and a plan has a pool; and for a slot of several.
     """
+    request, rule = _chosen(asked, stack)
+    if stack is None or asked.slot is not None:
+        return request, rule
+    return replace(request, slot=_slot_in_stack(request, stack)), rule
+
+
+def _chosen(asked: ClaimOptions, stack: str | None) -> tuple[ClaimRequest, str | None]:
+    """Return the request in the slot that is named, or the usual one."""
     values = partition(asked.partition or ())
     request = ClaimRequest(
         tenant=asked.tenant,
         type=asked.type or "",
-        slot=UNNAMED_SLOT if asked.slot is None else asked.slot,
+        slot=DEFAULT_SLOT if asked.slot is None else asked.slot,
         partition=values,
         shared=asked.shared,
         holder=asked.holder or CLI_HOLDER,

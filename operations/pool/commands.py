@@ -127,6 +127,8 @@ def release(
     What becomes of it is the claim's release policy. Releasing twice is no error.
 
     The account of another holder, one of a stack for example, is given back only with --holder and --yes.
+
+    Exit codes: 1 others hold it, or the stack holds nothing.
     """
     from operations.pool import claims
 
@@ -378,6 +380,8 @@ def sweep(*, dry_run: DryRunOption = False, where: WritablePoolOptions) -> Comma
     """Finish what crashed claims and releases left behind.
 
     Without --yes no more than a few accounts are freed: many dead claims at once are a sign of something.
+
+    Exit codes: 1 some were left for --yes.
     """
     from operations.pool import maintenance
 
@@ -388,7 +392,7 @@ def sweep(*, dry_run: DryRunOption = False, where: WritablePoolOptions) -> Comma
     app,
     "credfleet pool adopt --stack prod",
     "credfleet pool adopt --map acme/aws=main --map acme/gcp=data --yes",
-    "credfleet pool adopt --slot 0 --holder legacy-broker --yes",
+    "credfleet pool adopt --slot main --holder legacy-broker --yes",
 )
 def adopt(
     *,

@@ -6,11 +6,10 @@ from typing import Any, Final
 
 from components.account_pool.core.model import ClaimRequest
 from components.account_pool.forecast.claims import Candidate, Explanation, ForecastKind, explain
-from components.account_pool.forecast.evacuation import among
 from operations.cli.answer import CommandResult, Part, VerdictLine
 from operations.cli.tables import Column, Table
 from operations.pool.access import ClaimOptions, PoolOptions
-from operations.pool.claims import named_slots, place_request, refuse_unnamed_slot
+from operations.pool.claims import DEFAULT_SLOT, in_its_slot, named_slots, place_request
 
 _SHOWN: Final = 20
 """Accounts told one by one in a table; JSON tells all."""
@@ -23,12 +22,10 @@ def explain_claim(asked: ClaimOptions, where: PoolOptions) -> CommandResult:
     request, rule = place_request(asked, where.stack)
     pool = where.open()
     look = pool.look()
-    named = named_slots(request, look.records)
+    named = named_slots(request, look.records) if request.slot == DEFAULT_SLOT else ()
     if asked.slot is None and len(named) == 1:
         request = replace(request, slot=named[0])
-    elif named:
-        refuse_unnamed_slot(asked, request, look.records)
-    request = among(request, look.records)
+    request = in_its_slot(asked, request, look.records)
     explanation = explain(look, request, pool.settings.partition_keys)
     expected = explanation.expected
     about = f"tenant {request.tenant}, slot {request.slot}, {_asked(request, rule)}"

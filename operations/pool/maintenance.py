@@ -119,7 +119,7 @@ def sweep(where: WritablePoolOptions, *, dry_run: bool) -> CommandResult:
         "aborted": [*report.aborted],
         "findings": _as_documents(report.findings),
     }
-    return CommandResult(document, parts)
+    return CommandResult(document, parts, exit_code=int(bool(report.withheld) and not dry_run))
 
 
 def recover(where: WritablePoolOptions, *, dry_run: bool) -> CommandResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -113,8 +114,9 @@ def _next(
     on = "" if stack == DEFAULT_STACK else f" --stack {stack}"
     if settings.account_pool is not None:
         free = [share.type for share in shares if dict(share.counts)["free"] and not share.partition]
-        if free:
-            claim = f"credfleet pool claim --stack {stack} -t {free[0]} --tenant umbrella"
+        if free and settings.tenants:
+            tenant = shlex.quote(next(iter(settings.tenants)))
+            claim = f"credfleet pool claim --stack {stack} -t {free[0]} --tenant {tenant} --slot by-hand"
             yield claim, "claim one by hand"
         is_usual = not on and cluster.own and settings.account_pool.namespace == DEFAULT_NAMESPACE
         status = f"credfleet pool status{'' if is_usual else f' --stack {stack}'}"

@@ -183,7 +183,7 @@ def test_a_claim_without_a_holder_is_the_command_lines_own(pool: FakePool) -> No
         ClaimRequest(
             tenant="acme",
             type="aws",
-            slot="0",
+            slot="main",
             partition={"eu-access": "true", "region": "eu=1"},
             holder="cli",
         )
@@ -314,7 +314,7 @@ def test_a_release_in_json_names_what_was_let_go(pool: FakePool) -> None:
     assert json.loads(result.stdout) == {
         "tenant": "acme",
         "type": "aws",
-        "slot": "0",
+        "slot": "main",
         "secretName": "aws-1",
         "namespace": "account-pool",
         "holder": "cli",
@@ -335,11 +335,14 @@ def test_anothers_claim_is_released_when_it_is_confirmed(pool: FakePool) -> None
     assert pool.let_go == [("claim-0", "ci")]
 
 
-def test_releasing_what_one_does_not_hold_is_no_error_and_says_who_does(pool: FakePool) -> None:
+def test_releasing_what_others_hold_fails_and_says_who_does_and_what_no_one_holds_is_released(
+    pool: FakePool,
+) -> None:
     pool.released = Released(Outcome.NOT_HELD)
+    assert release().exit_code == 0
     pool.all_records = (record_of("acme", "aws-1", {"ci": 1}),)
     result = release()
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert "nothing was released" in result.stdout
     assert "--holder ci --yes" in result.stdout
 
@@ -504,17 +507,17 @@ def test_the_release_that_a_sweep_advises_is_one_this_command_takes(pool: FakePo
 
 @pytest.mark.parametrize("command", ["claim", "release"])
 def test_where_the_tenants_slots_are_named_none_is_taken_by_default(pool: FakePool, command: str) -> None:
-    pool.all_records = (replace(record_of("acme", "aws-1", {"stack": 1}), slot="main"),)
+    pool.all_records = (replace(record_of("acme", "aws-1", {"stack": 1}), slot="eu"),)
     arguments = [command, "--namespace", "account-pool", "--type", "aws", "--tenant", "acme"]
 
     refused = run(*arguments)
 
     assert refused.exit_code == 2
-    assert "slots main" in refused.stderr
-    assert "--slot main" in refused.stderr
+    assert "slots eu" in refused.stderr
+    assert "--slot eu" in refused.stderr
     assert pool.let_go == []
-    assert run(*arguments, "--slot", "main").exit_code == 0
-    assert pool.asked[-1].slot == "main"
+    assert run(*arguments, "--slot", "eu").exit_code == 0
+    assert pool.asked[-1].slot == "eu"
 
 
 def test_an_inherited_kubeconfig_never_decides_against_the_sandbox_of_this_folder(

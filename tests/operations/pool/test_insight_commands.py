@@ -150,19 +150,19 @@ def test_an_explanation_in_json_tells_the_claim_and_every_account_with_its_reaso
 
 
 def test_an_explanation_names_what_the_tenant_has_under_other_slots(pool: FakePool) -> None:
-    carrier, record = claim_of("acme", "main", "aws-2", "ci")
+    carrier, record = claim_of("acme", "eu", "aws-2", "ci")
     pool.all_members, pool.all_records = (carrier,), (record,)
     told = explained("--type", "aws", "--slot", "0")
     assert told["claim"] is None
     assert told["otherSlots"] == [
-        {"slot": "main", "partition": "!eu-access,hyperscaler-type=aws", "secretName": "aws-2"}
+        {"slot": "eu", "partition": "!eu-access,hyperscaler-type=aws", "secretName": "aws-2"}
     ]
-    assert "The tenant has aws-2 under slot main" in explain("--type", "aws", "--slot", "0").stdout
+    assert "The tenant has aws-2 under slot eu" in explain("--type", "aws", "--slot", "0").stdout
     assert explained("--type", "aws")["claim"]["secretName"] == "aws-2"  # the one slot it names
     second, of_second = claim_of("acme", "spare", "aws-3", "ci")
     pool.all_members, pool.all_records = (carrier, second), (record, of_second)
     refused = explain("--type", "aws")
-    assert (refused.exit_code, "slots main, spare" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "slots eu, spare" in refused.stderr) == (2, True)
 
 
 @pytest.mark.usefixtures("stack")
