@@ -9,11 +9,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from functools import wraps
-from typing import Annotated, Any, Final, TypeVar, get_origin
+from typing import Annotated, Any, Final, Protocol, TypeVar, get_origin, runtime_checkable
 
 import typer
 from typer.core import TyperGroup
 
+from components.errors import ExplainedError
 from operations.cli.answer import CommandResult
 from operations.cli.options import Form, JsonOption, OutputOption
 
@@ -26,6 +27,15 @@ _BEFORE_AN_OPTION: Final = re.compile(r"(?<= )(?=--?[a-z]|[|>&])|(?<=; )")
 
 _ORDER: Final = {"namespace": 0, "output": 2, "as_json": 3, "events": 3}
 """Where the help lists options, whatever group they are in; all others between."""
+
+
+@runtime_checkable
+class Adviser(Protocol):
+    """A group of options that commands which are advised need as well."""
+
+    def advise(self, text: str) -> str:
+        """Return advice with these options."""
+        ...
 
 
 class Group(TyperGroup):
@@ -95,7 +105,12 @@ def command(
             for key, fields in groups.items():
                 make = signature.parameters[key].annotation
                 given[key] = make(**{field: values[field] for field in fields})
-            return function(**given)
+            try:
+                return function(**given)
+            except ExplainedError as error:
+                for each in given.values():
+                    error.fix = each.advise(error.fix) if isinstance(each, Adviser) else error.fix
+                raise
 
         own = [
             option

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -76,12 +78,14 @@ class PoolTarget:
 
     uid: of kube-system, which the cluster must have; None does not check it. Without a file it is the sandbox
     of this folder while that runs, else the cluster of KUBECONFIG; without a context the current.
+    typed: the other options by which a stack was named.
     """
 
     namespace: NamespaceOption = DEFAULT_NAMESPACE
     kubeconfig: ClusterOption = None
     context: ContextOption = None
     uid: str | None = None
+    typed: str = ""
 
     @classmethod
     def of_stack(cls, pool: AccountPool, cluster: Cluster, kubeconfig: Path | None) -> PoolTarget:
@@ -94,6 +98,12 @@ class PoolTarget:
             context=of_pool.context,
             uid=of_pool.uid,
         )
+
+    def advise(self, text: str) -> str:
+        """Return advice whose commands name this pool's namespace alone, with all that it was named by."""
+        cluster = self.typed or typed_options(kubeconfig=self.kubeconfig, context=self.context)
+        named = rf"(-n|--namespace) {re.escape(self.namespace)}(?![\w.-])"
+        return re.sub(named, lambda found: f"{found[0]}{cluster}", text)
 
     def target(self) -> ClusterTarget:
         """Return the cluster. Raises CredfleetError, code `no-cluster`, when there is none."""
@@ -206,7 +216,11 @@ class WritablePoolOptions(PoolOptions):
     def for_a_look(self) -> PoolTarget:
         """Return the same pool where nothing is written."""
         return PoolTarget(
-            namespace=self.namespace, kubeconfig=self.kubeconfig, context=self.context, uid=self.uid
+            namespace=self.namespace,
+            kubeconfig=self.kubeconfig,
+            context=self.context,
+            uid=self.uid,
+            typed=self.typed,
         )
 
 
@@ -227,8 +241,16 @@ class NamedPoolOptions(WritablePoolOptions):
         _fill(self)
 
 
+def typed_options(**values: object) -> str:
+    """Return options as they are typed, each after a space."""
+    given = {name: value for name, value in values.items() if value is not None}
+    return "".join(f" --{name} {shlex.quote(str(value))}" for name, value in given.items())
+
+
 def _fill(where: PoolOptions) -> None:
     """Fill in what a stack says of a pool, or else the usual namespace."""
+    typed = typed_options(stack=where.stack, kubeconfig=where.kubeconfig, context=where.context)
+    object.__setattr__(where, "typed", typed)
     namespace, found = where.namespace or DEFAULT_NAMESPACE, None
     if where.stack is not None:
         from operations.config.settings import pool_of, settings_of

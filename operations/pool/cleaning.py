@@ -84,7 +84,7 @@ class Cleaner:
 
     def command(self, account_type: str) -> Sequence[str] | None:
         """Find the command of a type: its own, else that of its cloud."""
-        return self.commands.get(account_type) or self.commands.get(hyperscaler_of(account_type) or "")
+        return command_of(self.commands, account_type)
 
     def is_over(self) -> bool:
         """Whether the time of the run is over, or it was stopped."""
@@ -206,6 +206,11 @@ def clean(
     return CommandResult({"cleaned": cleaned}, [table if rows else "Nothing is dirty."], int(failed))
 
 
+def command_of(commands: Mapping[str, Sequence[str]], account_type: str) -> Sequence[str] | None:
+    """Return the command of a type: its own, else that of its cloud."""
+    return commands.get(account_type) or commands.get(hyperscaler_of(account_type) or "")
+
+
 def load_commands(stack: str) -> tuple[Mapping[str, Sequence[str]], Path]:
     """Return the commands of a stack's `accountPool.cleaning`, and the folder they are relative to.
 
@@ -218,7 +223,8 @@ def load_commands(stack: str) -> tuple[Mapping[str, Sequence[str]], Path]:
         raise Misconfigured(
             place="credfleet:accountPool.cleaning",
             problem=f"stack {stack} names no cleaner, so every dirty account would only be quarantined",
-            fix="add a command for each type, such as {aws: [cleaners/aws.sh]}, or give --command",
+            fix=f"add a command for each type to Pulumi.{stack}.yaml, such as {{aws: [cleaners/aws.sh]}},"
+            " or give --command",
         )
     return section.cleaning, Folders.find(Path.cwd()).project
 

@@ -5,7 +5,8 @@ Each look is judged by itself, in `health.py`, so that one thing that is wrong h
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -17,11 +18,11 @@ from components.account_pool.core.pool import Pool
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import status_of
 from components.connection import ClusterTarget, Connection, NoReply, Reply, connect
-from components.errors import ClusterError, ConfigurationError, ExplainedError, NotSignedIn
+from components.errors import ClusterError, ConfigurationError, CredfleetError, ExplainedError, NotSignedIn
 from operations.cli.answer import CommandResult
 from operations.cli.tables import Column, Table
 from operations.folders import Folders
-from operations.pool.access import PoolTarget
+from operations.pool.access import DEFAULT_STACK, PoolTarget, typed_options
 from operations.pool.health import (
     OK,
     Diagnosis,
@@ -76,20 +77,7 @@ def _examine(given: PoolTarget, stack: str | None) -> Iterator[Diagnosis]:
     """Look at everything, as far as it can be seen."""
     try:
         where = given if stack is None else _where(stack, given.kubeconfig)
-        target = where.target()
-        look = _Look(connect(target), where.namespace)
-        yield from look.cluster(target)
-        yield from rights(look.may, where.namespace)
-        settings, diagnosis = settings_of_pool(look.config_map(), where.namespace)
-        yield from admission(look.admission, where.namespace, settings or PoolConfigMap())
-        yield diagnosis
-        if settings is not None:
-            snapshot = Pool.snapshot(target, where.namespace)
-            yield from accounts(status_of(snapshot, settings), where.namespace, datetime.now(UTC))
-            survey = Pool.survey(target, where.namespace, settings)
-            yield from claims(snapshot, survey, where.namespace)
-            if stack is not None:
-                yield from _listed(stack, snapshot)
+        yield from (replace(each, fix=where.advise(each.fix)) for each in _examine_pool(where, stack))
     except ConfigurationError as error:
         yield from (wrong("configuration", f"{p.place}: {p.problem}", p.fix) for p in error.problems)
     except ExplainedError as error:
@@ -99,11 +87,41 @@ def _examine(given: PoolTarget, stack: str | None) -> Iterator[Diagnosis]:
         yield wrong("cluster", f"it does not answer: {silence}", "start it, or name another --kubeconfig")
 
 
+def _examine_pool(where: PoolTarget, stack: str | None) -> Iterator[Diagnosis]:
+    target = where.target()
+    look = _Look(connect(target), where.namespace)
+    yield from look.cluster(target)
+    yield from rights(look.may, where.namespace)
+    settings, diagnosis = settings_of_pool(look.config_map(), where.namespace)
+    yield from admission(look.admission, where.namespace, settings or PoolConfigMap())
+    yield diagnosis
+    if settings is not None:
+        snapshot, now = Pool.snapshot(target, where.namespace), datetime.now(UTC)
+        yield from accounts(status_of(snapshot, settings), where.namespace, now, _lacking(stack))
+        survey = Pool.survey(target, where.namespace, settings)
+        yield from claims(snapshot, survey, where.namespace)
+        if stack is not None:
+            yield from _listed(stack, snapshot)
+
+
+def _lacking(stack: str | None) -> Callable[[str], str]:
+    """Return what says of a type why `pool clean` would wipe none of it here, and what to do first."""
+    from operations.pool.cleaning import command_of, load_commands
+
+    try:
+        commands, _ = load_commands(stack or DEFAULT_STACK)
+    except CredfleetError as error:
+        fix = error.fix
+        return lambda _type: fix
+    return lambda type_: "" if command_of(commands, type_) else f"add {type_} to accountPool.cleaning"
+
+
 def _where(stack: str, kubeconfig: Path | None) -> PoolTarget:
     from operations.config.settings import pool_of, settings_of
 
     settings = settings_of(stack)
-    return PoolTarget.of_stack(pool_of(settings, stack), settings.cluster, kubeconfig)
+    found = PoolTarget.of_stack(pool_of(settings, stack), settings.cluster, kubeconfig)
+    return replace(found, typed=typed_options(stack=stack, kubeconfig=kubeconfig))
 
 
 def _listed(stack: str, snapshot: PoolSnapshot) -> Iterator[Diagnosis]:

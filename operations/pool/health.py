@@ -139,8 +139,17 @@ def settings_of_pool(reply: Reply, namespace: str) -> tuple[PoolConfigMap | None
     return settings, Diagnosis("pool", Health.WELL, text)
 
 
-def accounts(status: PoolStatus, namespace: str, now: datetime) -> Iterator[Diagnosis]:
-    """Return what accounts wait for somebody, the longest first, and where none is left."""
+def _nothing(_type: str) -> str:
+    return ""
+
+
+def accounts(
+    status: PoolStatus, namespace: str, now: datetime, lacking: Callable[[str], str] = _nothing
+) -> Iterator[Diagnosis]:
+    """Return what accounts wait for somebody, the longest first, and where none is left.
+
+    lacking: what to do before accounts of a type can be cleaned from here; empty for nothing.
+    """
     if not status.accounts:
         yield wrong(
             "accounts", f"pool {namespace} has no accounts", "add members to accountPool, and run `up`"
@@ -158,7 +167,9 @@ def accounts(status: PoolStatus, namespace: str, now: datetime) -> Iterator[Diag
         text = f"none is free of: {', '.join(empty)}"
         yield Diagnosis("accounts", Health.NOTED, text, "add some before the next tenant asks")
     by_standing = {each: oldest_first(status.accounts, each) for each in AccountUse}
-    dirty, clean = by_standing[AccountUse.DIRTY], f"`credfleet pool clean -n {namespace}`"
+    dirty = by_standing[AccountUse.DIRTY]
+    first = dict.fromkeys(filter(None, (lacking(each.type) for each in dirty)))
+    clean = ", then ".join([*first, f"`credfleet pool clean -n {namespace}`"])
     if late := [each for each in dirty if is_long(each, now)]:
         text = f"dirty for more than a day, so no cleaner comes: {_aged(late, now)}"
         yield Diagnosis("accounts", Health.NOTED, text, clean)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -67,11 +67,15 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One pool as it was seen. is_one_of: others are told with it, so its accounts bear its name."""
+    """One pool as it was seen. is_one_of: others are told with it, so its accounts bear its name.
+
+    advise: completes advice by the options that name it.
+    """
 
     namespace: str
     status: PoolStatus
     is_one_of: bool = False
+    advise: Callable[[str], str] = str
 
     def name(self, account: Account) -> str:
         """Name an account among all that are told."""
@@ -80,7 +84,7 @@ class Seen:
 
 def status(where: PoolTarget, *, by: By | None) -> CommandResult:
     """Return how the accounts of a pool stand; raises as `Where.open_existing`."""
-    return _told([Seen(where.namespace, where.open_existing().status())], [], by)
+    return _told([Seen(where.namespace, where.open_existing().status(), advise=where.advise)], [], by)
 
 
 def status_everywhere(where: PoolTarget, *, by: By | None) -> CommandResult:
@@ -93,7 +97,9 @@ def status_everywhere(where: PoolTarget, *, by: By | None) -> CommandResult:
     for name in pool_namespaces(reach(target, "start it, or name another --kubeconfig")):
         try:
             settings = Pool.settings_of(target, name) or PoolConfigMap()
-            seen.append(Seen(name, status_of(Pool.snapshot(target, name), settings), is_one_of=True))
+            status = status_of(Pool.snapshot(target, name), settings)
+            advise = replace(where, namespace=name).advise
+            seen.append(Seen(name, status, is_one_of=True, advise=advise))
         except CredfleetError as error:
             problems.append(Problem(f"pool {name}: {error.place}", error.problem, error.fix))
     return _told(seen, problems, by)
@@ -117,7 +123,7 @@ def _told(seen: Sequence[Seen], problems: Sequence[Problem], by: By | None) -> C
 
 def _parts(seen: Sequence[Seen], now: datetime) -> Iterator[Part]:
     for each in seen:
-        yield from _held(each.status, each.namespace)
+        yield from map(each.advise, _held(each.status, each.namespace))
         if not each.status.accounts:
             yield f"Pool {each.namespace} has no accounts."
     if any(each.status.accounts for each in seen):

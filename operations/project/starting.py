@@ -34,6 +34,7 @@ _PROJECT: Final = "Pulumi.yaml"
 _PROGRAM: Final = "__main__.py"
 _SCHEMA: Final = "stack.schema.json"
 _GOES_WITH: Final = {
+    "stacks/dev/cleaners/sandbox.sh": "Pulumi.dev.yaml",
     "stacks/dev/passphrase": "Pulumi.dev.yaml",
     f"policies/{_PROGRAM}": "policies/PulumiPolicy.yaml",
 }

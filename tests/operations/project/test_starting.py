@@ -38,6 +38,8 @@ WRITTEN = {
     "stack.schema.json",
     "stacks/dev/passphrase",
 }
+CLEANER = "stacks/dev/cleaners/sandbox.sh"
+"""Written where there are accounts."""
 EXISTING = {
     ".gitignore": "/node_modules\n",
     "Makefile": "all:\n\techo ours\n",
@@ -78,7 +80,7 @@ def files(folder: Path) -> Mapping[str, bytes]:
 )
 def test_a_new_project_is_sound(told: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("init", "mine", *told).exit_code == 0
-    assert set(files(Path("mine"))) == WRITTEN
+    assert {*files(Path("mine"))} - {CLEANER} == WRITTEN
     monkeypatch.chdir("mine")
     checked = run("config", "check")
     assert checked.output == "✓ the configuration of stack dev is sound\n"
@@ -157,7 +159,8 @@ def test_what_a_project_has_stays_byte_for_byte_and_what_it_lacks_is_added(
     assert {name: now[name] for name in kept} == kept
     policies = {"policies/__main__.py"} if "policies/PulumiPolicy.yaml" in kept else set[str]()
     passphrase = {"stacks/dev/passphrase"} if "Pulumi.dev.yaml" in kept else set[str]()
-    assert set(now) == (WRITTEN | set(kept)) - policies - passphrase
+    assert set(now) - {CLEANER} == (WRITTEN | set(kept)) - policies - passphrase
+    assert (CLEANER in now) == (missing == "Pulumi.dev.yaml")
     assert run("init", "--here").exit_code == 0
     assert files(folder) == now
 
