@@ -9,20 +9,25 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event, Lock
-from typing import Final
+from typing import Final, TypeAlias
 
 import typer
 
 from components.account_pool.core.cleaning import Wiped
+from components.account_pool.core.holders import Holder, is_running
 from components.account_pool.core.model import Member
 from components.account_pool.core.pool import CLEANER
+from components.connection import NoReply, connect
 from components.errors import Misconfigured, Misused
+from components.http_answers import HttpOutcome
 from components.labels import hyperscaler_of
 from operations.cli.answer import CommandResult
 from operations.cli.ask import ask
@@ -47,7 +52,11 @@ _PASSED_ON: Final = (
 )
 """Variables a cleaner gets of ours: enough to run, and none that holds a credential."""
 
-_GRACE_SECONDS: Final = 5.0
+_POD: Final = "CREDFLEET_POD"
+"""In the environment of a run in a pod: NAMESPACE/NAME/UID of that."""
+
+_LAUNCHER: Final = (sys.executable, "-I", str(Path(__file__).with_name("launcher.py")))
+_Launcher: TypeAlias = "subprocess.Popen[bytes]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,7 @@ class Cleaner:
     began: float = field(default_factory=time.monotonic)
     logs: dict[str, Path] = field(default_factory=dict[str, Path])
     stopped: Event = field(default_factory=Event)
-    running: set[subprocess.Popen[bytes]] = field(default_factory=set[subprocess.Popen[bytes]])
+    launchers: dict[str, _Launcher] = field(default_factory=dict[str, _Launcher])
     starting: Lock = field(default_factory=Lock)
 
     def command(self, account_type: str) -> Sequence[str] | None:
@@ -94,20 +103,57 @@ class Cleaner:
         """End every command that runs, and begin no other; their accounts are the next run's."""
         self.stopped.set()
         with self.starting:
-            for process in [*self.running]:
-                _end(process)
+            for launcher in [*self.launchers.values()]:
+                _let_go(launcher)
+
+    @contextmanager
+    def hold(self, member: Member) -> Generator[Holder | None]:
+        """Start what will run the command of a member, before the member is taken: the launcher holds it.
+
+        It ends when this process does, and not before all is dead that the command started.
+        """
+        command, pod = self.command(member.type), os.environ.get(_POD, "")
+        if command is None:
+            yield Holder.of_process(os.getpid(), pod)
+            return
+        launcher = self._launch(command, member)
+        try:
+            yield Holder.of_process(launcher.pid, pod)
+        finally:
+            del self.launchers[member.name]
+            _end(launcher)
+
+    def _launch(self, command: Sequence[str], member: Member) -> _Launcher:
+        log = LOGS / f"clean-{member.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.log"
+        log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        program = _program(command[0], self.folder)
+        with (
+            os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output,
+            self.starting,
+        ):
+            if self.stopped.is_set():
+                raise KeyboardInterrupt
+            self.launchers[member.name] = launcher = subprocess.Popen(
+                [*_LAUNCHER, str(self.limits.seconds), program, *command[1:], member.name],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=output,
+                cwd=self.folder,
+                env=self._environment(member),
+                start_new_session=True,
+            )
+        self.logs[member.name] = log
+        return launcher
 
     def wipe(self, member: Member) -> str | None:
         """Run the command of a member's type until it ends well: None, or why the account is not clean."""
         command = self.command(member.type)
         if command is None:
             return f"no cleaner is configured for type {member.type}"
-        log = LOGS / f"clean-{member.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.log"
-        log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.logs[member.name] = log
-        typer.echo(f"· {member.name}: {Path(command[0]).name}, which writes to {log}", err=True)
+        name = Path(command[0]).name
+        typer.echo(f"· {member.name}: {name}, which writes to {self.logs[member.name]}", err=True)
         attempt = 1
-        while (failure := self._run(command, member, log)) and attempt < self.limits.attempts:
+        while (failure := self._run(name, self.launchers[member.name])) and attempt < self.limits.attempts:
             if self.is_over():
                 break
             pause = f"tried again in {self.limits.cooldown:g} s ({attempt} of {self.limits.attempts})"
@@ -116,36 +162,23 @@ class Cleaner:
             attempt += 1
         return f"{failure}, {attempt} times" if failure and attempt > 1 else failure
 
-    def _run(self, command: Sequence[str], member: Member, log: Path) -> str | None:
+    def _run(self, name: str, launcher: _Launcher) -> str | None:
         """Run a command once; raises KeyboardInterrupt when it was stopped, which says nothing of it."""
-        name = Path(command[0]).name
-        with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
-            try:
-                with self.starting:
-                    if self.stopped.is_set():
-                        raise KeyboardInterrupt
-                    process = subprocess.Popen(
-                        [_program(command[0], self.folder), *command[1:], member.name],
-                        stdin=subprocess.DEVNULL,
-                        stdout=output,
-                        stderr=output,
-                        cwd=self.folder,
-                        env=self._environment(member),
-                        start_new_session=True,
-                    )
-                    self.running.add(process)
-            except OSError as error:
-                return f"{name} could not be started: {error.strerror}"
-            try:
-                code = process.wait(self.limits.seconds)
-            except subprocess.TimeoutExpired:
-                return f"{name} was not done after {self.limits.seconds:g} s"
-            finally:
-                _end(process)
-                self.running.discard(process)
-        if self.stopped.is_set():
+        answer = b""
+        if launcher.stdin and launcher.stdout:
+            with suppress(OSError, ValueError):  # it was let go, or ended
+                launcher.stdin.write(b".")
+                launcher.stdin.flush()
+                answer = launcher.stdout.readline()
+        if self.stopped.is_set() or not answer:
             raise KeyboardInterrupt
-        return None if code == 0 else f"{name} ended with exit code {code}"
+        failure = answer.decode().strip()
+        return f"{name} {failure}" if failure else None
+
+    def look(self, holder: Holder) -> bool | None:
+        """Whether a holder is alive; where its processes cannot be seen, its pod is asked about."""
+        alive = is_running(holder)
+        return _is_pod_alive(holder.pod, self.where) if alive is None and holder.pod else alive
 
     def _environment(self, member: Member) -> dict[str, str]:
         ours = {key: os.environ[key] for key in _PASSED_ON if key in os.environ}
@@ -167,22 +200,25 @@ def clean(
     """Wipe every dirty account, and tell what became of each; exit code 1 when one was not wiped."""
     check(cleaner)
     pool = cleaner.where.open_existing(CLEANER)
-    listed = pool.cleanable(cleaner_id, take_over=take_over, account_type=account_type)
+    listed = pool.cleanable(cleaner_id, take_over=take_over, account_type=account_type, look=cleaner.look)
     if listed:
         helpless = sum(cleaner.command(member.type) is None for member in listed)
         also = f", and {helpless} without a cleaner quarantined" if helpless else ""
         names = ", ".join(member.name for member in listed)
         ask(f"Of {names}, {len(listed) - helpless} will be wiped{also}. Go on?", yes=cleaner.where.yes)
     try:
-        done = pool.clean(
-            cleaner_id,
-            cleaner.wipe,
-            take_over=take_over,
-            account_type=account_type,
-            at_once=cleaner.limits.at_once,
-            is_over=cleaner.is_over,
-            stop=cleaner.stop,
-        )
+        with _stopped_by_signals():
+            done = pool.clean(
+                cleaner_id,
+                cleaner.wipe,
+                take_over=take_over,
+                account_type=account_type,
+                at_once=cleaner.limits.at_once,
+                is_over=cleaner.is_over,
+                stop=cleaner.stop,
+                hold=cleaner.hold,
+                look=cleaner.look,
+            )
     finally:
         pool.flush()
     cleaned = [
@@ -202,7 +238,8 @@ def clean(
         Column("Log", leaves=1),
     )
     table = Table("Cleaned", columns, rows)
-    failed = any(each.outcome not in (Wiped.CLEANED, Wiped.OVERTAKEN) for each in done)
+    outcomes = {each.outcome for each in done}
+    failed = bool(outcomes - {Wiped.CLEANED, Wiped.RUNNING}) or outcomes == {Wiped.RUNNING}
     return CommandResult({"cleaned": cleaned}, [table if rows else "Nothing is dirty."], int(failed))
 
 
@@ -263,13 +300,46 @@ def _program(named: str, folder: Path) -> str:
     return str((folder / named).resolve()) if "/" in named else named
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End what is left of a command, with everything it started."""
-    for signum in (signal.SIGTERM, signal.SIGKILL):
-        if process.poll() is not None:
-            return
-        os.killpg(process.pid, signum)
-        try:
-            process.wait(_GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            continue
+def _let_go(launcher: _Launcher) -> None:
+    """Let a launcher end with all that its command started."""
+    if launcher.stdin:
+        with suppress(OSError):
+            launcher.stdin.close()
+
+
+def _end(launcher: _Launcher) -> None:
+    """Let a launcher go, and wait until it is over; its group outlives one that was killed."""
+    _let_go(launcher)
+    if launcher.stdout:
+        launcher.stdout.read()
+        launcher.stdout.close()
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(launcher.pid, signal.SIGKILL)
+    launcher.wait()
+
+
+@contextmanager
+def _stopped_by_signals() -> Generator[None]:
+    """Let SIGTERM and SIGHUP stop what runs as Ctrl-C does, where they are not ignored, as by nohup."""
+    heard = [each for each in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(each) != signal.SIG_IGN]
+    former = {each: signal.signal(each, signal.default_int_handler) for each in heard}
+    try:
+        yield
+    finally:
+        for each, handler in former.items():
+            signal.signal(each, handler)
+
+
+def _is_pod_alive(pod: str, where: WritablePoolOptions) -> bool | None:
+    """Whether a pod may still run a process; None where it cannot be asked."""
+    namespace, name, uid = pod.split("/")
+    try:
+        reply = connect(where.target()).patient.call("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")
+    except NoReply:
+        return None
+    if reply.answer is HttpOutcome.ABSENT:
+        return False
+    if reply.answer is not HttpOutcome.DONE:
+        return None
+    is_it = reply.body["metadata"]["uid"] == uid
+    return is_it and reply.body.get("status", {}).get("phase") not in ("Succeeded", "Failed")

@@ -171,7 +171,10 @@ def test_a_second_cleaner_that_comes_late_changes_nothing(pool: Pool, add: Calla
     def overtaken(_member: object) -> None:
         """While the first wipes, an operator takes the account away from it, and it is claimed."""
         assert [
-            done.outcome for done in pool.clean("second", lambda _m: None, take_over=frozenset({"dirty"}))
+            done.outcome
+            for done in pool.clean(
+                "second", lambda _m: None, take_over=frozenset({"dirty"}), look=lambda _: None
+            )
         ] == ["cleaned"]
         pool.claim(REQUEST)
 

@@ -222,7 +222,7 @@ def test_an_account_whose_cleaner_fails_stays_out_until_an_operator_lets_it_back
     assert told == {"secretName": "aws-1", "tenant": "acme", "state": "dirty"}
 
 
-def _script(place: Place, text: str) -> str:
+def write_cleaner(place: Place, text: str) -> str:
     """Write a cleaner, and return how it is named to the command line."""
     made = place.folder / "clean.sh"
     made.write_text(f"#!/bin/sh\nset -eu\n{text}\n")
@@ -233,7 +233,9 @@ def _script(place: Place, text: str) -> str:
 def test_cleaners_that_wait_for_each_other_end_well_when_they_run_side_by_side(place: Place) -> None:
     for name in ("aws-1", "aws-2", "aws-3"):
         place.add(name, **{POOL_STATE: "dirty"})
-    meets = _script(place, 'touch "$1.here"; for i in 1 2 3; do until [ -e "aws-$i.here" ]; do :; done; done')
+    meets = write_cleaner(
+        place, 'touch "$1.here"; for i in 1 2 3; do until [ -e "aws-$i.here" ]; do :; done; done'
+    )
     cleaned = place.ask("janitor", "pool", "clean", "--command", meets, "--at-once", "3", "--yes")["cleaned"]
     assert {each["outcome"] for each in cleaned} == {"cleaned"}
     assert set(place.standings().values()) == {"free"}
@@ -242,7 +244,7 @@ def test_cleaners_that_wait_for_each_other_end_well_when_they_run_side_by_side(p
 def test_a_cleaner_that_fails_is_tried_as_often_as_asked(place: Place) -> None:
     for name in ("aws-1", "aws-2"):
         place.add(name, **{POOL_STATE: "dirty"})
-    second_time = _script(place, '[ "$1" = aws-1 ] && [ -e once ] || { touch once; exit 3; }')
+    second_time = write_cleaner(place, '[ "$1" = aws-1 ] && [ -e once ] || { touch once; exit 3; }')
     again = ("--attempts", "2", "--cooldown", "0s", "--yes")
     done = place.run("janitor", "pool", "clean", "--command", second_time, *again, "--output", "json")
     assert done.code == 1
@@ -264,7 +266,7 @@ def test_what_has_its_turn_after_the_time_of_the_run_stays_dirty_for_the_next(pl
 def test_control_c_ends_all_cleaners_and_leaves_their_accounts_to_the_next_run(place: Place) -> None:
     for name in ("aws-1", "aws-2", "aws-3"):
         place.add(name, **{POOL_STATE: "dirty"})
-    endless = _script(place, 'echo "$1" >> begun; while :; do sleep 1; done')
+    endless = write_cleaner(place, 'echo "$1" >> begun; while :; do sleep 1; done')
     asked = ("pool", "clean", "--cleaner", "nightly", "--at-once", "2", "--yes")
     process = place.start("janitor", *asked, "--command", endless)
     begun = place.folder / "begun"

@@ -42,6 +42,7 @@ from components.account_pool.core.calls import (
 )
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.consumers import Consumer, consumer_of
+from components.account_pool.core.holders import Holder, cleaning_token
 from components.account_pool.core.judgement import Verdict, judge
 from components.account_pool.core.keys import CLEANING_TOKEN, POOL_RECORD
 from components.account_pool.core.label_scheme import LabelScheme
@@ -384,23 +385,28 @@ class Sweeps:
 
 @dataclass(frozen=True)
 class Cleans:
-    """An operation: a cleaner's run over whatever is dirty."""
+    """An operation: a cleaner's run over whatever is dirty. sees: whether others of its name seem alive."""
 
     cleaner: str
     run: str = "1"
     take_over: bool = False
+    sees: bool = False
+
+    @property
+    def token(self) -> str:
+        """What it writes on what it cleans."""
+        return cleaning_token(self.cleaner, self.run, Holder("host", "boot", "spaces", self.run, "1"))
 
     def start(self, _held: Mapping[str, Claimed]) -> Steps[Any]:
         """Begin, or begin again after a crash."""
 
         def steps() -> Steps[Any]:
             others = frozenset({"m0", "m1"}) if self.take_over else frozenset[str]()
-            token = f"{self.cleaner}/{self.run}"
-            for listed in (yield from cleaning.cleanable(self.cleaner, others)):
-                member = yield from cleaning.begin(listed, token)
+            for listed in (yield from cleaning.cleanable(self.cleaner, others, lambda _: self.sees)):
+                member = yield from cleaning.begin(listed, self.token)
                 if member is not None:
                     yield Get(Kind.EVENT, member.name)  # the wipe: a step of its own, judged by the world
-                    yield from cleaning.succeed(member, token)
+                    yield from cleaning.succeed(member, self.token)
 
         return steps()
 
@@ -679,7 +685,7 @@ class World:
     def _check_wipe(self, process: Process, name: str) -> None:
         member = self.server.member(name)
         assert isinstance(process.op, Cleans)
-        mine = member.annotations.get(CLEANING_TOKEN) == f"{process.op.cleaner}/{process.op.run}"
+        mine = member.annotations.get(CLEANING_TOKEN) == process.op.token
         if self.rotates and not (mine and member.state == State.CLEANING):
             return
         if member.tokens or (member.tenant and member.state is None):

@@ -1,9 +1,9 @@
 """What cleaners and operators do to accounts: dirty → cleaning → usable, and what an operator decides.
 
-Cleaners may crash, overlap and come late. A cleaner's id is stable and used by one process at a time; each
-run of it adds a text of its own, so that a run knows its work from that of any other. Whoever holds the
-current cleaning token frees the member, and nobody else. An operator keeps an account from new holders, lets
-it back or gives it up, at the resourceVersion that was seen.
+Cleaners may crash, overlap and come late. A cleaner's id is stable; each run of it adds a text of its own,
+and which process holds the account, so that a later run takes only what it sees that nobody wipes. Whoever
+holds the current cleaning token frees the member, and nobody else. An operator keeps an account from new
+holders, lets it back or gives it up, at the resourceVersion that was seen.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from itertools import count
 from components.account_pool.core import changes
 from components.account_pool.core.calls import Kind, Patch, Pause, Steps
 from components.account_pool.core.discrepancies import in_use, releases
+from components.account_pool.core.holders import Look, cleaner_of, holder_of
 from components.account_pool.core.keys import CLEANING_TOKEN, POOL_STATE, STATE_BEFORE
 from components.account_pool.core.model import Member, Record, State
 from components.account_pool.core.selection import MEMBERS_WITH_STATE, RECORDS
@@ -24,20 +25,22 @@ from components.errors import Misconfigured, NotAllowed, Problem
 from components.labels import BRING_YOUR_OWN
 
 
-def cleanable(cleaner: str, take_over: frozenset[str] = frozenset()) -> Steps[list[Member]]:
-    """K1: find dirty members that nobody claims, and what an earlier run of this cleaner left.
+def cleanable(
+    cleaner: str, take_over: frozenset[str] = frozenset(), look: Look = lambda _: None
+) -> Steps[list[Member]]:
+    """K1: find dirty members that nobody claims, and what a run of this cleaner left that is seen to be over.
 
     What a claim is on that nobody released is left, though it bears no token: records are read after members.
 
-    take_over: members another cleaner left, named by an operator; the new run must rotate their
-    credentials, since nothing stops the old one from wiping.
+    take_over: members of runs that cannot be seen from here, named by an operator; the new run must rotate
+    their credentials, since nothing stops the old one from wiping.
     """
-    found, _ = yield from survey(cleaner, take_over)
+    found, _ = yield from survey(cleaner, take_over, look)
     return found
 
 
 def survey(
-    cleaner: str, take_over: frozenset[str]
+    cleaner: str, take_over: frozenset[str], look: Look
 ) -> Steps[tuple[list[Member], list[tuple[Member, Wiped, Problem]]]]:
     """Find what `cleanable` does, and the dirty members that are left alone, each with why."""
     found: list[Member] = []
@@ -51,7 +54,9 @@ def survey(
         except Misconfigured as error:
             left.append((member, Wiped.UNREADABLE, Problem(error.place, error.problem, error.fix)))
             continue
-        if (record := in_use(member, snapshot.records)) is None:
+        if (held := _held(member, take_over, look)) is not None:
+            left.append((member, *held))
+        elif (record := in_use(member, snapshot.records)) is None:
             found.append(member)
         else:
             left.append((member, Wiped.IN_USE, _used(member, record, snapshot.namespace)))
@@ -69,9 +74,27 @@ def _used(member: Member, record: Record, namespace: str) -> Problem:
 
 def _is_for(member: Member, cleaner: str, take_over: frozenset[str]) -> bool:
     if member.state == State.CLEANING:
-        is_mine = member.annotations.get(CLEANING_TOKEN, "").startswith(f"{cleaner}/")
+        is_mine = cleaner_of(member.annotations.get(CLEANING_TOKEN, "")) == cleaner
         return is_mine or member.name in take_over
     return member.state == State.DIRTY and not member.tokens
+
+
+def _held(member: Member, take_over: frozenset[str], look: Look) -> tuple[Wiped, Problem] | None:
+    """Return why a member is left to the run that its token names, if it is; time alone never frees it."""
+    if CLEANING_TOKEN not in member.annotations:
+        return None
+    place, holder = f"Secret {member.name}", holder_of(member)
+    alive = look(holder) if holder else None
+    if alive:
+        fix = "wait for it, or end it there; then clean again"
+        return Wiped.RUNNING, Problem(place, f"still running on {holder}", fix)
+    if alive is None and member.name not in take_over:
+        who = f"on {holder}" if holder else "by an earlier version"
+        fix = f"clean again there; where that cannot be, add --take-over {member.name}, with a new credential"
+        return Wiped.UNSEEN, Problem(
+            place, f"begun {who}, and whether that runs cannot be seen from here", fix
+        )
+    return None
 
 
 def begin(member: Member, cleaning_token: str) -> Steps[Member | None]:
@@ -88,13 +111,16 @@ class Wiped(StrEnum):
 
     UNREADABLE: it was not taken, since what it carries of a claim cannot be read; nothing was written.
     IN_USE: the same, since a claim is on it that nobody released, whose token somebody took off by hand.
+    RUNNING: it was not taken, since another run wipes it. UNSEEN: the same, since nobody here sees whether.
     OVERTAKEN: it is no longer this run's, or the answer that it was settled got lost; nothing more was
-    written.
+    written. Whoever has it now may have it wiped by this run.
     POSTPONED: it was not taken, since the time of the run was over; the next one takes it.
     """
 
     CLEANED = "cleaned"
     QUARANTINED = "quarantined"
+    RUNNING = "running"
+    UNSEEN = "unseen"
     OVERTAKEN = "overtaken"
     UNREADABLE = "unreadable"
     IN_USE = "in-use"

@@ -6,10 +6,12 @@ point is safe, the next run finishes it. All raise the errors of `components.err
 
 from __future__ import annotations
 
+import os
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from threading import Lock
@@ -32,6 +34,7 @@ from components.account_pool.core.config_map import (
 )
 from components.account_pool.core.consumers import Consumer, consumer_of, refusal
 from components.account_pool.core.driver import Driver
+from components.account_pool.core.holders import Holder, Look, cleaner_of, cleaning_token, is_running
 from components.account_pool.core.judgement import explain_hold
 from components.account_pool.core.kubernetes_api import KubernetesApi
 from components.account_pool.core.model import (
@@ -95,6 +98,8 @@ _WAKING_SECONDS: Final = 1.0
 
 T = TypeVar("T")
 Take: TypeAlias = Callable[[Wanted, Begin, Choose], Steps[Claimed]]
+Wipe: TypeAlias = Callable[[Member], str | None]
+Hold: TypeAlias = Callable[[Member], AbstractContextManager[Holder | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,12 @@ class Cleaned:
     member: str
     outcome: Wiped
     reason: str | None = None
+
+
+@contextmanager
+def hold_by_this_process(_member: Member) -> Generator[Holder | None]:
+    """Let this process be who holds an account that it cleans."""
+    yield Holder.of_process(os.getpid())
 
 
 class Pool:
@@ -283,28 +294,32 @@ class Pool:
     def clean(
         self,
         cleaner: str,
-        wipe: Callable[[Member], str | None],
+        wipe: Wipe,
         *,
         take_over: frozenset[str] = frozenset(),
         account_type: str | None = None,
         at_once: int = 1,
         is_over: Callable[[], bool] = lambda: False,
         stop: Callable[[], None] = lambda: None,
+        hold: Hold = hold_by_this_process,
+        look: Look = is_running,
     ) -> tuple[Cleaned, ...]:
         """Clean every dirty account; one that fails is quarantined and stops no other.
 
-        cleaner: a stable id, used by one process at a time. wipe: empties the account and answers None, or
-        why it could not; an exception is a failure like any other. take_over: accounts another cleaner left,
-        whose credentials `wipe` must rotate. account_type: the only type to clean. at_once: how many `wipe`
-        may empty side by side. is_over: whether no more may be begun. stop: ends every `wipe` that runs, by
-        an exception that is no Exception, so that its account stays this cleaner's; called on Ctrl-C.
+        cleaner: a stable id. wipe: empties the account and answers None, or why it could not; an exception is
+        a failure like any other. take_over: accounts of runs that nobody here sees, whose credentials `wipe`
+        must rotate. account_type: the only type to clean. at_once: how many `wipe` may empty side by side.
+        is_over: whether no more may be begun. stop: ends every `wipe` that runs, by an exception that is no
+        Exception, so that its account stays this cleaner's; called on Ctrl-C. hold: around all that is done
+        to an account; who holds it lives as long as anything wipes. look: whether a holder is alive.
         """
-        listed, left = self._run(cleaning.survey(cleaner, take_over))
+        listed, left = self._run(cleaning.survey(cleaner, take_over, look))
 
         def clean(member: Member) -> Cleaned:
             if is_over():
                 return Cleaned(member.name, Wiped.POSTPONED, "the time was over before its turn")
-            return self._clean(member, f"{cleaner}/{uuid.uuid4().hex}", wipe)
+            with hold(member) as holder:
+                return self._clean(member, cleaning_token(cleaner, uuid.uuid4().hex, holder), wipe)
 
         with ThreadPoolExecutor(max_workers=at_once) as hands:
             begun: list[Future[Cleaned]] = []
@@ -329,20 +344,27 @@ class Pool:
         )
 
     def cleanable(
-        self, cleaner: str, *, take_over: frozenset[str] = frozenset(), account_type: str | None = None
+        self,
+        cleaner: str,
+        *,
+        take_over: frozenset[str] = frozenset(),
+        account_type: str | None = None,
+        look: Look = is_running,
     ) -> tuple[Member, ...]:
         """List what `clean` with the same arguments would clean."""
-        listed = self._run(cleaning.cleanable(cleaner, take_over))
+        listed = self._run(cleaning.cleanable(cleaner, take_over, look))
         return tuple(member for member in listed if account_type in (None, member.type))
 
-    def _clean(self, listed: Member, token: str, wipe: Callable[[Member], str | None]) -> Cleaned:
+    def _clean(self, listed: Member, token: str, wipe: Wipe) -> Cleaned:
         member = self._run(cleaning.begin(listed, token))
         if member is None:
-            return Cleaned(listed.name, Wiped.OVERTAKEN)
+            return Cleaned(listed.name, Wiped.RUNNING, "somebody else took it first")
         reason = _wiped(wipe, member)
         settle = cleaning.succeed(member, token) if reason is None else cleaning.fail(member, token, reason)
         outcome = self._run(settle)
-        message = f"{outcome} by {token.partition('/')[0]}" + (f": {reason}" if reason else "")
+        if outcome is Wiped.OVERTAKEN:
+            reason = "it was taken away during its cleaning, and may have been wiped since then"
+        message = f"{outcome} by {cleaner_of(token)}" + (f": {reason}" if reason else "")
         self._note_member(member.name, member.uid, "Cleaned", message, warning=reason is not None)
         return Cleaned(member.name, outcome, reason)
 
@@ -513,7 +535,7 @@ class Pool:
         self._journal.note(AuditEvent("Secret", name, uid, reason, message, warning))
 
 
-def _wiped(wipe: Callable[[Member], str | None], member: Member) -> str | None:
+def _wiped(wipe: Wipe, member: Member) -> str | None:
     """Return why the account was not wiped. What an unforeseen exception says may quote a credential."""
     try:
         return wipe(member)

@@ -18,7 +18,7 @@ from components.account_pool.core.cleaning import Wiped
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import POOL_STATE
 from components.account_pool.core.model import Claimed, ClaimRequest, Member, Policy, Token
-from components.account_pool.core.pool import Cleaned, Pool
+from components.account_pool.core.pool import Cleaned, Hold, Pool
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import PoolStatus, status_of
 from components.account_pool.core.sweeping import Orphan, RecoveryReport, SweepReport
@@ -64,11 +64,15 @@ class FakePool:
         *,
         take_over: frozenset[str],
         account_type: str | None,
+        hold: Hold,
         **_care: object,
     ) -> tuple[Cleaned, ...]:
         self.asked.append(f"clean as {cleaner}, taking over {sorted(take_over)}")
         listed = self.cleanable(cleaner, take_over=take_over, account_type=account_type)
-        reasons = [(each.name, wipe(each)) for each in listed]
+        reasons: list[tuple[str, str | None]] = []
+        for each in listed:
+            with hold(each):
+                reasons.append((each.name, wipe(each)))
         return tuple(
             Cleaned(name, Wiped.QUARANTINED if reason else Wiped.CLEANED, reason) for name, reason in reasons
         )

@@ -60,7 +60,7 @@ from components.account_pool.core.steps import list_all
 from components.account_pool.forecast.claims import ForecastKind, forecast_claims
 from components.errors import Exhausted, LimitReached, LostMember, Misconfigured, NotAllowed, Restored
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, SHARED, TENANT_NAME
-from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, Sweeps, is_free, run
+from tests.support.memory_pool import POOL, Claims, Cleans, MemoryServer, Releases, Sweeps, is_free, run
 from tests.support.paused import Paused
 
 A, A2, B = Claims("a", "h1"), Claims("a", "h2"), Claims("b", "h3")
@@ -88,7 +88,7 @@ def labels_of(server: MemoryServer) -> list[Any]:
 
 def cleaned(server: MemoryServer, failing: dict[str, str] | None = None) -> dict[str, Wiped]:
     outcomes: dict[str, Wiped] = {}
-    for listed in run(cleaning.cleanable("k"), server):
+    for listed in run(cleaning.cleanable("k", look=lambda holder: holder.pid != "1"), server):
         member = run(cleaning.begin(listed, "k/1"), server)
         reason = (failing or {}).get(listed.name)
         settle = cleaning.succeed(member, "k/1") if reason is None else cleaning.fail(member, "k/1", reason)
@@ -486,11 +486,17 @@ def test_another_cleaners_work_is_left_alone(cleaner: str) -> None:
     assert cleaned(server) == {}
 
 
-def test_a_cleaner_goes_on_with_what_its_crashed_run_left() -> None:
+def test_a_cleaner_goes_on_with_what_its_crashed_run_left_and_with_nothing_else() -> None:
     server = MemoryServer()
-    server.add_member("m0", {POOL_STATE: "cleaning"}, {CLEANING_TOKEN: "k/0"})
-    assert cleaned(server) == {"m0": Wiped.CLEANED}
-    assert is_free(server.member("m0"))
+    for pid in ("1", "2"):
+        server.add_member(f"m{pid}", {POOL_STATE: "cleaning"}, {CLEANING_TOKEN: Cleans("k", pid).token})
+    server.add_member("m3", {POOL_STATE: "cleaning"}, {CLEANING_TOKEN: "k/of-an-earlier-version"})
+    assert cleaned(server) == {"m1": Wiped.CLEANED}
+    assert is_free(server.member("m1"))
+    _, left = run(cleaning.survey("k", frozenset(), lambda _: True), server)
+    assert {each.name: why for each, why, _ in left} == {"m2": Wiped.RUNNING, "m3": Wiped.UNSEEN}
+    taken = run(cleaning.cleanable("k", frozenset({"m2", "m3"}), lambda _: True), server)
+    assert [each.name for each in taken] == ["m3"]
 
 
 # Operators.

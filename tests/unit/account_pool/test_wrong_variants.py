@@ -191,6 +191,10 @@ def taken_over(*, rotates: bool) -> World:
     return World.of(dirty(), *cleaners, rotates=rotates)
 
 
+def overlapping(*, sees: bool) -> World:
+    return World.of(dirty(), (Cleans("k1", sees=sees),), (Cleans("k1", run="2", sees=sees),), (A,))
+
+
 MARK = ByHand("marks dirty", lambda server: server.by_hand("m0", {POOL_STATE: "dirty"}))
 STRIP = ByHand("strips the label", lambda server: server.by_hand("m0", {TENANT_NAME: None}))
 
@@ -229,6 +233,9 @@ VARIANTS = {
     ),
     "a cleaning is taken over without new credentials": Variant(
         lambda: taken_over(rotates=False), "I8", right=lambda: taken_over(rotates=True)
+    ),
+    "a run takes it for granted that others of its name are over": Variant(
+        lambda: overlapping(sees=False), "I8", right=lambda: overlapping(sees=True)
     ),
     "a cleaner takes dirty accounts in use": Variant(
         lambda: world(1, (A,), (MARK,), (Cleans("k1"),)), "I8", {"_is_for": any_dirty, "in_use": nobodys}

@@ -1,0 +1,110 @@
+"""Stands between a run of `pool clean` and its command, which ends with the run, however that ends.
+
+Started as a script: `launcher.py SECONDS PROGRAM ARGUMENT…`. Each byte on its input runs the command once,
+which is answered by a line: nothing, or why the command failed. When an answer comes, and when this process
+ends, nothing that the command started is alive. The end of its input ends it.
+"""
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+import psutil
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+
+GRACE_SECONDS: Final = 5.0
+"""How long a command that has to end may take to end in order."""
+_LOOK_SECONDS: Final = 0.02
+_WAKING_SECONDS: Final = 3600.0
+
+
+def main(seconds: float, command: list[str]) -> None:
+    """Run a command as often as asked; what it leaves behind becomes a child of this process."""
+    set_option = ctypes.CDLL(None).prctl
+    set_option(PR_SET_CHILD_SUBREAPER, 1)
+    nothing, (woken, wake) = os.open(os.devnull, os.O_RDONLY), os.pipe()
+    for each in (woken, wake):
+        os.set_blocking(each, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+
+    def hear(number: int, _frame: object) -> None:
+        if number != signal.SIGCHLD:
+            os.dup2(nothing, 0)  # as the end of the input
+
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, hear)
+    events = select.poll()
+    for each in (0, woken):
+        events.register(each, select.POLLIN)
+    while os.read(0, 1):
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=2,
+                preexec_fn=partial(set_option, PR_SET_PDEATHSIG, signal.SIGKILL),  # noqa: PLW1509 - one thread
+            )
+        except OSError as error:
+            answer = f"could not be started: {error.strerror}"
+        else:
+            try:
+                answer = outcome(process, seconds, events, woken)
+            finally:
+                end_all()
+        if _is_at_end(events):
+            return
+        with suppress(BrokenPipeError):
+            os.write(1, f"{answer}\n".encode())
+
+
+def outcome(process: "subprocess.Popen[bytes]", seconds: float, events: select.poll, woken: int) -> str:
+    """Wait for a command, and return why it failed."""
+    deadline = time.monotonic() + seconds
+    while (code := process.poll()) is None:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return f"was not done after {seconds:g} s"
+        if _is_at_end(events, min(left, _WAKING_SECONDS)):
+            return "was stopped"
+        with suppress(BlockingIOError):
+            os.read(woken, select.PIPE_BUF)
+    return f"ended with exit code {code}" if code else ""
+
+
+def _is_at_end(events: select.poll, seconds: float = 0.0) -> bool:
+    """Wait for an event, and return whether it is the end of the input: nothing is asked during a command."""
+    return any(descriptor == 0 for descriptor, _ in events.poll(seconds * 1000))
+
+
+def end_all() -> None:
+    """End whatever the command left, in order if it does so within the grace, until there is none."""
+    deadline, told = time.monotonic() + GRACE_SECONDS, set[psutil.Process]()
+    while _has_children():
+        number = signal.SIGTERM if time.monotonic() < deadline else signal.SIGKILL
+        for each in psutil.Process().children(recursive=True):
+            if each not in told or number is signal.SIGKILL:
+                with suppress(psutil.Error):
+                    each.send_signal(number)
+            told.add(each)
+        time.sleep(_LOOK_SECONDS)
+
+
+def _has_children() -> bool:
+    """Reap what has ended; what its parents left is a child of this process by then."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+        return True
+    return False
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]), sys.argv[2:])
