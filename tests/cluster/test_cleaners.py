@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import json
+import random
 import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import count
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
 from pulumi_sandbox.services.processes import first_ended
 
 from components.account_pool.core.keys import CLEANING_TOKEN, POOL_STATE
+from components.account_pool.core.model import ClaimRequest
+from components.account_pool.core.pool import Pool
+from components.connection import ClusterTarget
+from components.errors import Exhausted
 from tests.cluster.test_pool_commands import SECONDS, SETTINGS, Place, made_with, write_cleaner
 from tests.support.guarded_pool import MERGE
+from tests.support.proving import counted, tried
 
 if TYPE_CHECKING:
     import subprocess
@@ -80,3 +91,81 @@ def test_an_account_is_free_only_when_nothing_wipes_it_however_its_run_ended(
     assert all(first_ended([pid], 0) for pid in wiping)
     assert place.standings() == {"aws-1": "free"}
     assert run.returncode == (8 if number is not signal.SIGKILL else -number)
+
+
+LOGGING = """case $1 in
+  deaf) trap '' TERM HUP INT ;;
+  away) [ "${AWAY-}" ] || { AWAY=1 setsid "$0" away & wait; exit; } ;;
+  left) [ "${AWAY-}" ] || { AWAY=1 setsid "$0" left & sleep 0.3; exit; } ;;
+esac
+for i in $(seq "$(shuf -n 1 -i 1-60)"); do
+  echo "$1 $(date +%s%N)" >> wipes
+  sleep 0.05
+done"""
+"""A wipe of up to three seconds; some hear no signal, leave their session, or outlive their command."""
+
+
+def claim_until(place: Place, done: Event, tenant: str) -> list[tuple[str, int, int]]:
+    """Claim and release in turns, and return which account this tenant had, from when to when."""
+    pool = Pool.open(ClusterTarget(kubeconfig=str(place.plane.kubeconfig("provisioner"))), place.namespace)
+    had: list[tuple[str, int, int]] = []
+    for number in count():
+        if done.is_set():
+            return had
+        with suppress(Exhausted):
+            claimed = pool.claim(ClaimRequest(tenant, "aws", f"slot-{number}"))
+            began = time.time_ns()
+            done.wait(0.5)
+            had.append((claimed.secret_name, began, time.time_ns()))
+            pool.release(claimed.record, claimed.holder)
+        done.wait(0.05)
+    raise AssertionError
+
+
+def kill_one(place: Place, chance: random.Random) -> bool:
+    """Start a run and signal it at a random instant, of its start or its wipes; whether it still ran."""
+    number = chance.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+    command = f"aws={place.folder / 'clean.sh'}"
+    run = place.start("janitor", *CLEAN, "--at-once", str(chance.choice([1, 4])), "--command", command)
+    if chance.random() < 0.7:
+        assert run.stderr is not None
+        run.stderr.readline()
+    time.sleep(chance.uniform(0, 2))
+    is_running = run.poll() is None
+    run.send_signal(number)
+    run.communicate(timeout=SECONDS)
+    return is_running
+
+
+@pytest.mark.life
+def test_no_line_of_a_wipe_is_written_after_its_account_was_handed_out(place: Place) -> None:
+    write_cleaner(place, LOGGING)
+    for name in ("plain", "deaf", "away", "left"):
+        place.add(name, **{POOL_STATE: "dirty"})
+    kills, done = counted(20, 200), Event()
+    tried("runs of `pool clean` that were killed", kills)
+
+    def kill_many(seed: int) -> None:
+        chance = random.Random(seed)
+        killed = 0
+        while killed < kills // 2:
+            killed += kill_one(place, chance)
+
+    with ThreadPoolExecutor() as hands:
+        claimers = [hands.submit(claim_until, place, done, tenant) for tenant in ("acme", "globex")]
+        try:
+            list(hands.map(kill_many, range(2)))
+        finally:
+            done.set()
+        had = [each for claimer in claimers for each in claimer.result()]
+    wipes = [line.split() for line in (place.folder / "wipes").read_text().splitlines()]
+    lines = [(name, int(instant)) for name, instant in wipes]
+    assert {name for name, _ in lines} == {"plain", "deaf", "away", "left"}
+    assert len(had) >= kills // 10
+    late = [
+        (name, instant - began)
+        for name, began, ended in had
+        for wiped, instant in lines
+        if wiped == name and began < instant < ended
+    ]
+    assert not late
