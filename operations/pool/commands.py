@@ -201,14 +201,14 @@ def clean(
     *,
     type_: Annotated[str | None, typer.Option("--type", "-t", help="Only accounts of this type.")] = None,
     cleaner: Annotated[
-        str, typer.Option("--cleaner", help="Stable id of this cleaner, used by one process at a time.")
+        str, typer.Option("--cleaner", help="Stable id of this cleaner, whose dead runs it goes on from.")
     ] = f"cli@{platform.node()}",
     take_over: Annotated[
         list[str] | None,
         typer.Option(
             "--take-over",
             metavar="ACCOUNT",
-            help="Also one another cleaner left; the command must rotate its credential.",
+            help="Also one of a run that cannot be seen from here; the command must rotate its credential.",
         ),
     ] = None,
     commands: Annotated[
@@ -242,7 +242,9 @@ def clean(
     KUBECONFIG and CREDFLEET_NAMESPACE to read the Secret by. When it ends with 0 the account is free
     again; else, when it fails at each attempt or the type has no command, it is quarantined with the reason.
 
-    Exit codes: 1 an account was not wiped, or its turn did not come within the time.
+    It ends with the run, with all that it started. What another run wipes is left to that one.
+
+    Exit codes: 1 an account was not wiped, was taken from this run, or its turn did not come within the time.
     """
     from operations.pool import cleaning
     from operations.pool.claims import seconds

@@ -27,7 +27,8 @@ from typer.testing import CliRunner
 
 from components import connection
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.core.keys import POOL_STATE
+from components.account_pool.core.holders import Holder, cleaning_token
+from components.account_pool.core.keys import CLEANING_TOKEN, POOL_STATE
 from components.account_pool.core.model import ClaimRequest, Phase
 from components.account_pool.core.pool import CLEANER, Pool
 from components.connection import ClusterTarget
@@ -86,6 +87,12 @@ class Place:
         assert member is not None
         return "claimed" if member.token else member.state
 
+    def begun_in_pod(self, name: str, pod: str) -> None:
+        """Let an account be cleaned in a pod: its NAMESPACE/NAME/UID."""
+        token = cleaning_token("nightly", "1", Holder("elsewhere", "b", "1-2", "3", "4", pod))
+        body = {"metadata": {"annotations": {CLEANING_TOKEN: token}}}
+        self.api("Secret").patch(name=name, namespace=self.namespace, body=body, content_type=MERGE)
+
     def lose_record(self, record: str, *, whole: bool) -> None:
         """Leave what a release that was killed leaves, or, whole, what a lost record does."""
         where = {"name": record, "namespace": self.namespace}
@@ -121,9 +128,10 @@ def place(
 
 
 def cleans(place: Place, kubeconfig: Path) -> bool:
-    """Whether a dirty account is free after it, and an Event tells so."""
-    name = place.add(**{POOL_STATE: "dirty"})
-    done = place.run("clean.yaml", kubeconfig) == 0 and place.state(name) is None
+    """Whether a dirty account is free after it and an Event tells so, and one of a pod that is gone."""
+    name, left = place.add(**{POOL_STATE: "dirty"}), place.add(**{POOL_STATE: "cleaning"})
+    place.begun_in_pod(left, f"{place.namespace}/gone/1")
+    done = place.run("clean.yaml", kubeconfig) == 0 and place.state(name) is place.state(left) is None
     if done:
         target = ClusterTarget(kubeconfig=str(kubeconfig))
         assert Pool.open(target, place.namespace, manager=CLEANER).flush(SECONDS)
@@ -177,6 +185,20 @@ def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", WORK)
 def test_with_its_rights_each_does_all_of_its_work(place: Place, name: str) -> None:
     assert WORK[name](place, place.accounts.kubeconfig(name.removesuffix(".yaml"), [*single_rights(name)]))
+
+
+def test_what_a_pod_cleans_is_left_to_it_until_it_is_over(place: Place) -> None:
+    kubeconfig = place.accounts.kubeconfig("nightly", [*single_rights("clean.yaml")])
+    pods, name = place.api("Pod"), place.add(**{POOL_STATE: "cleaning"})
+    named = {"name": "cleaner", "namespace": place.namespace}
+    spec = {"containers": [{"name": "clean", "image": "credfleet"}], "automountServiceAccountToken": False}
+    pod = pods.create(namespace=place.namespace, body={"metadata": named, "spec": spec})
+    place.begun_in_pod(name, f"{place.namespace}/cleaner/{pod.metadata.uid}")
+    place.run("clean.yaml", kubeconfig)
+    assert place.state(name) == "cleaning"
+    pods.status.patch(**named, body={"status": {"phase": "Failed"}}, content_type=MERGE)
+    place.run("clean.yaml", kubeconfig)
+    assert place.state(name) is None
 
 
 @pytest.mark.parametrize(("name", "lacking"), LACKING)

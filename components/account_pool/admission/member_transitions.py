@@ -268,6 +268,11 @@ _CLEANINGS: Final = allow(
             {STATE: _CLEANING},
             {STATE: _QUARANTINED, BEFORE: _DIRTY, REASON: PRESENT, CLEANING: ABSENT},
         ),
+        "endsCleaning": Transition(
+            "K3: say that nobody wipes an account any more that an operator quarantined meanwhile",
+            {STATE: AllowedValues(("dirty", "quarantined"))},
+            {CLEANING: ABSENT},
+        ),
         "returnsCleanedToPool": Transition(
             "K4: leave a cleaned account to the pool",
             {**_UNCLAIMED, STATE: _CLEANING, ORIGIN: one_of("pool")},
@@ -302,12 +307,12 @@ _DECISIONS: Final = allow(
         "quarantinesUnclean": Transition(
             "quarantine an account that is not clean",
             {STATE: AllowedValues(("quarantined",), absent=True, negated=True)},
-            {STATE: _QUARANTINED, BEFORE: _DIRTY, REASON: ANYTHING, CLEANING: ABSENT},
+            {STATE: _QUARANTINED, BEFORE: _DIRTY, REASON: ANYTHING, CLEANING: ANYTHING},
         ),
         "changesReason": Transition(
             "say again why an account is quarantined",
             {STATE: _QUARANTINED},
-            {REASON: ANYTHING, CLEANING: ABSENT},
+            {REASON: ANYTHING, CLEANING: ANYTHING},
         ),
         "marksQuarantinedDirty": Transition(
             "mark what is quarantined as dirty",
@@ -317,7 +322,7 @@ _DECISIONS: Final = allow(
         "givesUp": Transition(
             "give an account up",
             {**_UNCLAIMED, STATE: _NOT_CLEANING},
-            {STATE: _QUARANTINED, BEFORE: _GIVEN_UP, REASON: ANYTHING, CLEANING: ABSENT},
+            {STATE: _QUARANTINED, BEFORE: _GIVEN_UP, REASON: ANYTHING, CLEANING: ANYTHING},
         ),
         "evacuates": Transition(
             "have an account left by the tenant that holds it",

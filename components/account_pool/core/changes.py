@@ -193,6 +193,11 @@ def finish_cleaning(member: Member) -> Patch:
     return _patch(member, labels, annotations)
 
 
+def end_cleaning(member: Member) -> Patch:
+    """Nobody wipes it any more, whatever an operator made of it meanwhile."""
+    return _patch(member, {}, {CLEANING_TOKEN: None})
+
+
 def mark_dirty(member: Member, reason: str) -> Patch:
     """To the cleaner; whose it is stays as it is."""
     return _patch(member, {POOL_STATE: str(State.DIRTY)}, {STATE_REASON: reason, STATE_BEFORE: None})
@@ -208,29 +213,35 @@ _GIVEN_UP_REASON: Final = "decommissioned by an operator; never used again"
 """Accounts given up before the state before was remembered are known by this reason."""
 
 
+def fail_cleaning(member: Member, reason: str) -> Patch:
+    """K3: cleaning becomes quarantined, by the run that is over."""
+    return _quarantined(member, reason, str(State.DIRTY), {CLEANING_TOKEN: None})
+
+
 def quarantine(member: Member, reason: str) -> Patch:
     """Kept from new holders until an operator says otherwise; present holders keep it.
 
-    What it was before is remembered, so that an account that nobody cleaned comes back to be cleaned.
+    What it was before is remembered, so that an account that nobody cleaned comes back to be cleaned; who
+    wipes it as well, since that goes on.
     """
     before = str(State.DIRTY) if member.state is not None else None
     if member.state == State.QUARANTINED:
         before = _GIVEN_UP if is_given_up(member) else member.annotations.get(STATE_BEFORE)
-    return _quarantined(member, reason, before)
+    return _quarantined(member, reason, before, {} if member.state else {CLEANING_TOKEN: None})
 
 
 def evacuate(member: Member, reason: str) -> Patch:
     """Quarantined, and to be left by whoever holds it."""
-    return _quarantined(member, reason, EVACUATING)
+    return _quarantined(member, reason, EVACUATING, {})
 
 
 def decommission(member: Member) -> Patch:
     """Given up without cleaning: quarantined, and back only when somebody says that this is meant."""
-    return _quarantined(member, _GIVEN_UP_REASON, _GIVEN_UP)
+    return _quarantined(member, _GIVEN_UP_REASON, _GIVEN_UP, {})
 
 
-def _quarantined(member: Member, reason: str, before: str | None) -> Patch:
-    annotations = {STATE_REASON: reason, STATE_BEFORE: before, CLEANING_TOKEN: None}
+def _quarantined(member: Member, reason: str, before: str | None, rest: Mapping[str, None]) -> Patch:
+    annotations = {STATE_REASON: reason, STATE_BEFORE: before, **rest}
     return _patch(member, {POOL_STATE: str(State.QUARANTINED)}, annotations)
 
 

@@ -135,16 +135,18 @@ def succeed(member: Member, cleaning_token: str) -> Steps[Wiped]:
 
 def fail(member: Member, cleaning_token: str, reason: str) -> Steps[Wiped]:
     """K3: keep it out of the pool, and say why."""
-    kept = yield from _settle(member, cleaning_token, lambda now: changes.quarantine(now, reason))
+    kept = yield from _settle(member, cleaning_token, lambda now: changes.fail_cleaning(now, reason))
     return Wiped.QUARANTINED if kept else Wiped.OVERTAKEN
 
 
 def _settle(member: Member, cleaning_token: str, patch_of: Callable[[Member], Patch]) -> Steps[bool]:
     for attempt in count():
-        if (yield from change_member(patch_of(member))) is not None:
-            return True
+        is_held = member.state == State.CLEANING
+        patch = patch_of(member) if is_held else changes.end_cleaning(member)
+        if (yield from change_member(patch)) is not None:
+            return is_held
         now = yield from get_member(member.name)
-        if now is None or not _is_held(now, cleaning_token):
+        if now is None or now.state is None or now.annotations.get(CLEANING_TOKEN) != cleaning_token:
             return False
         member = now
         yield Pause(attempt)

@@ -19,6 +19,7 @@ from components.account_pool.core import changes
 from components.account_pool.core.calls import Kind, Pause, Replace, Steps
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap, with_pool_uid
 from components.account_pool.core.discrepancies import discrepancies, is_of
+from components.account_pool.core.holders import holder_of
 from components.account_pool.core.judgement import is_restored, may_take, misconfiguration
 from components.account_pool.core.model import Member, Phase, Record, State, Token, account_key
 from components.account_pool.core.protocol import finish
@@ -126,10 +127,11 @@ def _findings(namespace: str, snapshot: PoolSnapshot, settings: PoolConfigMap) -
                 "correct its labels and annotations with kubectl, or in the stack that declares it",
             )
         if member.state == State.CLEANING:
+            where = f" on {holder}" if (holder := holder_of(member)) else ""
             yield Problem(
                 f"Secret {member.name}",
-                "it is being cleaned, and nothing tells whether its cleaner is still at work",
-                "run that cleaner again under its id; if it is gone, run"
+                f"it is being cleaned{where}, and nothing here tells whether its cleaner is still at work",
+                "run that cleaner there again under its id; where that cannot be, run"
                 f" `credfleet pool clean --take-over {member.name} -n {namespace}` with a new credential",
             )
     accounts: dict[str, list[str]] = defaultdict(list)

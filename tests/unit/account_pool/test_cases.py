@@ -521,12 +521,13 @@ def test_an_account_that_was_not_clean_is_not_clean_after_a_quarantine(
     labels: dict[str, str], state: str
 ) -> None:
     server = MemoryServer()
-    server.add_member("m0", {**labels, POOL_STATE: state}, {CLEANING_TOKEN: "k/1"})
+    wiped = {CLEANING_TOKEN: Cleans("k").token}
+    server.add_member("m0", {**labels, POOL_STATE: state}, wiped)
     run(cleaning.quarantine(POOL, "m0", "odd bills"), server)
     run(cleaning.quarantine(POOL, "m0", "odder bills"), server)
     assert server.member("m0").state == "quarantined"
     back = run(cleaning.unquarantine(POOL, "m0"), server)
-    assert (back.state, dict(back.annotations)) == ("dirty", {})
+    assert (back.state, dict(back.annotations)) == ("dirty", wiped)
     with pytest.raises(Exhausted):
         claim(server)
     assert cleaned(server) == {"m0": Wiped.CLEANED}
