@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pulumi
 
@@ -17,6 +18,8 @@ from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.declared import Declaration
 from components.account_pool.core.model import ClaimRequest
 from components.account_pool.core.pool import Pool
+from components.account_pool.core.rebirth import Marks, marks_of_records
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast import evacuation, forecast
 from components.account_pool.forecast.claims import leaving, vacancies
 from components.account_pool.forecast.forecast import ForecastInput
@@ -33,13 +36,17 @@ from components.naming import former_stack
 class ClaimForecasts:
     """What the claims of a program can expect, by tenant and slot, and what is said of it.
 
-    Nothing is expected of a pool that cannot be seen: its claims are tried.
+    Nothing is expected of a pool that cannot be seen: its claims are tried. seen: the pool, None if it was
+    not seen. born: what records say of declared members without Secrets. missing: those that none names.
     """
 
     claims: Mapping[forecast.Claim, ForecastInput] = field(
         default_factory=dict[forecast.Claim, ForecastInput]
     )
     lines: Sequence[str] = ()
+    seen: PoolSnapshot | None = None
+    born: Mapping[str, Marks] = field(default_factory=dict[str, Marks])
+    missing: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -54,17 +61,23 @@ class ClaimForecasts:
 
         Raises RunError for one that was seen and makes no sense: that is a reason to refuse a preview.
         """
-        if not claims:
+        if not claims and not declared.members:
             return cls()
         try:
             if elsewhere:
                 settings = Pool.settings_of(target, declared.namespace) or PoolConfigMap()
                 declared = replace(declared, partition_keys=settings.partition_keys)
-            snapshot = declared.applied_to(Pool.snapshot(target, declared.namespace))
+            seen = Pool.snapshot(target, declared.namespace)
         except (Misconfigured, NotSignedIn) as error:
             raise pulumi.RunError(str(error)) from None
         except CredfleetError as error:
-            return cls(lines=[*forecast.unseen_lines(declared.namespace, str(error))])
+            return cls(lines=[*forecast.unseen_lines(declared.namespace, str(error))] if claims else ())
+        missing = declared.members.keys() - {member.name for member in seen.members}
+        named = {name: marks_of_records(name, declared.members[name], seen.records) for name in missing}
+        born = {name: marks for name, marks in named.items() if marks is not None}
+        snapshot = declared.applied_to(seen)
+        members = (born.get(member.name, Marks()).on(member) for member in snapshot.members)
+        snapshot = replace(snapshot, members=tuple(members))
         if not elsewhere:
             snapshot = replace(snapshot, consumers=declared.consumers)
         claims = sorted(claims, key=lambda claim: not claim.required)  # what fails the update comes first
@@ -93,7 +106,26 @@ class ClaimForecasts:
                 for claim, move, is_skipped in zip(claims, moves, skipped, strict=True)
             },
             lines,
+            seen,
+            born,
+            frozenset(missing - born.keys()),
         )
+
+    def claims_after(self, roster: PoolRoster) -> Mapping[forecast.Claim, pulumi.Input[ForecastInput | None]]:
+        """Return what claims can expect, if the roster does not find that accounts are lost."""
+        if not self.missing:
+            return self.claims
+        return {
+            claim: roster.lost.apply(partial(self._unless_lost, known), run_with_unknowns=True)
+            for claim, known in self.claims.items()
+        }
+
+    def _unless_lost(self, known: ForecastInput, lost: Any) -> ForecastInput | None:
+        return None if self.names_lost(lost) else known
+
+    def names_lost(self, lost: Any) -> bool:
+        """Whether the roster names a member that is missing; in a preview, none may be unknown."""
+        return isinstance(lost, dict) and not self.missing.isdisjoint(cast("dict[str, str]", lost))
 
     def tell_after(self, roster: PoolRoster, owner: str) -> None:
         """Say it once the roster has found nothing to refuse.
@@ -102,14 +134,15 @@ class ClaimForecasts:
         refuse: to a stack that was renamed, its own accounts look like those of another.
         """
 
-        def tell(known: Any) -> None:
-            for line in self.lines if former_stack(known, owner) is None else ():
+        def tell(known: Sequence[Any]) -> None:
+            is_told = former_stack(known[0], owner) is None and not self.names_lost(known[1])
+            for line in self.lines if is_told else ():
                 if line.startswith(WARNING):
                     pulumi.log.warn(line.removeprefix(WARNING), roster)
                 else:
                     pulumi.log.info(line, roster)
 
-        roster.owner.apply(tell, run_with_unknowns=True)
+        pulumi.Output.all(roster.owner, roster.lost).apply(tell, run_with_unknowns=True)
 
 
 def _forecast(namespace: str, move: evacuation.Move, *, is_skipped: bool) -> ForecastInput:

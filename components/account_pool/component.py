@@ -31,6 +31,7 @@ from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRef
 from components.account_pool.admission.policies import admission_manifests
 from components.account_pool.admission.roles import RIGHTS, Right, rights_to_bring
 from components.account_pool.admission.state_machine import Verb
+from components.account_pool.births import Births
 from components.account_pool.claim_forecast import ClaimForecasts
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.declared import Declaration, DeclaredMember
@@ -162,8 +163,9 @@ class AccountPool(pulumi.ComponentResource):
         if self.get_provider("kubernetes:core/v1:Secret") is None:
             pulumi.log.warn(_REPLACES, self)
         self._child = pulumi.ResourceOptions(parent=self)
-        self.foreseen: Mapping[Claim, ForecastInput] = {}
-        roster = self._keep_roster(args)
+        roster, forecasts = self._keep_roster(args)
+        self.foreseen = forecasts.claims_after(roster)
+        born = Births(args.namespace, args.members, args.settings.scheme, roster, forecasts)
         namespace = Namespace(
             f"{name}-namespace",
             metadata=ObjectMetaArgs(name=args.namespace),
@@ -172,7 +174,8 @@ class AccountPool(pulumi.ComponentResource):
         self.namespace = namespace.metadata.name
         settings = self._declare_settings(args.settings)
         kept = pulumi.ResourceOptions(parent=self, protect=args.protect)
-        members = [self._declare_member(member, args, kept) for member in args.members]
+        members = [self._declare_member(member, args, born, kept) for member in args.members]
+        born.report()
         secrets = [secret for _, secret in members]
         grants = [
             *self._grant("claimer", args.claimers, RIGHTS[Verb.CLAIM]),
@@ -204,7 +207,7 @@ class AccountPool(pulumi.ComponentResource):
         urn = await self.urn.future()
         return [settings, *([DependencyResource(urn)] if urn else [])]
 
-    def _keep_roster(self, args: AccountPoolArgs) -> PoolRoster:
+    def _keep_roster(self, args: AccountPoolArgs) -> tuple[PoolRoster, ClaimForecasts]:
         """Let nothing of the pool change before it is known that nobody loses an account."""
         declaration = Declaration(
             args.namespace,
@@ -220,8 +223,7 @@ class AccountPool(pulumi.ComponentResource):
         cluster = ClusterTarget.parse(pulumi.Config("credfleet").get("cluster"))
         forecasts = ClaimForecasts.of(cluster, declaration, args.claims)
         forecasts.tell_after(roster, owner)
-        self.foreseen = forecasts.claims
-        return roster
+        return roster, forecasts
 
     def _declare_settings(self, settings: PoolConfigMap) -> ConfigMap:
         """Say what the pool is, after how much of it each consumer may have."""
@@ -247,11 +249,11 @@ class AccountPool(pulumi.ComponentResource):
         )
 
     def _declare_member(
-        self, member: str, args: AccountPoolArgs, opts: pulumi.ResourceOptions
+        self, member: str, args: AccountPoolArgs, born: Births, opts: pulumi.ResourceOptions
     ) -> tuple[pulumi.Output[str], pulumi.CustomResource]:
         """Declare the Secret of an account; one that is handed over stays when it is declared no more."""
         shown = args.members[member].as_member(member)
-        labels, annotations = args.settings.scheme.labels(shown.labels), shown.annotations
+        labels, annotations = born.metadata(shown)
         if (source := args.elsewhere.get(member)) is not None:
             given = MarkedArgs(
                 namespace=self.namespace,
@@ -262,8 +264,10 @@ class AccountPool(pulumi.ComponentResource):
                 labels=labels,
                 annotations=annotations,
             )
+            opts = pulumi.ResourceOptions.merge(opts, born.options("labels", "annotations"))
             made = MemberSecret(f"{self._name}-{member}-elsewhere", given, opts)
             return made.target_name, made
+        opts = pulumi.ResourceOptions.merge(opts, born.options("metadata.labels", "metadata.annotations"))
         secret = Secret(
             f"{self._name}-{member}",
             metadata=ObjectMetaArgs(
@@ -272,7 +276,7 @@ class AccountPool(pulumi.ComponentResource):
             type="Opaque",
             data=args.data[member],
             opts=pulumi.ResourceOptions.merge(
-                opts, pulumi.ResourceOptions(retain_on_delete=HANDED_OVER in annotations or None)
+                opts, pulumi.ResourceOptions(retain_on_delete=HANDED_OVER in shown.annotations or None)
             ),
         )
         return secret.metadata.name, secret
@@ -319,7 +323,9 @@ class TenantAccountsArgs:
     claims: Sequence[ClaimRequest]
     reader: Grantee | None
     settings: PoolConfigMap | None = None
-    foreseen: Mapping[Claim, ForecastInput] = field(default_factory=dict[Claim, ForecastInput])
+    foreseen: Mapping[Claim, pulumi.Input[ForecastInput | None]] = field(
+        default_factory=dict[Claim, pulumi.Input[ForecastInput | None]]
+    )
 
 
 class ClaimedAccount(TypedDict):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from pulumi import Input, Output
@@ -29,7 +29,7 @@ from components.errors import CredfleetError, LostMember, NotAllowed, PoolError
 T = TypeVar("T")
 
 LOST: Final = "Lost"
-"""Phase of a claim whose account was deleted, replaced or relabelled by hand."""
+"""Phase of a claim whose account or record was deleted, replaced or relabelled by hand."""
 
 _WAITING: Final = frozenset({"skipped", "doomed"})
 """Inputs of a claim that had no account to expect when it was last declared."""
@@ -68,7 +68,7 @@ class AccountClaimArgs:
     spill: Input[bool] | None = None
     required: Input[bool] | None = field(default=None, compare=False)
     generation: Input[int] | None = field(default=None, metadata=IDENTITY)
-    forecast: Input[ForecastInput] | None = field(default=None, compare=False)
+    forecast: Input[ForecastInput | None] | None = field(default=None, compare=False)
 
 
 class AccountClaimProvider(DynamicProvider):
@@ -152,7 +152,8 @@ class AccountClaimProvider(DynamicProvider):
                 policy=_policy(news),
                 limit=_limit(news),
             )
-            return pool.claim(_request(news)) if moved is None else moved
+            former = olds.get("secretName")
+            return pool.claim(replace(_request(news), former=former)) if moved is None else moved
 
         return {**_outputs(self._in_pool(news, move)), "reused": olds.get("reused", True)}
 
@@ -167,7 +168,7 @@ class AccountClaimProvider(DynamicProvider):
             except LostMember:
                 return {"phase": LOST}
             if claimed is None:
-                return None
+                return {"phase": LOST}  # the state remembers the account, which is asked for again
             outputs = {**_outputs(claimed), "reused": props.get("reused", True)}
             return {**_drifted(pool, props, claimed), **outputs}
 

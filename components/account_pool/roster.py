@@ -24,6 +24,7 @@ from components.account_pool.core.declared import (
     refusals,
 )
 from components.account_pool.core.pool import Pool
+from components.account_pool.core.rebirth import find_lost
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast import forecast
 from components.connection import ClusterTarget
@@ -39,6 +40,8 @@ class PoolRosterArgs:
     elsewhere: another stack declares the pool, and this one only claims; None where it declares it.
     consumers: name → what it may, as the pool's ConfigMap says it, against which they are held.
     owner: in whose name the stack claims, the same text whenever the program runs.
+    made: members whose Secrets an update saw. lost: members without Secrets whose accounts were declared
+    before, and under which names. The provider finds both.
     """
 
     namespace: str
@@ -50,6 +53,8 @@ class PoolRosterArgs:
     shared_capacity: int | None = field(default=None, compare=False)
     consumers: Mapping[str, Properties] | None = field(default=None, compare=False)
     owner: str | None = field(default=None, compare=False)
+    made: Sequence[str] | None = field(default=None, compare=False)
+    lost: Mapping[str, str] | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, declared: Declaration, owner: str, *, elsewhere: bool = False) -> PoolRosterArgs:
@@ -71,6 +76,22 @@ class PoolRosterProvider(DynamicProvider):
     """Compares what was declared with what is declared now."""
 
     args = PoolRosterArgs
+
+    def prepare(self, inputs: Properties, olds: Properties) -> Properties:
+        """Note which members have Secrets, and which lost them; a pool that is unseen tells neither."""
+        old, new, made = _declaration(olds), _declaration(inputs), olds.get("made") or ()
+        if old is None or new is None or old.namespace != new.namespace or not new.members:
+            return inputs
+        try:
+            snapshot = Pool.snapshot(ClusterTarget.parse(self.cluster_of_pool), new.namespace)
+        except CredfleetError:
+            return {**inputs, "made": made or None}
+        seen = sorted(new.members.keys() & {*made, *(member.name for member in snapshot.members)})
+        return {**inputs, "made": seen or None, "lost": dict(find_lost(old, new, snapshot)) or None}
+
+    def is_stale(self, _olds: Properties, news: Properties) -> bool:
+        """Whether members have to be created again, which the program is to know."""
+        return bool(news.get("lost"))
 
     def failures(self, inputs: Properties, olds: Properties) -> Sequence[CheckFailure]:
         """Refuse what members in use would lose.
@@ -162,6 +183,8 @@ class PoolRoster(DynamicResource[PoolRosterArgs], module="credfleet", name="Pool
     provider = PoolRosterProvider
 
     owner: Output[str | None]
+    made: Output[Sequence[str] | None]
+    lost: Output[Mapping[str, str] | None]
 
 
 def _problems(olds: Properties, news: Properties, see: Callable[[str], PoolSnapshot]) -> Iterator[Problem]:

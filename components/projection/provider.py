@@ -207,7 +207,7 @@ class CompositionArgs:
     owner: str = field(metadata=IDENTITY)
     sources: Input[Sequence[Properties]]
     recipe: Properties
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    labels: Input[Mapping[str, Input[str]]] = field(default_factory=dict[str, str])
     content: Input[str] = field(default="", metadata=SECRET)
 
 

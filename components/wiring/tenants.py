@@ -64,7 +64,8 @@ class Tenants:
         self._owners: dict[Account, Mapping[str, str]] = {}
         self._ready: dict[Account, pulumi.Output[Sequence[pulumi.Resource]]] = {}
         self.pool: Mapping[str, pulumi.Output[Any]] = {}
-        self._settings, self._foreseen = None, dict[Claim, ForecastInput]()
+        self._settings = None
+        self._foreseen: Mapping[Claim, pulumi.Input[ForecastInput | None]] = {}
         claimable, claims = None, {}
         if section is not None:
             claims = {name: _claims(name, tenant, section) for name, tenant in settings.tenants.items()}

@@ -54,6 +54,7 @@ from components.account_pool.core.keys import (
     CLAIM_POLICY,
     CLAIM_TOKEN,
     CLEANING_TOKEN,
+    CREATED_AGAIN,
     INTERNAL,
     POOL_STATE,
     SHARED_CAPACITY,
@@ -77,6 +78,7 @@ PLACES: Final = Field("places", ANNOTATIONS, BY_CLAIMS, SHARED_CLAIMS)
 CLEANING: Final = Field("cleaning", ANNOTATIONS, _STATES, CLEANING_TOKEN)
 REASON: Final = Field("reason", ANNOTATIONS, _STATES, STATE_REASON)
 BEFORE: Final = Field("before", ANNOTATIONS, _STATES, STATE_BEFORE)
+AGAIN: Final = Field("again", ANNOTATIONS, _STATES, CREATED_AGAIN)
 CAPACITY: Final = Field("capacity", ANNOTATIONS, BY_STACK, SHARED_CAPACITY)
 ACCOUNT: Final = Field("account", ANNOTATIONS, BY_STACK, ACCOUNT_ID)
 BROUGHT: Final = Field("brought", ANNOTATIONS, BY_STACK, BRING_YOUR_OWN)
@@ -140,6 +142,8 @@ _UNCLAIMED: Final = {TOKEN: ABSENT, PLACES: _NONE}
 _NOT_TRUE: Final = AllowedValues(("true",), negated=True)
 _FREE: Final = {**_UNCLAIMED, TYPE: PRESENT, SHARING: _NOT_TRUE, STATE: ABSENT}
 _CLAIMED: Final = {TOKEN: _IS_TOKEN, POLICY: POLICIES, TENANT: PRESENT}
+_LOST: Final = {**_FREE, STATE: _DIRTY, AGAIN: PRESENT}
+_TAKEN_BACK: Final = {**_CLAIMED, **clear(STATE, REASON, AGAIN)}
 _RELEASED: Final = clear(TOKEN, POLICY)
 _NOT_RELEASE: Final = one_of("clean", "quarantine", "retain")
 _BINDABLE: Final = {TYPE: PRESENT, OWNER: PRESENT, STATE: _NOT_CLEANING}
@@ -165,6 +169,18 @@ _CLAIMS: Final = allow(
             "C3: take an account that its tenant had from the pool",
             {**_FREE, OWNER: PRESENT, ORIGIN: _POOLS},
             {**_CLAIMED, ORIGIN: _POOLS},
+            when=(OWNER_AGREES,),
+        ),
+        "takesBackUnowned": Transition(
+            "C3: take an account that the claim had before its Secret was created again",
+            {**_LOST, OWNER: ABSENT, KEPT_BACK: _NOT_TRUE},
+            {**_TAKEN_BACK, OWNER: PRESENT, ORIGIN: one_of("pool")},
+            when=(OWNER_AGREES,),
+        ),
+        "takesBackOwn": Transition(
+            "C3: take an account of its tenant that the claim had before its Secret was created again",
+            {**_LOST, OWNER: PRESENT, ORIGIN: ABSENT},
+            {**_TAKEN_BACK, ORIGIN: one_of("owner")},
             when=(OWNER_AGREES,),
         ),
         "takesPlace": Transition(
@@ -249,7 +265,7 @@ _CLEANINGS: Final = allow(
     {
         "beginsCleaning": Transition(
             "K2: begin to clean a dirty account that is not held",
-            {**_UNCLAIMED, STATE: _DIRTY},
+            {**_UNCLAIMED, STATE: _DIRTY, AGAIN: ABSENT},
             {STATE: _CLEANING, CLEANING: PRESENT},
         ),
         "beginsCleaningAgain": Transition(
@@ -342,7 +358,7 @@ _DECISIONS: Final = allow(
         "marksDirty": Transition(
             "leave an account to the cleaner, also a quarantined one, or one of an unknown state",
             {STATE: _NOT_CLEANING},
-            {STATE: _DIRTY, REASON: ANYTHING, BEFORE: ABSENT},
+            {STATE: _DIRTY, REASON: ANYTHING, **clear(BEFORE, AGAIN)},
         ),
         "returnsRetained": Transition(
             "let a retained account go back to the pool, by way of the cleaner",
@@ -448,11 +464,11 @@ def build_member_machine(partition_keys: Sequence[str]) -> StateMachine:
     parts = [Field(f"part-{number}", LABELS, BY_STACK, key) for number, key in enumerate(partition_keys)]
     fields = (
         *(TYPE, OWNER, STATE, SHARING, KEPT_BACK, *parts, OTHER_LABELS),
-        *(TOKEN, ORIGIN, POLICY, TENANT, PLACES, CLEANING, REASON, BEFORE),
+        *(TOKEN, ORIGIN, POLICY, TENANT, PLACES, CLEANING, REASON, BEFORE, AGAIN),
         *(CAPACITY, ACCOUNT, BROUGHT, OTHER_ANNOTATIONS, OTHER_DATA, *BLOCKING),
     )
     marks = (POOL_STATE, TENANT_NAME, HYPERSCALER_TYPE)
-    traces = (CLAIM_TOKEN, CLAIM_ORIGIN, SHARED_CLAIMS, CLEANING_TOKEN, STATE_BEFORE)
+    traces = (CLAIM_TOKEN, CLAIM_ORIGIN, SHARED_CLAIMS, CLEANING_TOKEN, STATE_BEFORE, CREATED_AGAIN)
     return StateMachine(
         name="members",
         noun="account",

@@ -33,6 +33,7 @@ from components.account_pool.admission.state_machine import (
 )
 from components.account_pool.admission.transitions import list_state_machines
 from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.keys import POOL_RECORD
 from components.account_pool.core.model import JsonObject
 from components.labels import TENANT_NAME
 
@@ -59,7 +60,49 @@ def admission_manifests(
         if machine.resource == "secrets":
             policy = settings.scheme.expressions(policy)
         manifests += policy, _render_binding(name, namespace)
-    return tuple(manifests)
+    return (*manifests, *(() if allow_destroy else _keep_namespace(namespace)))
+
+
+def _keep_namespace(namespace: str) -> tuple[JsonObject, JsonObject]:
+    """Let the namespace of the pool not be deleted while a claim is recorded in it; the records are asked."""
+    name = f"credfleet-namespace.{namespace}"
+    policy = {
+        "apiVersion": API_VERSION,
+        "kind": POLICY,
+        "metadata": {"name": name},
+        "spec": {
+            "failurePolicy": "Fail",
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "matchConstraints": {
+                "resourceRules": [
+                    {
+                        "apiGroups": [""],
+                        "apiVersions": ["v1"],
+                        "operations": ["DELETE"],
+                        "resources": ["namespaces"],
+                    }
+                ]
+            },
+            "validations": [
+                {
+                    "expression": "params == null",
+                    "messageExpression": (
+                        "'namespace-deleted: tenant ' + params.data[?'tenant'].orValue('?') + ' has account '"
+                        " + params.data[?'member'].orValue('?') + ' of the pool in it; release every claim,"
+                        f" see `credfleet pool status -n {namespace}`'"
+                    ),
+                    "reason": "Forbidden",
+                }
+            ],
+        },
+    }
+    binding = _render_binding(name, namespace)
+    binding["spec"]["paramRef"] = {
+        "namespace": namespace,
+        "selector": {"matchLabels": {POOL_RECORD: "true"}},
+        "parameterNotFoundAction": "Allow",
+    }
+    return policy, binding
 
 
 def _render_policy(name: str, machine: StateMachine, operations: Sequence[Operation]) -> JsonObject:

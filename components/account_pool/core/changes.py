@@ -16,6 +16,7 @@ from components.account_pool.core.keys import (
     CLAIM_POLICY,
     CLAIM_TOKEN,
     CLEANING_TOKEN,
+    CREATED_AGAIN,
     POOL_STATE,
     SHARED_CLAIMS,
     STATE_BEFORE,
@@ -74,14 +75,16 @@ def take(member: Member, record: Record) -> Patch:
     origin = Origin.POOL
     if member.tenant == record.tenant_label and member.origin in (None, Origin.RETAINED):
         origin = Origin.RETAINED if member.origin else Origin.OWNER
+    taken_back: Keys = {STATE_REASON: None, CREATED_AGAIN: None} if member.is_created_again else {}
     return _patch(
         member,
-        {TENANT_NAME: record.tenant_label},
+        {TENANT_NAME: record.tenant_label, **({POOL_STATE: None} if taken_back else {})},
         {
             CLAIM_TOKEN: str(record.token),
             CLAIM_ORIGIN: str(origin),
             CLAIM_POLICY: str(record.policy),
             TENANT_ID: record.tenant,
+            **taken_back,
         },
     )
 
@@ -200,7 +203,9 @@ def end_cleaning(member: Member) -> Patch:
 
 def mark_dirty(member: Member, reason: str) -> Patch:
     """To the cleaner; whose it is stays as it is."""
-    return _patch(member, {POOL_STATE: str(State.DIRTY)}, {STATE_REASON: reason, STATE_BEFORE: None})
+    known: Keys = {CREATED_AGAIN: None} if CREATED_AGAIN in member.annotations else {}
+    annotations = {STATE_REASON: reason, STATE_BEFORE: None, **known}
+    return _patch(member, {POOL_STATE: str(State.DIRTY)}, annotations)
 
 
 def take_back(member: Member) -> Patch:

@@ -45,9 +45,10 @@ def survey(
     """Find what `cleanable` does, and the dirty members that are left alone, each with why."""
     found: list[Member] = []
     left: list[tuple[Member, Wiped, Problem]] = []
-    members = [Member.parse(body) for body in (yield from list_all(Kind.MEMBER, MEMBERS_WITH_STATE))]
+    bodies = yield from list_all(Kind.MEMBER, MEMBERS_WITH_STATE)
+    members = [Member.parse(body) for body in bodies]
     snapshot = PoolSnapshot.of((), (yield from list_all(Kind.RECORD, RECORDS)) if members else ())
-    for member in members:
+    for member, body in zip(members, bodies, strict=True):
         try:
             if not _is_for(member, cleaner, take_over):
                 continue
@@ -56,10 +57,12 @@ def survey(
             continue
         if (held := _held(member, take_over, look)) is not None:
             left.append((member, *held))
-        elif (record := in_use(member, snapshot.records)) is None:
-            found.append(member)
-        else:
+        elif (record := in_use(member, snapshot.records)) is not None:
             left.append((member, Wiped.IN_USE, _used(member, record, snapshot.namespace)))
+        elif member.is_created_again:
+            left.append((member, Wiped.IN_USE, _unknown(member, body["metadata"].get("namespace", ""))))
+        else:
+            found.append(member)
     return found, left
 
 
@@ -69,6 +72,15 @@ def _used(member: Member, record: Record, namespace: str) -> Problem:
         f"tenant {record.tenant}, slot {record.slot}, has a claim on it that nobody released, so it may still"
         " use the account",
         f"release it with {releases(record, namespace)}, then clean again",
+    )
+
+
+def _unknown(member: Member, namespace: str) -> Problem:
+    command = f"credfleet pool mark-dirty {member.name} --reason 'nobody uses it' -n {namespace}"
+    return Problem(
+        f"Secret {member.name}",
+        "its Secret was lost and created again, so it is not known who uses the account",
+        f"run `up` in every stack that claims from the pool, then `{command}`",
     )
 
 

@@ -8,7 +8,7 @@ taken comes first is `selection.py`'s as well.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -166,9 +166,20 @@ def is_restored(member: Member, token: Token, record: Record | None) -> bool:
     )
 
 
-def may_take(member: Member, record: Record) -> bool:
-    """Whether this claim may take the member it names, at the resourceVersion it was read."""
-    return judge(member, record.partition, record.tenant_label).takes
+def may_take(member: Member, record: Record, former: str | None = None) -> bool:
+    """Whether this claim may take the member it names, at the resourceVersion it was read.
+
+    former: the one it had before its record was lost.
+    """
+    takes = judge(member, record.partition, record.tenant_label).takes
+    return takes or may_take_back(member, record.partition, record.tenant_label, former)
+
+
+def may_take_back(member: Member, partition: Partition, owner: str, former: str | None) -> bool:
+    """Whether a claim may take the account that it had, whose Secret was created again since."""
+    labels = {key: value for key, value in member.labels.items() if key != POOL_STATE}
+    is_its_own = member.name == former and member.is_created_again
+    return is_its_own and judge(replace(member, labels=labels), partition, owner).takes
 
 
 def unusable(member: Member, record: Record) -> str | None:

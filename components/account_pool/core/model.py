@@ -20,6 +20,7 @@ from components import naming
 from components.account_pool.core.keys import (
     CLAIM_ORIGIN,
     CLAIM_TOKEN,
+    CREATED_AGAIN,
     INTERNAL,
     POOL_RECORD,
     POOL_STATE,
@@ -206,7 +207,8 @@ class Member:
     """A Secret of the pool, metadata only, as one answer of the API server showed it.
 
     unfit: what of its labels means nothing in the words of its pool. state_since: when its state was last
-    written, by the API server's clock; empty without a state, or where nobody kept it.
+    written, by the API server's clock; empty without a state, or where nobody kept it. managed: who wrote
+    which field, as the API server books it.
     """
 
     name: str
@@ -216,6 +218,7 @@ class Member:
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
     unfit: str = ""
     state_since: str = ""
+    managed: tuple[JsonObject, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def parse(cls, body: JsonObject) -> Member:
@@ -230,6 +233,7 @@ class Member:
             _texts(meta.get("annotations")),
             str(meta.get("unfit") or ""),
             since,
+            tuple(meta.get("managedFields") or ()),
         )
 
     @property
@@ -251,6 +255,11 @@ class Member:
     def is_to_be_left(self) -> bool:
         """Whether whoever holds it is to go on to another account."""
         return self.state == State.QUARANTINED and self.annotations.get(STATE_BEFORE) == EVACUATING
+
+    @property
+    def is_created_again(self) -> bool:
+        """Whether its Secret was lost: it is not known who uses the account, so it is not even cleaned."""
+        return self.state == State.DIRTY and CREATED_AGAIN in self.annotations
 
     @property
     def shared(self) -> bool:
@@ -492,6 +501,7 @@ class ClaimRequest:
     holder: the consumer, the same text whenever it runs again, by one process at a time.
     spill: one more account when the limit of those the slot has is reached (`spilling.py`).
     required: a stack's update fails when it cannot be served, instead of going on without it (`skipping.py`).
+    former: the account that the claim had before its record was lost; it is asked for first.
     """
 
     tenant: str
@@ -504,6 +514,7 @@ class ClaimRequest:
     limit: int | None = None
     spill: bool = False
     required: bool = field(default=False, compare=False)
+    former: str | None = None
 
     def placed(
         self, namespace: str, keys: Iterable[str], policy: Policy = Policy.CLEAN, limit: int | None = None
@@ -530,6 +541,7 @@ class ClaimRequest:
             policy=self.policy or policy,
             limit=(limit if self.limit is None else self.limit) or None,
             spill=self.spill,
+            former=self.former,
         )
 
 
@@ -537,7 +549,7 @@ class ClaimRequest:
 class Wanted:
     """A request placed in its pool: which record it means, and what that record says when it is new.
 
-    only: the one member to take, for an adoption; else any.
+    only: the one member to take, for an adoption; else any. former: the one to try first.
     """
 
     namespace: str
@@ -549,6 +561,7 @@ class Wanted:
     limit: int | None = None
     only: str | None = None
     spill: bool = False
+    former: str | None = None
 
     @property
     def record(self) -> str:

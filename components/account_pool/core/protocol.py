@@ -23,6 +23,7 @@ from components.account_pool.core.judgement import (
     is_restored,
     judge,
     may_take,
+    may_take_back,
     misconfiguration,
     unusable,
 )
@@ -136,10 +137,22 @@ def claim(wanted: Wanted, begin: Begin = _begin, choose: Choose = next_to_take) 
 
 def _candidate(wanted: Wanted, choose: Choose) -> Steps[Member | None]:
     """C1: choose a member for a claim that is not there; None: look at its record again."""
+    former = yield from _former(wanted)
+    if former is not None:
+        return former
     choice = yield from find(wanted, [], choose)
     if choice is None and (yield from _is_absent(wanted.record)):
         raise (yield from refusal(wanted))
     return None if isinstance(choice, Again) else choice
+
+
+def _former(wanted: Wanted) -> Steps[Member | None]:
+    """C1: the account that the claim had before its record was lost, unless another has it."""
+    member = None if wanted.former is None else (yield from get_member(wanted.former))
+    if member is None:
+        return None
+    takes = judge(member, wanted.partition, wanted.owner).takes
+    return member if takes or may_take_back(member, wanted.partition, wanted.owner, wanted.former) else None
 
 
 def _entered(wanted: Wanted, consumer: Consumer, record: Record, room: quotas.Room | None) -> Steps[bool]:
@@ -304,7 +317,7 @@ def _secure(
             member = yield from get_member(record.member)  # C4
             if member is not None and unusable(member, record) is None and member.carries(record):
                 return record, member
-            if member is None or not may_take(member, record):
+            if member is None or not may_take(member, record, wanted.former):
                 outcome = yield from _set_right(record, member, wanted.namespace)
                 if outcome is ClaimStanding.AGAIN:
                     return None

@@ -1,0 +1,83 @@
+"""With which labels and annotations the program declares the members of a pool: the lost ones are not new."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import pulumi
+
+from components.account_pool.claim_forecast import ClaimForecasts
+from components.account_pool.core.declared import DeclaredMember
+from components.account_pool.core.label_scheme import LabelScheme
+from components.account_pool.core.model import Member
+from components.account_pool.core.rebirth import Marks, birth_lines, kept_marks, marks_of_lost
+from components.account_pool.remembered import recall
+from components.account_pool.roster import PoolRoster
+
+Texts: TypeAlias = pulumi.Input[Mapping[str, str]]
+
+
+class Births:
+    """The members of a pool as they are declared, each with what is known of its account beside that."""
+
+    def __init__(
+        self,
+        namespace: str,
+        members: Mapping[str, DeclaredMember],
+        scheme: LabelScheme,
+        roster: PoolRoster,
+        forecasts: ClaimForecasts,
+    ) -> None:
+        self._namespace, self._members, self._scheme = namespace, members, scheme
+        self._roster, self._forecasts = roster, forecasts
+        seen = forecasts.seen
+        self._present = {} if seen is None else {member.name: member for member in seen.members}
+        self._lost: pulumi.Output[Mapping[str, Marks]] | None = None
+        if forecasts.missing:
+            made = roster.made.apply(lambda made: made, run_with_unknowns=True)
+            known = pulumi.Output.all(roster.lost, made)
+            self._lost = known.apply(self._recall, run_with_unknowns=True)
+
+    def metadata(self, shown: Member) -> tuple[Texts, Texts]:
+        """Return labels and annotations of a member, of which what is declared is given."""
+        if self._lost is not None and shown.name in self._forecasts.missing:
+            marked = self._lost.apply(lambda lost: lost.get(shown.name, Marks()).on(shown))
+            labels = marked.apply(lambda member: self._scheme.labels(member.labels))
+            return labels, marked.apply(lambda member: dict(member.annotations))
+        marks = self._forecasts.born.get(shown.name)
+        if shown.name in self._present:
+            marks = kept_marks(self._present[shown.name], self._scheme)
+        marked = (marks or Marks()).on(shown)
+        declared = {**marked.labels, **shown.labels}
+        return self._scheme.labels(declared), {**marked.annotations, **shown.annotations}
+
+    def options(self, *paths: str) -> pulumi.ResourceOptions:
+        """Leave these properties as they are, in an update that could not see the pool."""
+        is_seen = self._forecasts.seen is not None or pulumi.runtime.is_dry_run()
+        return pulumi.ResourceOptions(ignore_changes=None if is_seen else [*paths])
+
+    def report(self) -> None:
+        """Warn of what is created again."""
+
+        def tell(lost: Mapping[str, Marks]) -> None:
+            for line in birth_lines(self._namespace, {**self._forecasts.born, **lost}):
+                pulumi.log.warn(line, self._roster)
+
+        if self._lost is None:
+            tell({})
+        else:
+            self._lost.apply(tell)
+
+    async def _recall(self, known: Any) -> Mapping[str, Marks]:
+        lost, made = known
+        if not self._forecasts.names_lost(lost):
+            return {}
+        noted = made if isinstance(made, list) else []
+        remembered = await recall(self._namespace, noted)
+        names = sorted(self._forecasts.missing & lost.keys())
+        return {
+            name: marks_of_lost(remembered.owners.get(lost[name]), self._members[name])
+            for name in names
+            if remembered.was_made(lost[name])
+        }

@@ -1,0 +1,166 @@
+"""What a member is born with whose Secret was lost: what is created again is never taken for new.
+
+A claim's record, and the stack's state, remember an account that the cluster forgot. Of one that a record
+names it is born with that claim; of one that the state knows the owner of, with the owner. Of any other it is
+not known who uses it: it is born dirty, and not even cleaned, until its claim takes it back or an operator
+says that nobody uses it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from components.account_pool.core.declared import Declaration, DeclaredMember
+from components.account_pool.core.keys import (
+    CLAIM_ORIGIN,
+    CLAIM_POLICY,
+    CLAIM_TOKEN,
+    CREATED_AGAIN,
+    POOL_STATE,
+    SHARED_CLAIMS,
+    STATE_REASON,
+    TENANT_ID,
+)
+from components.account_pool.core.label_scheme import LabelScheme
+from components.account_pool.core.model import Member, Origin, Phase, Record, State, account_key, tenant_label
+from components.account_pool.core.snapshot import PoolSnapshot
+from components.errors import how_many
+from components.labels import TENANT_NAME
+
+RUNBOOK: Final = "docs/runbooks.md#the-namespace-is-gone-and-there-is-no-backup"
+_REASON: Final = "created again after its Secret was lost; it is not known who uses the account"
+_DECLARING: Final = ("pulumi", "credfleet-projection")
+"""How the names begin under which an update writes Secrets."""
+_LABELS: Final = (TENANT_NAME, POOL_STATE)
+_ANNOTATIONS: Final = (
+    CLAIM_TOKEN,
+    CLAIM_ORIGIN,
+    CLAIM_POLICY,
+    TENANT_ID,
+    SHARED_CLAIMS,
+    CREATED_AGAIN,
+    STATE_REASON,
+)
+_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Labels and annotations of a member beside those that are declared, in credfleet's words."""
+
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    annotations: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def on(self, member: Member) -> Member:
+        """Return a member with them."""
+        labels, annotations = {**member.labels, **self.labels}, {**member.annotations, **self.annotations}
+        return replace(member, labels=labels, annotations=annotations)
+
+
+def find_lost(old: Declaration, new: Declaration, snapshot: PoolSnapshot) -> Mapping[str, str]:
+    """Return the members without a Secret whose accounts were declared before, and under which names.
+
+    A member that takes the place of another is none, if nothing is known of that one but that it is free.
+    """
+    present = {member.name: member for member in snapshot.members}
+    former = {
+        _identity(one): name
+        for name, one in old.members.items()
+        if not (name in present and _is_unused(present[name], one))
+    }
+    return {
+        name: former[_identity(one)]
+        for name, one in new.members.items()
+        if name not in present and _identity(one) in former
+    }
+
+
+def _is_unused(member: Member, declared: DeclaredMember) -> bool:
+    is_unowned = member.tenant is None or declared.tenant is not None or member.shared
+    return is_unowned and member.state is None
+
+
+def _identity(member: DeclaredMember) -> tuple[str, str]:
+    return member.type, account_key(member.account_id)
+
+
+def marks_of_records(name: str, declared: DeclaredMember, records: Sequence[Record]) -> Marks | None:
+    """Return what a member is born with that records name; None where none does."""
+    named = [record for record in records if record.member == name]
+    bound = [record for record in named if record.phase is Phase.BOUND]
+    if declared.capacity is not None:
+        places = {str(record.token): record.slot for record in bound if record.partition.shared}
+        return Marks(annotations={SHARED_CLAIMS: json.dumps(places, sort_keys=True)}) if places else None
+    for record in bound:
+        of_claim = {CLAIM_TOKEN: str(record.token), CLAIM_POLICY: str(record.policy)}
+        owned = _marks_of_owner(record.tenant, declared)
+        return replace(owned, annotations={CLAIM_ORIGIN: str(Origin.OWNER), **owned.annotations, **of_claim})
+    return marks_of_lost(None, declared) if named else None
+
+
+def marks_of_lost(owner: str | None, declared: DeclaredMember) -> Marks:
+    """Return what a member is born with that only the state remembers. owner: the tenant that had it."""
+    if owner is not None:
+        return _marks_of_owner(owner, declared)
+    if declared.capacity is not None:
+        return Marks()
+    return Marks({POOL_STATE: str(State.DIRTY)}, {CREATED_AGAIN: "true", STATE_REASON: _REASON})
+
+
+def _marks_of_owner(tenant: str, declared: DeclaredMember) -> Marks:
+    origin = {CLAIM_ORIGIN: str(Origin.POOL)} if declared.tenant is None else {}
+    return Marks({TENANT_NAME: tenant_label(tenant)}, {TENANT_ID: tenant, **origin})
+
+
+def kept_marks(member: Member, scheme: LabelScheme) -> Marks:
+    """Return the marks of a member that the API server books on an update: left out, they would be taken off.
+
+    What a claim, a cleaner or an operator has written since is theirs.
+    """
+    booked = [
+        entry.get("fieldsV1", {}).get("f:metadata", {})
+        for entry in member.managed
+        if str(entry.get("manager")).startswith(_DECLARING)
+    ]
+
+    def is_booked(kind: str, key: str) -> bool:
+        return any(f"f:{key}" in fields.get(f"f:{kind}", {}) for fields in booked)
+
+    return Marks(
+        {
+            key: member.labels[key]
+            for key in _LABELS
+            if key in member.labels and is_booked("labels", scheme.renamed.get(key, key))
+        },
+        {
+            key: member.annotations[key]
+            for key in _ANNOTATIONS
+            if key in member.annotations and is_booked("annotations", key)
+        },
+    )
+
+
+def birth_lines(namespace: str, births: Mapping[str, Marks]) -> Iterator[str]:
+    """Say which accounts an update creates again, and what becomes of them."""
+    if not births:
+        return
+    owned = [
+        f"{name} ({tenant})"
+        for name, marks in births.items()
+        if (tenant := marks.annotations.get(TENANT_ID)) is not None
+    ]
+    dirty = [name for name, marks in births.items() if POOL_STATE in marks.labels]
+    kept = f"; {_listed(owned)} stay with their tenants" if owned else ""
+    unknown = f"; {_listed(dirty)} will be dirty, except for the claims that had them" if dirty else ""
+    yield (
+        f"pool {namespace}: the Secrets of {how_many(len(births), 'account')} are gone{kept}{unknown}"
+        f"\n→ run `pulumi refresh`, then `pulumi up`; see {RUNBOOK}"
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more

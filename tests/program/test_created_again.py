@@ -1,0 +1,73 @@
+"""What was lost outside of the stack and is created again: it is never taken for new."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from components.account_pool.core.keys import CREATED_AGAIN, POOL_STATE
+from tests.program.accounts import accounts, owned
+from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
+from tests.support.fleet_project import FleetProject
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+
+
+def states(admin: DynamicClient, project: FleetProject) -> dict[str, str | None]:
+    return {name: meta["labels"].get(POOL_STATE) for name, meta in accounts(admin, project).items()}
+
+
+def holding(admin: DynamicClient, project: FleetProject) -> dict[str, str]:
+    return {tenant: account for tenant, (account, _) in owned(admin, project).items()}
+
+
+def lose_namespace(admin: DynamicClient, project: FleetProject) -> None:
+    """Delete the pool's namespace, and see that it is gone."""
+    namespaces = admin.resources.get(api_version="v1", kind="Namespace")
+    version = namespaces.get(name=project.pool).metadata.resourceVersion
+    namespaces.delete(project.pool)
+    events = namespaces.watch(name=project.pool, resource_version=version, timeout=60)
+    assert any(event["type"] == "DELETED" for event in events)
+
+
+@pytest.mark.life
+def test_account_in_use_whose_secret_was_deleted_stays_its_tenants(
+    project: FleetProject, admin: DynamicClient
+) -> None:
+    project.up().quiet()
+    before = holding(admin, project)
+    secrets = admin.resources.get(api_version="v1", kind="Secret")
+    secrets.delete(before["acme"], project.pool)
+    tenants = {name: tenant_of(project, name) for name in ("acme", "globex", "initech", "hooli")}
+    project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1, 2, 3))
+    preview = project.preview("--refresh").quiet()
+    assert f"{before['acme']} (acme) keep their tenants" in preview.said
+    project.up("--refresh").quiet()
+    after = holding(admin, project)
+    assert {tenant: after[tenant] for tenant in before} == before
+    assert len({*after.values()}) == len(after) == 3
+    assert "unchanged" in project.up("--expect-no-changes").quiet().out
+
+
+@pytest.mark.life
+def test_accounts_of_a_deleted_namespace_are_not_given_to_others(
+    project: FleetProject, admin: DynamicClient
+) -> None:
+    project.up().quiet()
+    before = holding(admin, project)
+    (leaked,) = {"aws-1", "aws-2", "aws-3"} - {*before.values()}
+    project.run("pool", "quarantine", leaked, "--reason", "leaked", "-n", project.pool, "--yes").quiet()
+    lose_namespace(admin, project)
+    project.refresh().quiet()
+    tenants = {name: tenant_of(project, name) for name in ("acme", "globex", "initech")}
+    project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1, 2, 3))
+    assert f"pool {project.pool}: the Secrets of 3 accounts are gone" in project.preview().quiet().said
+    project.up().quiet()
+    assert holding(admin, project) == before
+    assert states(admin, project) == {**dict.fromkeys(before.values()), leaked: "dirty"}
+    assert CREATED_AGAIN in accounts(admin, project)[leaked]["annotations"]
+    left = project.run("pool", "clean", "-n", project.pool, "--command", "aws=true", "--yes")
+    assert f"credfleet pool mark-dirty {leaked}" in left.said
+    assert states(admin, project)[leaked] == "dirty"
