@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -139,19 +138,18 @@ def binaries(
     """Return the folder with a module's programs in `cache`, building them first when no build is kept.
 
     Builders that come at once wait for the first. A build that fails or is killed leaves nothing that a later
-    one would take for finished; programs that are no longer what was built are built again.
+    one would take for finished.
 
     Raises SandboxError `go-missing`, `disk-full`, `modules-unreachable` or `build-failed`.
     """
     cache = cache or cache_folder().with_name(module.folder.name)
     recipe, kept = _recipe(module), kept_in(cache, module)
-    if _is_as_built(kept):
+    if kept.is_dir():
         return kept
     waiting = Step(f"another process is building {module.what}; waiting for it", 0.0, _usual(cache, module))
     try:
         with exclusive(cache / "lock", on_wait=lambda: progress(waiting)):
-            if not _is_as_built(kept):
-                shutil.rmtree(kept, ignore_errors=True)
+            if not kept.is_dir():
                 _build(recipe, cache, kept, progress)
     except OSError as error:
         raise explain(str(error), str(cache), module) from error
@@ -164,7 +162,7 @@ def build_together(caches: Mapping[GoModule, Path], progress: Progress = silent)
     One downloads or links while the other compiles. caches: module → the folder that its builds are kept in.
     Raises as `binaries`, for the first that fails; Ctrl-C ends all.
     """
-    missing = [module for module, cache in caches.items() if not _is_as_built(kept_in(cache, module))]
+    missing = [module for module, cache in caches.items() if not kept_in(cache, module).is_dir()]
     ended = threading.Event()
 
     def heed(_: Step) -> None:
@@ -189,41 +187,6 @@ def build_together(caches: Mapping[GoModule, Path], progress: Progress = silent)
 
 class _EndedError(Exception):
     """Another build has failed, or Ctrl-C was pressed."""
-
-
-def _is_as_built(kept: Path) -> bool:
-    """Whether the programs are there, and are to the byte what was built: once it is so, in each process.
-
-    Nobody knows what stands in a folder without its digests: that is built again.
-    """
-    if kept.is_dir() and _digests_of(kept).is_file() and _are_the_same(kept):
-        return True
-    _are_the_same.cache_clear()
-    return False
-
-
-@cache
-def _are_the_same(kept: Path) -> bool:
-    try:
-        return json.loads(_digests_of(kept).read_bytes()) == _digests(kept)
-    except ValueError:
-        return False
-
-
-def _keep_digests(folder: Path, kept: Path) -> None:
-    files.replace(_digests_of(kept), json.dumps(_digests(folder), indent=1, sort_keys=True))
-
-
-def _digests_of(kept: Path) -> Path:
-    return kept.with_name(f"{kept.name}.sha256.json")
-
-
-def _digests(folder: Path) -> dict[str, str]:
-    def digest(program: Path) -> str:
-        with program.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-
-    return {program.name: digest(program) for program in sorted(folder.iterdir())}
 
 
 def explain(last_words: str, place: str, module: GoModule = CONTROL_PLANE) -> SandboxError:
@@ -269,7 +232,6 @@ def _build(recipe: Recipe, cache: Path, kept: Path, progress: Progress) -> None:
     for program in unfinished.iterdir():
         with program.open("rb") as file:
             os.fsync(file.fileno())
-    _keep_digests(unfinished, kept)
     unfinished.rename(kept)
     files.replace(cache / "seconds", f"{max(seconds, _slowest(cache) or 0):.0f}")
 

@@ -214,34 +214,6 @@ def test_a_failure_of_one_of_two_builds_ends_the_other(
     assert not any(build.kept_in(folder, each).exists() for each, folder in caches.items())
 
 
-def test_programs_that_are_no_longer_what_was_built_are_built_again(
-    module: GoModule, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    put_go_on_path(tmp_path, monkeypatch, f"{WRITE_ALL}; echo built >> {tmp_path}/builds")
-    program = build.binaries(cache=cache, module=module) / next(iter(module.programs))
-    program.write_text("another one")
-    build._are_the_same.cache_clear()  # pyright: ignore[reportPrivateUsage] - as another process would begin
-    assert build.binaries(cache=cache, module=module) == program.parent
-    assert build.binaries(cache=cache, module=module) == program.parent
-    assert program.read_text() == ""
-    assert (tmp_path / "builds").read_text() == "built\nbuilt\n"
-
-
-@pytest.mark.parametrize("digests", [None, b"{", b"[]", b"\xff"])
-def test_programs_of_which_nobody_knows_what_was_built_are_built_again(
-    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digests: bytes | None
-):
-    put_go_on_path(tmp_path, monkeypatch, WRITE_ALL)
-    program = build.binaries(cache=cache) / "etcd"
-    program.write_text("another one")
-    record = cache / f"{program.parent.name}.sha256.json"
-    record.unlink()
-    if digests is not None:
-        record.write_bytes(digests)
-    build._are_the_same.cache_clear()  # pyright: ignore[reportPrivateUsage] - as another process would begin
-    assert (build.binaries(cache=cache) / "etcd").read_text() == ""
-
-
 def test_a_failed_build_leaves_its_log_and_nothing_a_later_one_takes_for_finished(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
