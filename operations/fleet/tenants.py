@@ -12,7 +12,7 @@ from components.errors import CredfleetError
 from components.stack_config.stack import Settings
 from operations.sandbox.results import FLEET
 from operations.stack.at_rest import StackAtRest
-from operations.stack.state_file import deployment_in
+from operations.stack.state import deployment_in
 
 States: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Stack → its deployment, secrets encrypted."""

@@ -52,8 +52,7 @@ def export(
     from operations.review.record import make_record
     from operations.review.sealed import unread
     from operations.sandbox.stack_state import stack_here
-    from operations.stack.state import decode
-    from operations.stack.state_file import deployment_in
+    from operations.stack.state import decode, deployment_in
 
     folders, at_rest = Folders.find(Path.cwd()), stack_here(stack)
     if state is None:

@@ -14,7 +14,7 @@ from operations.stack.passphrase import PassphraseCrypter, find_passphrase
 from operations.stack.program_config import Fault, ProgramConfig, program_config, read_config
 from operations.stack.project_file import NAME, Project
 from operations.stack.stack_file import StackFile
-from operations.stack.state_file import deployment_in
+from operations.stack.state import deployment_in
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,42 +3,38 @@
 It is what `pulumi stack export` prints. Field names are those of the format, in snake case.
 """
 
+from __future__ import annotations
+
 import dataclasses
+import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any, Final, Literal, TypeAlias, cast, get_args, get_origin
+from typing import Any, Final, cast
 
 from pulumi_sandbox.protocol import signatures, urns
 from pulumi_sandbox.protocol.tagged import tag, untag
 from pulumi_sandbox.protocol.values import Json, Properties, Secret, Value
 
+from components.documents import read_json
 from components.errors import CredfleetError
 from operations.stack.passphrase import PassphraseCrypter
 
-OperationType: TypeAlias = Literal["creating", "updating", "deleting", "reading", "importing"]
-
-
-@dataclass(frozen=True, slots=True)
-class CustomTimeouts:
-    """How long a provider may take, in seconds; 0 leaves it to the provider."""
-
-    create: float = 0
-    update: float = 0
-    delete: float = 0
-    read: float = 0
+_PACKED: Final = b"\x1f\x8b"
+"""What gzip's files begin with."""
+_GIVE: Final = "give it what `pulumi stack export --show-secrets` writes, or the file of a backend"
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
     """One resource as the state knows it.
 
-    `provider` is `urn::id`; `delete` marks the old half of a replacement about to be deleted; `external` one
-    that is only read; `created` and `modified` are RFC 3339 times; `source_position` is where in the program
-    it is declared; `other` carries what only the CLI writes.
+    `provider` is `urn::id`; `delete` marks the old half of a replacement about to be deleted; `created` is an
+    RFC 3339 time; `other` carries what nothing here reads, as the CLI wrote it.
     """
 
     urn: str
@@ -49,29 +45,15 @@ class Resource:
     inputs: Properties = field(default_factory=dict[str, Value])
     outputs: Properties = field(default_factory=dict[str, Value])
     parent: str = ""
-    protect: bool = False
-    taint: bool = False
-    external: bool = False
     dependencies: tuple[str, ...] = ()
     init_errors: tuple[str, ...] = ()
     provider: str = ""
     property_dependencies: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    pending_replacement: bool = False
-    additional_secret_outputs: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
-    custom_timeouts: CustomTimeouts = CustomTimeouts()
-    import_id: str = ""
-    retain_on_delete: bool = False
     deleted_with: str = ""
     replace_with: tuple[str, ...] = ()
     created: str = ""
-    modified: str = ""
-    source_position: str = ""
-    ignore_changes: tuple[str, ...] = ()
-    replace_on_changes: tuple[str, ...] = ()
     replacement_trigger: Value = None
-    hide_diff: tuple[str, ...] = ()
-    resource_hooks: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     other: dict[str, Json] = field(default_factory=dict[str, Json])
 
     @property
@@ -97,7 +79,7 @@ class PendingOperation:
     """A call that was begun and whose end was never recorded."""
 
     resource: Resource
-    type: OperationType
+    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,19 +100,38 @@ def short_type(type_: str) -> str:
     return f"{package}:{head}:{name}" if head and tail.lower() == name.lower() else type_
 
 
+_VALUES: Final = frozenset({"inputs", "outputs", "replacement_trigger"})
+_REQUIRED: Final = frozenset({"urn", "custom", "type"})
+_BARE: Final = Resource("", "", custom=False)
+
+
 def _spelling(field: str) -> str:
     """Return how the deployment format spells a field of a record."""
     head, *tail = field.split("_")
-    return "importID" if field == "import_id" else head + "".join(map(str.capitalize, tail))
+    return head + "".join(map(str.capitalize, tail))
 
 
-_FEATURES: Final = {"resource_hooks": "hooks", "taint": "taint", "replace_with": "replaceWith"}
-_VALUES: Final = frozenset({"inputs", "outputs", "replacement_trigger"})
-_REQUIRED: Final = frozenset({"urn", "custom", "type"})
 _FIELDS: Final = {
     _spelling(each.name): each.name for each in dataclasses.fields(Resource) if each.name != "other"
 }
-_KINDS: Final[Mapping[str, Any]] = {each.name: each.type for each in dataclasses.fields(Resource)}
+_FEATURES: Final = {"resourceHooks": "hooks", "taint": "taint", "replaceWith": "replaceWith"}
+
+
+def deployment_in(content: bytes, place: str, fix: str = _GIVE) -> dict[str, Any]:
+    """Read a state as `pulumi stack export` writes it, or as backends keep it: a checkpoint, maybe packed.
+
+    Raises CredfleetError, code `state-unreadable`.
+    """
+    try:
+        document = read_json(gzip.decompress(content) if content[:2] == _PACKED else content)
+        if "deployment" in document:
+            return document["deployment"] or {}
+        checkpoint = document["checkpoint"]  # a stack without resources has its name alone
+        return (checkpoint.get("latest") if "stack" in checkpoint else checkpoint["latest"]) or {}
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError):
+        raise CredfleetError(
+            code="state-unreadable", place=place, problem="it is no state", fix=fix
+        ) from None
 
 
 def encode(snapshot: Snapshot, encrypt: Callable[[str], str] | None = None) -> dict[str, Any]:
@@ -152,13 +153,10 @@ def encode(snapshot: Snapshot, encrypt: Callable[[str], str] | None = None) -> d
 
 def state_text(project: str, stack: str, snapshot: Snapshot, crypter: PassphraseCrypter) -> str:
     """Return the file of a state as the CLI's backend of files keeps it."""
-    features = sorted(
-        feature
-        for name, feature in _FEATURES.items()
-        if any(getattr(resource, name) for resource in snapshot.resources)
-    )
     provider = {"type": "passphrase", "state": {"salt": crypter.salt}}
     latest = {**encode(snapshot, crypter.encrypt), "secrets_providers": provider}
+    records: Any = latest.get("resources", ())
+    features = sorted(named for key, named in _FEATURES.items() if any(each.get(key) for each in records))
     return _compact(
         {
             **({"version": 4, "features": features} if features else {"version": 3}),
@@ -167,24 +165,44 @@ def state_text(project: str, stack: str, snapshot: Snapshot, crypter: Passphrase
     )
 
 
+def _compact(value: Any) -> str:
+    """Return JSON in one line without spaces; a number JSON cannot write is an error."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _encode(resource: Resource, encrypt: Callable[[str], str] | None) -> dict[str, Json]:
+    record: dict[str, Json] = {}
+    for spelled, name in _FIELDS.items():
+        value = getattr(resource, name)
+        if name in _VALUES and value not in (None, {}):
+            record[spelled] = tag(value, lambda secret: _write_secret(secret, encrypt))
+        elif name in _REQUIRED or value:
+            record[spelled] = value
+    return record | resource.other
+
+
+def _write_secret(secret: Secret, encrypt: Callable[[str], str] | None) -> Json:
+    """Write a secret; one inside of it is not encrypted twice, its JSON stands where the ciphertext would."""
+    inner = str if encrypt else None
+    plaintext = _compact(tag(secret.value, lambda nested: _write_secret(nested, inner)))
+    held = {"ciphertext": encrypt(plaintext)} if encrypt else {"plaintext": plaintext}
+    return {signatures.KEY: signatures.SECRET, **held}
+
+
 def decode(deployment: Mapping[str, Any], decrypt: Callable[[str], str] = json.dumps) -> Snapshot:
     """Read a deployment; without `decrypt` a secret that is not in plain is its ciphertext.
 
     Raises CredfleetError `state-unreadable`, for a record without its required fields, or with one of another
     kind. Whether what a resource refers to is there, is for the Pulumi CLI to judge.
     """
+    pending = [_mapping(each, "a pending operation") for each in _list(deployment, "pending_operations")]
     return Snapshot(
         resources=tuple(_decode(record, decrypt) for record in _list(deployment, "resources")),
-        pending=tuple(_pending(record, decrypt) for record in _list(deployment, "pending_operations")),
+        pending=tuple(
+            PendingOperation(_decode(each.get("resource"), decrypt), str(each.get("type")))
+            for each in pending
+        ),
     )
-
-
-def _pending(record: object, decrypt: Callable[[str], str]) -> PendingOperation:
-    place = "a pending operation of the state"
-    operation = _mapping(record, place)
-    if operation.get("type") not in get_args(OperationType):
-        raise _unreadable(place, f"its type is none of {', '.join(get_args(OperationType))}")
-    return PendingOperation(resource=_decode(operation.get("resource"), decrypt), type=operation["type"])
 
 
 def _list(deployment: Mapping[str, Any], key: str) -> list[Any]:
@@ -200,36 +218,8 @@ def _mapping(value: Any, place: str) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-def _compact(value: Any) -> str:
-    """Return JSON in one line without spaces; a number JSON cannot write is an error."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-
-
-def _encode(resource: Resource, encrypt: Callable[[str], str] | None) -> dict[str, Json]:
-    record: dict[str, Json] = {}
-    for spelled, name in _FIELDS.items():
-        value = getattr(resource, name)
-        if name in _VALUES and value not in (None, {}):
-            record[spelled] = tag(value, lambda secret: _write_secret(secret, encrypt))
-        elif isinstance(value, CustomTimeouts):
-            if value != CustomTimeouts():
-                record[spelled] = {key: item for key, item in dataclasses.asdict(value).items() if item}
-        elif name in _REQUIRED or value:
-            record[spelled] = value
-    return record | resource.other
-
-
-def _write_secret(secret: Secret, encrypt: Callable[[str], str] | None) -> Json:
-    """Write a secret; one inside of it is not encrypted twice, its JSON stands where the ciphertext would."""
-    inner = str if encrypt else None
-    plaintext = _compact(tag(secret.value, lambda nested: _write_secret(nested, inner)))
-    held = {"ciphertext": encrypt(plaintext)} if encrypt else {"plaintext": plaintext}
-    return {signatures.KEY: signatures.SECRET, **held}
-
-
 def _decode(said: Any, decrypt: Callable[[str], str]) -> Resource:
     record = _mapping(said, "a resource in the state")
-    fields: dict[str, Any] = {"other": {}}
 
     def read_secret(held: Mapping[str, Json], place: str) -> Value:
         plaintext = held.get("plaintext")
@@ -237,50 +227,36 @@ def _decode(said: Any, decrypt: Callable[[str], str]) -> Resource:
             plaintext = decrypt(str(held.get("ciphertext")))
         return _read_plain(plaintext, place)
 
-    for spelled, value in record.items():
-        name = _FIELDS.get(spelled)
-        if name is None:
-            fields["other"][spelled] = value
-        elif value is None:
-            continue
-        elif not _fits(value, _KINDS[name]):
-            raise _unreadable(
-                f"resource {record.get('urn')} in the state", f"its {spelled} is of another kind"
-            )
-        elif name in _VALUES:
-            fields[name] = untag(value, read_secret, f"{record.get('urn')}/{spelled}")
-        elif name == "custom_timeouts":
-            fields[name] = CustomTimeouts(**cast("dict[str, float]", value))
+    known = {_FIELDS[key]: value for key, value in record.items() if key in _FIELDS and value is not None}
+    if missing := sorted(_REQUIRED - known.keys()):
+        place = f"resource {record.get('urn', 'without a urn')} in the state"
+        raise _unreadable(place, f"it has no {' and no '.join(missing)}")
+    fields: dict[str, Any] = {}
+    for name, value in known.items():
+        if not _fits(value, getattr(_BARE, name)):
+            raise _unreadable(f"resource {record['urn']} in the state", f"its {name} is of another kind")
+        if name in _VALUES:
+            fields[name] = untag(value, read_secret, f"{record['urn']}/{_spelling(name)}")
         elif isinstance(value, dict):
             fields[name] = {key: tuple(item or ()) for key, item in value.items()}
         else:
             fields[name] = tuple(value) if isinstance(value, list) else value
-    if missing := sorted(_REQUIRED - fields.keys()):
-        place = f"resource {record.get('urn', 'without a urn')} in the state"
-        raise _unreadable(place, f"it has no {' and no '.join(missing)}")
-    return Resource(**fields)
+    return Resource(**fields, other={key: value for key, value in record.items() if key not in _FIELDS})
 
 
-def _fits(value: object, kind: Any) -> bool:
-    """Whether what the state says of a field is of the kind that the field has."""
-    if kind is CustomTimeouts:
-        known = {each.name for each in dataclasses.fields(CustomTimeouts)}
-        return isinstance(value, dict) and value.keys() <= known and all(map(_is_number, value.values()))
-    if kind in (str, bool):
-        return isinstance(value, kind)
-    if get_origin(kind) is tuple:
-        return isinstance(value, list) and all(isinstance(each, str) for each in value)
-    if get_origin(kind) is dict:
-        inner = get_args(kind)[1]
-        is_plain = get_origin(inner) is not tuple
-        return isinstance(value, dict) and (
-            is_plain or all(each is None or _fits(each, inner) for each in value.values())
-        )
-    return True
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _fits(value: object, bare: object) -> bool:
+    """Whether what the state says of a field is of the kind of the field's default."""
+    match bare:
+        case str() | bool():
+            return isinstance(value, type(bare))
+        case tuple():
+            return isinstance(value, list) and all(isinstance(each, str) for each in value)
+        case dict() if bare is _BARE.property_dependencies:
+            return isinstance(value, dict) and all(each is None or _fits(each, ()) for each in value.values())
+        case dict():
+            return isinstance(value, dict)
+        case _:
+            return True
 
 
 def _unreadable(place: str, problem: str) -> CredfleetError:
@@ -292,12 +268,12 @@ def _unreadable(place: str, problem: str) -> CredfleetError:
     )
 
 
-def _read_nested(held: Mapping[str, Json], place: str) -> Value:
-    return _read_plain(held.get("plaintext", held.get("ciphertext")), place)
-
-
 def _read_plain(plaintext: Json, place: str) -> Value:
     try:
         return Secret(untag(json.loads(str(plaintext)), _read_nested, place))
     except (ValueError, RecursionError):
         raise _unreadable(place, "it is marked as a secret, and holds none") from None
+
+
+def _read_nested(held: Mapping[str, Json], place: str) -> Value:
+    return _read_plain(held.get("plaintext", held.get("ciphertext")), place)

@@ -1,6 +1,7 @@
-"""The state as JSON, and whether it is well-formed."""
+"""The state as JSON, whether it is well-formed, and which files hold one."""
 
 import copy
+import gzip
 import hashlib
 import json
 from collections.abc import Callable, Iterator
@@ -15,11 +16,11 @@ from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret
 from components.errors import CredfleetError
 from operations.stack.passphrase import PassphraseCrypter
 from operations.stack.state import (
-    CustomTimeouts,
     PendingOperation,
     Resource,
     Snapshot,
     decode,
+    deployment_in,
     encode,
     state_text,
 )
@@ -51,6 +52,16 @@ def _written(snapshot: Snapshot, encrypt: Callable[[str], str] | None = None) ->
 
 
 def test_a_record_has_the_names_of_the_format_and_only_fields_that_say_something():
+    rest: Any = {
+        "protect": True,
+        "external": True,
+        "pendingReplacement": True,
+        "additionalSecretOutputs": ["colour"],
+        "customTimeouts": {"create": 300},
+        "importID": "x",
+        "resourceHooks": {"beforeCreate": ["h"]},
+        "stackTrace": [{"sourcePosition": "project:///__main__.py#1"}],
+    }
     full = Resource(
         urn=_urn("a"),
         type="shop:index:Shelf",
@@ -60,29 +71,16 @@ def test_a_record_has_the_names_of_the_format_and_only_fields_that_say_something
         inputs={"size": 3},
         outputs={"size": 3, "colour": "red"},
         parent=_urn("p"),
-        protect=True,
-        taint=True,
-        external=True,
         dependencies=(_urn("d"),),
         init_errors=("slow",),
         provider=_PROVIDER_REFERENCE,
         property_dependencies={"size": (_urn("d"),), "colour": ()},
-        pending_replacement=True,
-        additional_secret_outputs=("colour",),
         aliases=(_urn("old"),),
-        custom_timeouts=CustomTimeouts(create=300),
-        import_id="x",
-        retain_on_delete=True,
         deleted_with=_urn("d"),
         replace_with=(_urn("d"),),
         created="2026-01-01T00:00:00Z",
-        modified="2026-01-02T00:00:00Z",
-        ignore_changes=("size",),
-        replace_on_changes=("*",),
         replacement_trigger="t",
-        resource_hooks={"beforeCreate": ("h",)},
-        source_position="project:///__main__.py#1",
-        other={"stackTrace": [{"sourcePosition": "project:///__main__.py#1"}]},
+        other=rest,
     )
     snapshot = Snapshot((*map(_component, ("bare", "p", "d")), _PROVIDER, full))
     bare, *_, written = _written(snapshot)["resources"]
@@ -96,29 +94,16 @@ def test_a_record_has_the_names_of_the_format_and_only_fields_that_say_something
         "inputs": {"size": 3},
         "outputs": {"size": 3, "colour": "red"},
         "parent": _urn("p"),
-        "protect": True,
-        "taint": True,
-        "external": True,
         "dependencies": [_urn("d")],
         "initErrors": ["slow"],
         "provider": _PROVIDER_REFERENCE,
         "propertyDependencies": {"size": [_urn("d")], "colour": []},
-        "pendingReplacement": True,
-        "additionalSecretOutputs": ["colour"],
         "aliases": [_urn("old")],
-        "customTimeouts": {"create": 300},
-        "importID": "x",
-        "retainOnDelete": True,
         "deletedWith": _urn("d"),
         "replaceWith": [_urn("d")],
         "created": "2026-01-01T00:00:00Z",
-        "modified": "2026-01-02T00:00:00Z",
-        "sourcePosition": "project:///__main__.py#1",
-        "ignoreChanges": ["size"],
-        "replaceOnChanges": ["*"],
         "replacementTrigger": "t",
-        "resourceHooks": {"beforeCreate": ["h"]},
-        "stackTrace": [{"sourcePosition": "project:///__main__.py#1"}],
+        **rest,
     }
     assert decode(_written(snapshot)) == snapshot
 
@@ -138,7 +123,7 @@ def test_a_state_is_written_as_the_cli_keeps_it_its_secrets_encrypted():
 
 
 def test_options_old_readers_would_lose_raise_the_version_and_are_named():
-    hooked = _resource("a", resource_hooks={"beforeCreate": ("h",)}, taint=True)
+    hooked = _resource("a", other={"resourceHooks": {"beforeCreate": ["h"]}, "taint": True})
     written = json.loads(state_text("shop", "dev", Snapshot((hooked,)), _CRYPTER))
     assert (written["version"], written["features"]) == (4, ["hooks", "taint"])
 
@@ -226,3 +211,44 @@ def test_a_record_without_its_required_fields_is_told_with_its_name():
     with pytest.raises(CredfleetError, match="no custom and no type") as caught:
         decode({"resources": [{"urn": "u"}]})
     assert caught.value.code == "state-unreadable"
+
+
+STATE = {
+    "version": 3,
+    "checkpoint": {
+        "stack": "organization/shop/dev",
+        "latest": {
+            "manifest": {"time": "2026-01-01T00:00:00Z"},
+            "resources": [{"urn": "a"}, {"urn": "b", "outputs": {"s": {"ciphertext": "v1:sealed"}}}],
+            "pending_operations": [{"resource": {"urn": "c"}, "type": "creating"}],
+        },
+    },
+}
+
+
+def test_a_state_is_read_as_exported_and_as_backends_keep_it_packed_or_not():
+    latest = STATE["checkpoint"]["latest"]  # pyright: ignore[reportIndexIssue, reportArgumentType, reportCallIssue]
+    text = json.dumps(STATE).encode()
+    exported = json.dumps({"version": 3, "deployment": latest}).encode()
+    assert [deployment_in(each, "it") for each in (text, gzip.compress(text), exported)] == [latest] * 3
+    assert deployment_in(b'{"version":3,"checkpoint":{"stack":"organization/shop/dev"}}', "it") == {}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"null", b"[]", b"{}", b"\x00", b"\xff", b"\x1f\x8bno", b"[" * 100_000),
+        *(b'{"version":3}', b'{"version":3,"checkpoint":{}}'),
+    ],
+)
+def test_what_is_no_state_never_counts_as_a_stack_without_resources(content: bytes):
+    with pytest.raises(CredfleetError) as refused:
+        deployment_in(content, "it")
+    assert refused.value.code == "state-unreadable"
+
+
+def test_a_state_that_is_cut_off_is_refused_wherever_it_ends():
+    text = json.dumps(STATE).encode()
+    for end in range(0, len(text), 7):
+        with pytest.raises(CredfleetError):
+            deployment_in(text[:end], "it")
