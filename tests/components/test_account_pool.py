@@ -20,7 +20,6 @@ from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import ClaimRequest, Policy
 from components.projection.sources import Source
 from components.providers import kubernetes_provider
-from tests.support.cases import cases, table
 from tests.support.memory_pool import KEB
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, record
 
@@ -157,19 +156,6 @@ def test_only_an_account_that_came_with_a_tenant_is_declared_with_an_owner() -> 
     assert metadata["annotations"]["credfleet.io/bring-your-own"] == "true"
 
 
-def test_a_shared_account_says_how_many_claims_it_takes() -> None:
-    metadata = the(recorded(pool(shared_capacity=3)), "kubernetes:core/v1:Secret").inputs["metadata"]
-
-    assert metadata["labels"]["credfleet.io/shared"] == "true"
-    assert metadata["annotations"]["credfleet.io/shared-capacity"] == "3"
-
-
-def test_an_account_kept_back_says_so() -> None:
-    metadata = the(recorded(pool(internal=True)), "kubernetes:core/v1:Secret").inputs["metadata"]
-
-    assert metadata["labels"]["credfleet.io/internal"] == "true"
-
-
 def test_the_roster_knows_every_member_and_nothing_of_its_data() -> None:
     roster = the(recorded(pool(tenant="globex")), ROSTER)
 
@@ -235,21 +221,6 @@ def test_the_pool_says_what_partitions_it_for_all_who_claim() -> None:
         "releasePolicy": "clean",
         "limits": '{"default": 3}',
     }
-
-
-def test_everything_in_the_pool_waits_for_its_namespace() -> None:
-    recorder = recorded(pool())
-    namespace = the(recorder, "kubernetes:core/v1:Namespace").urn
-
-    for type_ in ("kubernetes:core/v1:ConfigMap", "kubernetes:core/v1:Secret"):
-        assert namespace in the(recorder, type_).dependencies
-
-
-def test_every_part_is_a_child_of_the_pool() -> None:
-    recorder = recorded(pool(claimers=[Grantee(kind="User", name="provisioner")]))
-    urn = the(recorder, POOL).urn
-
-    assert {one.parent for one in recorder.registrations if one.type != POOL} == {urn}
 
 
 def test_who_brings_accounts_gets_a_role_for_its_tenant_alone() -> None:
@@ -360,10 +331,6 @@ def test_the_api_server_is_told_the_rules_of_claims_before_anybody_claims(
         assert binding.urn in the(recorder, SEAL).dependencies
 
 
-def test_without_the_setting_the_api_server_is_told_nothing() -> None:
-    assert not [one for one in recorded(pool()).registrations if one.type.startswith(ADMISSION)]
-
-
 def test_a_claimed_account_is_read_by_its_tenants_reader_and_nothing_else_is() -> None:
     recorder = recorded(accounts)
     role = recorder.named(f"{RBAC}:Role", "acme/aws-reader")
@@ -400,14 +367,6 @@ def accounts(settings: PoolConfigMap | None = None) -> TenantAccounts:
             pool_namespace="account-pool", tenant="acme", claims=claims, reader=reader, settings=settings
         ),
     )
-
-
-@cases("name, inputs", table(__file__, "test_each_slot_is_a_claim_that_says_who_asks_for_what"))
-def test_each_slot_is_a_claim_that_says_who_asks_for_what(name: str, inputs: dict[str, object]) -> None:
-    claim = recorded(accounts).named(CLAIM, name)
-
-    assert claim.own_inputs == inputs
-    assert claim.parent.endswith("credfleet:index:TenantAccounts::acme")
 
 
 def test_a_claim_is_told_what_the_pool_of_the_same_program_says() -> None:

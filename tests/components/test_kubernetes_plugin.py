@@ -53,17 +53,6 @@ def test_plugin_on_path_without_an_option_is_refused(missing: str, tmp_path: Pat
     assert f"set {ACCEPTED}={missing}" in fix
 
 
-def test_plugin_that_is_attached_without_an_option_is_refused(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    on_path(tmp_path, list(RELIED_ON))
-    server, port = plugin_stand_in.serve(OLDER)
-    monkeypatch.setenv("PULUMI_DEBUG_PROVIDERS", f"gcp:1,kubernetes:{port}")
-    with pytest.raises(pulumi.RunError, match=f"at port {port}"):
-        refuse_older_plugin()
-    server.stop(None)
-
-
 def nothing(_: Path, __: pytest.MonkeyPatch) -> None:
     """No plugin but those that the engine fetches itself."""
 

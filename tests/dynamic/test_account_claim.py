@@ -13,7 +13,7 @@ from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE
 from components.account_pool.provider import AccountClaimProvider
 from components.labels import TENANT_NAME
 from tests.support.cases import cases, table
-from tests.support.dynamic_host import UNKNOWN, Properties, Provider, dynamic_host
+from tests.support.dynamic_host import Properties, Provider, dynamic_host
 from tests.support.members import SENTINEL, Members
 
 if TYPE_CHECKING:
@@ -54,14 +54,6 @@ def test_what_was_left_out_is_filled_in_and_the_same_claim_again_is_no_change(
     made = claim.create(wanted(namespace))
     assert (made.inputs["slot"], made.inputs["shared"]) == ("0", False)
     assert not claim.is_changed(made, wanted(namespace))
-
-
-def test_a_limit_that_came_as_a_float_is_the_same_limit(
-    claim: Provider, namespace: str, members: Members
-) -> None:
-    members.add("aws-1")
-    made = claim.create(wanted(namespace, limit=3))
-    assert not claim.is_changed(made, wanted(namespace, limit=3.0))
 
 
 @pytest.mark.parametrize(
@@ -157,14 +149,6 @@ def test_a_preview_says_which_claims_get_another_policy_and_who_keeps_a_limit_fr
         "acme/0: as the pool says now, its release policy clean becomes retain and its limit none becomes 1",
         "warning: acme/0: expected to be refused, since account aws-1 is held by 2: ci, pulumi/o/p/s/acme/0",
     ]
-
-
-def test_a_refresh_that_finds_everything_in_order_changes_nothing(
-    claim: Provider, namespace: str, members: Members
-) -> None:
-    members.add("aws-1")
-    made = claim.create(wanted(namespace))
-    assert claim.refresh(made) == made
 
 
 def test_a_refresh_notices_that_the_claim_is_gone(claim: Provider, namespace: str, members: Members) -> None:
@@ -316,11 +300,6 @@ def test_what_no_pool_could_serve_is_refused_at_preview(
 ) -> None:
     (refusal,) = claim.refusals({**wanted("pool"), **inputs})
     assert reason in refusal
-
-
-def test_what_is_not_known_yet_is_not_refused(claim: Provider) -> None:
-    everything = dict.fromkeys(("namespace", "tenant", "type", "slot", "partition", "limit"), UNKNOWN)
-    assert claim.refusals({**wanted("pool"), **everything}) == []
 
 
 def test_another_cluster_than_the_configured_one_is_refused(

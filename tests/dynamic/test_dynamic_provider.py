@@ -51,11 +51,6 @@ def test_the_state_is_inputs_and_outputs_and_the_id_is_made_of_both(
     assert made.lasting == {**made.inputs, "length": 5, "writer": "ada"}
 
 
-def test_configuration_is_credfleets_whatever_the_project_is_called(note: Properties) -> None:
-    with dynamic_host({"writer": "ada"}, {"PULUMI_PROJECT": "mine"}) as host:
-        assert host.provider(NoteProvider()).create(note).outputs["writer"] == "ada"
-
-
 def test_only_another_identity_is_another_resource_and_what_is_not_compared_is_no_change(
     notes: Provider, note: Properties
 ) -> None:
@@ -71,14 +66,6 @@ def test_what_is_there_is_asked_only_when_no_input_differs(notes: Provider, note
     assert notes.is_changed(made, note)
     (Path(note["folder"]) / "a").unlink()
     assert notes.is_changed(made, {**note, "text": "another"})
-
-
-def test_an_update_keeps_the_outputs_it_does_not_change(notes: Provider, note: Properties) -> None:
-    made = notes.create(note)
-    forged = replace(made, outputs={**made.outputs, "writer": "somebody before"})
-    changed = notes.update(forged, {**note, "text": "hello there"})
-    assert changed.lasting == {**changed.inputs, "length": 11, "writer": "somebody before"}
-    assert changed.outputs["incarnation"] == made.outputs["incarnation"]
 
 
 def test_a_refresh_takes_what_is_there_into_inputs_and_outputs_and_a_gone_one_has_no_id(

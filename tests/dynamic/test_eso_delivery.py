@@ -290,16 +290,6 @@ def test_a_read_that_becomes_direct_takes_its_secret_over_without_a_gap(
     assert not reads.is_changed(made, direct(tenant))
 
 
-def test_a_secret_of_somebody_elses_external_secret_is_not_taken_over(
-    reads: Provider, tenant: Secrets, external: ExternalSecrets
-) -> None:
-    external.declare("it", "copy", manager="kubectl")
-    external.make("it", "copy", password="theirs")
-    (reason,) = reads.refusals(direct(tenant))
-    assert "this read did not write it" in reason
-    assert tenant.data("copy") == {"password": "theirs"}
-
-
 def test_a_read_that_becomes_the_operators_leaves_its_secret_in_place(
     reads: Provider, lookout: Provider, tenant: Secrets, external: ExternalSecrets
 ) -> None:

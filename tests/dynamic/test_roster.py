@@ -134,13 +134,6 @@ def test_partition_keys_stay_while_claims_are_recorded_under_them(
     assert said.startswith("credfleet:accountPool.partitionKeys: 1 claim recorded")
 
 
-def test_nothing_is_refused_before_anything_was_declared(
-    provider: Provider, members: Members, namespace: str
-) -> None:
-    members.add_claimed("m")
-    assert provider.refusals(roster(namespace, {})) == []
-
-
 def test_a_shared_member_does_not_take_fewer_claims_than_are_on_it(
     provider: Provider, members: Members, namespace: str
 ) -> None:
@@ -204,12 +197,6 @@ def test_the_pools_capacity_keeps_room_for_the_claims_on_accounts_that_say_none_
     assert is_refused or not provider.is_changed(declared, news)
 
 
-def test_a_change_of_the_owner_alone_is_no_change_of_the_roster(provider: Provider, namespace: str) -> None:
-    declared = provider.create(roster(namespace, {"m": one()}))
-    assert not provider.is_changed(declared, roster(namespace, {"m": one()}, owner="pulumi/o/p/s/pool"))
-    assert provider.is_changed(declared, roster(namespace, {}))
-
-
 def test_a_preview_writes_nothing_into_the_pool(
     provider: Provider, admin: DynamicClient, namespace: str
 ) -> None:
@@ -221,12 +208,6 @@ def test_a_preview_writes_nothing_into_the_pool(
     declared = provider.check(roster(namespace, {"m": one()}))
     provider.check(roster(namespace, {}), declared)
     assert api.get(name="credfleet-pool", namespace=namespace).metadata.resourceVersion == before
-
-
-def test_a_refresh_changes_nothing(provider: Provider, namespace: str) -> None:
-    declared = provider.create(roster(namespace, {"m": one()}))
-    assert provider.refresh(declared).outputs == declared.outputs
-    assert provider.refresh(declared).inputs == declared.inputs
 
 
 def test_a_cluster_that_is_not_there_lets_a_preview_pass_and_an_update_not(tmp_path: Path) -> None:

@@ -96,9 +96,6 @@ def test_a_namespace_of_the_name_of_a_pool_in_another_cluster_is_none(
     assert [urn for urn, _ in judge_stack(NO_WORKLOADS, [claim, pod("pool")])] == refused
 
 
-PODS = {"spec": {"containers": [{"name": "c"}]}}
-
-
 @pytest.mark.parametrize(("type_", "inputs"), table(__file__, "test_whatever_starts_pods_is_a_workload"))
 def test_whatever_starts_pods_is_a_workload(type_: str, inputs: dict[str, Any]) -> None:
     there = {"metadata": {"namespace": "pool"}, **inputs}
@@ -165,13 +162,6 @@ def test_what_stands_where_something_else_belongs_stops_no_rule(name: str) -> No
         for odd in (None, 5432, True, "", "x", [], ["x"], [None], {}, {"x": 5}, UNKNOWN):
             for each in with_each_part(inputs, odd):
                 judge_stack(rule, [*declared[:place], (type_, each), *declared[place + 1 :]], {"most": 1})
-
-
-def test_a_credential_that_is_declared_nowhere_or_elsewhere_is_missed() -> None:
-    elsewhere = (SECRET, named("aso-credential", "team-b", AZURE_SUBSCRIPTION_ID="eA=="))
-
-    assert judge_stack(aso.aso_annotation_target, [NAMING]) == [("0", NOT_DECLARED)]
-    assert judge_stack(aso.aso_annotation_target, [elsewhere, NAMING]) == [("1", NOT_DECLARED)]
 
 
 @pytest.mark.parametrize(

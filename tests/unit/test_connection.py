@@ -275,12 +275,6 @@ def test_patient_connection_repeats_what_passes(elapsed: Time, method: str, pass
     assert len(elapsed.slept) == 2
 
 
-@pytest.mark.parametrize("status", [200, 201, 400, 401, 403, 404, 409, 422])
-def test_patient_connection_repeats_no_answer_that_stays(elapsed: Time, status: int) -> None:
-    assert Answering(Reply(status, {})).patient.call("POST", "/version").status == status
-    assert elapsed.slept == []
-
-
 @pytest.mark.parametrize(("wished", "waited"), [(3.0, 3.0), (600.0, 10.0)])
 def test_patient_connection_waits_as_long_as_the_server_wishes(
     elapsed: Time, wished: float, waited: float

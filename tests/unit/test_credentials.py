@@ -67,12 +67,6 @@ def test_a_resource_gets_every_field_byte_for_byte_in_base64(fields: dict[str, s
     assert {key: base64.b64decode(text).decode() for key, text in data.value.items()} == fields
 
 
-def test_what_a_resource_gets_is_secret() -> None:
-    (data,) = resolve(lambda: [credentials(it='{"a": "1"}').secret_data("it")])
-
-    assert data.secret
-
-
 @pytest.mark.parametrize("text", [' {"b": 1, "a": 2, "a": 3}', "plain text", "base64:cGxhaW4gdGV4dA=="])
 def test_a_judge_and_a_resource_get_the_bytes_as_they_were_given(text: str) -> None:
     held, given = credentials(it=text), text.encode() if text[0] != "b" else b"plain text"
@@ -95,12 +89,6 @@ def test_credentials_in_plain_are_refused_without_showing_them() -> None:
     assert problem.place == "credfleet:credentials"
     assert "--secret" in problem.fix
     assert CANARY not in repr(problem)
-
-
-def test_no_credentials_at_all_need_no_encryption() -> None:
-    read, problems = read_credentials("{}", secret=False)
-
-    assert (set(read.names), problems) == (set(), ())
 
 
 @cases("entry, fix", table(__file__, "test_an_entry_that_is_no_credential_is_named_and_not_shown"))

@@ -127,25 +127,6 @@ def test_an_integer_that_the_float_rounds_is_remarked_by_its_path_without_its_di
     assert "900719" not in str(remark)
 
 
-@pytest.mark.parametrize(
-    ("given_", "written"),
-    [
-        (r'"\u0000\u001f\u007f"', '"\\u0000\\u001f\u007f"'),
-        (r'"\/\b\f\n\r\t\"\\"', r'"/\b\f\n\r\t\"\\"'),
-        (r'"\ud83d\ude00"', '"😀"'),
-        ('"x&y<z>\u2028\u2029"', r'"x\u0026y\u003cz\u003e\u2028\u2029"'),
-        ('{"<k>": 1}', r'{"\u003ck\u003e":1}'),
-        ('{"é":1, "z":2, "Z":3, "":4}', '{"":4,"Z":3,"z":2,"é":1}'),
-        (' \t\r\n{ "b" : [ 1 , 2 ] , "a" : { } }\n', '{"a":{},"b":[1,2]}'),
-    ],
-)
-def test_strings_and_objects_are_written_as_go_writes_them(given_: str, written: str) -> None:
-    document = read(given_.encode())
-
-    assert write(document.value) == written
-    assert document.remarks == ()
-
-
 @cases(
     "given_, written",
     table(__file__, "test_half_a_surrogate_pair_becomes_the_replacement_character_and_is_remarked"),

@@ -113,12 +113,6 @@ def test_any_other_code_is_told_at_once(
     assert manager.versions(secret) == []
 
 
-def test_a_secret_that_is_missing_where_it_has_to_be_is_told_at_once(manager: SecretManager) -> None:
-    with pytest.raises(SecretManagerError) as failed:
-        manager.versions(secret_name("test-project", "nobody-made-it"))
-    assert failed.value.code == "absent"
-
-
 def test_repeating_ends_when_the_time_is_over(served: Served, secret: str) -> None:
     brief = Patience(first_pause=0.01, longest_pause=0.01, in_all=0.2)
     hurried = open_secret_manager(SecretManagerTarget(f"{served.url}/v1", "any"), brief)
@@ -155,14 +149,6 @@ def test_an_answer_to_adding_that_is_lost_adds_nothing_twice(
     assert [one.number for one in manager.versions(secret)] == [2, 1]
 
 
-def test_adding_that_was_refused_for_a_while_is_done_once(
-    served: Served, manager: SecretManager, secret: str
-) -> None:
-    served.service.faults.add(Fault(path=":addVersion", status=503, times=2))
-    assert manager.add(secret, SENTINEL).number == 1
-    assert len(manager.versions(secret)) == 1
-
-
 def test_no_error_holds_the_payload_or_the_token(served: Served, secret: str) -> None:
     target = SecretManagerTarget(f"{served.url}/v1/", "sentinel-token")
     manager = open_secret_manager(target, PATIENCE)
@@ -180,12 +166,6 @@ def test_a_payload_google_refuses_for_its_size_is_told_without_it(
         manager.add(secret, SENTINEL * 4000)
     assert failed.value.code == "refused"
     assert "sentinel" not in str(failed.value)
-
-
-def test_the_target_is_that_of_the_stacks_gcp_keys() -> None:
-    keys = {"gcp:secretManagerCustomEndpoint": "http://127.0.0.1:1/v1/", "gcp:accessToken": "any"}
-    assert SecretManagerTarget.configured(keys.get) == SecretManagerTarget("http://127.0.0.1:1/v1/", "any")
-    assert SecretManagerTarget.configured({}.get) == SecretManagerTarget(None, None)
 
 
 def test_nobody_signed_in_is_told_with_both_ways_to_do_it(

@@ -10,11 +10,10 @@ import pytest
 
 from components.aso_credentials.keys import CREDENTIAL_FROM
 from components.errors import Problem
-from components.naming import config_path
 from tests.support.aso import CANARY, CLIENT, ISSUER, OTHER_SUB, SUB, TENANT, aso_stack, manifest
 from tests.support.aso import put_files as put
 from tests.support.cases import cases, table
-from tests.support.certificates import pem, pkcs12, without_key
+from tests.support.certificates import pkcs12, without_key
 from tests.support.stacks import problems, settings
 
 PRINCIPAL = {"subscriptionId": SUB, "tenantId": TENANT, "clientId": CLIENT}
@@ -66,13 +65,6 @@ def test_ids_are_kept_without_the_blanks_around_them(root: Path) -> None:
     assert principal.client_id == CLIENT
 
 
-def pod(**cloud: str) -> dict[str, Any]:
-    """A pod identity for another cloud, some addresses of it changed."""
-    address = "https://management.example"
-    whole = {"authorityHost": "https://login.example/", "resourceManagerEndpoint": address}
-    return team_a(podIdentity=PRINCIPAL, cloud={**whole, "resourceManagerAudience": address, **cloud})
-
-
 def principal(**given: str) -> dict[str, Any]:
     return team_a(servicePrincipal={**PRINCIPAL, **given})
 
@@ -99,14 +91,6 @@ def test_a_mistake_is_told_where_it_is_with_its_fix(
     assert words in problem.fix
 
 
-def test_a_subscription_is_the_same_one_in_either_case(root: Path) -> None:
-    changes = {
-        "identities__team-b__subscriptionId": SUB.upper(),
-        "resourceGroups__rg-identities__subscriptionId": SUB,
-    }
-    assert settings(aso_stack(**changes), root).aso_credentials is not None
-
-
 @cases("within", table(__file__, "test_a_role_is_assigned_in_a_subscription_or_in_what_is_in_it"))
 def test_a_role_is_assigned_in_a_subscription_or_in_what_is_in_it(root: Path, within: str) -> None:
     assert found(root, **{f"{ROLE}__scope": f"/subscriptions/{SUB}{within}"}) == {}
@@ -127,12 +111,6 @@ def test_a_role_is_assigned_in_a_subscription_or_in_what_is_in_it(root: Path, wi
 def test_where_azure_has_nothing_no_role_is_assigned(root: Path, within: str) -> None:
     place = "credfleet:asoCredentials.identities.team-b.roles.own-group.scope"
     assert set(found(root, **{f"{ROLE}__scope": f"/subscriptions/{SUB}{within}"})) == {place}
-
-
-@pytest.mark.parametrize("name", ["mg", "Platform_1.prod", "00000000-0000-4000-8000-0000000000ab"])
-def test_a_role_is_assigned_in_a_management_group(root: Path, name: str) -> None:
-    scope = f"/providers/Microsoft.Management/managementGroups/{name}"
-    assert found(root, **{f"{ROLE}__scope": scope}) == {}
 
 
 def test_without_an_issuer_azure_could_not_be_told_whom_to_trust(root: Path) -> None:
@@ -183,13 +161,6 @@ def test_what_aso_could_not_use_is_told_without_its_text(
     assert (problem.place, words in problem.problem) == (f"{TEAM_A}.servicePrincipal.{key}", True)
 
 
-@pytest.mark.parametrize("principal", [{"secretFrom": "text"}, {"certificateFrom": "pem"}])
-def test_a_secret_may_be_plain_text_and_a_certificate_pem(root: Path, principal: dict[str, str]) -> None:
-    changes = {"credentials__text": CANARY, "credentials__pem": pem().decode()}
-
-    assert found(root, **changes, **team_a(servicePrincipal={**PRINCIPAL, **principal})) == {}
-
-
 def many(count: int) -> dict[str, Any]:
     """A stack with one identity in so many namespaces, in strict mode."""
     names = [f"ns-{number}" for number in range(count)]
@@ -217,11 +188,6 @@ def test_a_federated_credential_of_ones_own_never_takes_the_place_of_the_stacks(
     problem = told(root, **{"identities__team-b__federations": taken})
     assert problem.place == f"credfleet:asoCredentials.identities.team-b.federations.{name}"
     assert "the stack itself makes" in problem.problem
-
-
-def test_a_namespace_may_have_any_name_also_one_that_aso_reads_as_a_secrets(root: Path) -> None:
-    changes = {"namespaces__aso-credential": {"podIdentity": PRINCIPAL}}
-    assert found(root, **changes, **{"tenants__odd": {"namespace": "aso-credential"}}) == {}
 
 
 def test_an_identity_takes_twenty_federated_credentials_and_no_more(root: Path) -> None:
@@ -260,20 +226,6 @@ def test_a_resource_that_no_credential_would_serve_is_told_in_asos_words(
     assert (problem.place, words in problem.problem) == (f"{RESOURCE} team-a/ResourceGroup/shop", True)
 
 
-def test_a_resource_without_any_credential_is_told_what_to_add(root: Path) -> None:
-    problem = told(root, **{"namespaces__team-a": None})
-
-    assert problem.place == f"{RESOURCE} team-a/ResourceGroup/shop"
-    assert "global credential not configured" in problem.problem
-    assert "add team-a to asoCredentials.namespaces" in problem.fix
-
-
-def test_a_credential_of_another_namespace_is_not_found(root: Path) -> None:
-    put(root, billing=[manifest("team-b", "billing")])
-
-    assert "there is team-a/billing, but only the same namespace counts" in told(root).problem
-
-
 def test_a_copy_of_a_claimed_account_serves_with_the_keys_of_its_method(root: Path) -> None:
     slot = "tenants__acme__accounts__azure__deliverTo"
     assert found(root) == {}
@@ -284,11 +236,6 @@ def test_a_copy_of_a_claimed_account_serves_with_the_keys_of_its_method(root: Pa
     assert "does not contain key AZURE_SUBSCRIPTION_ID" in plain.problem
 
 
-@pytest.mark.parametrize("method", ["servicePrincipalCertificate", "workloadIdentity", "podIdentity"])
-def test_a_copy_serves_by_any_method(root: Path, method: str) -> None:
-    assert found(root, tenants__acme__accounts__azure__deliverTo={"asoCredential": method}) == {}
-
-
 def test_a_child_of_an_owner_in_another_subscription_is_refused(root: Path) -> None:
     owner = manifest("team-a", "shop")
     child = manifest("team-a", "files", "StorageAccount", annotations={CREDENTIAL_FROM: "billing"})
@@ -297,14 +244,6 @@ def test_a_child_of_an_owner_in_another_subscription_is_refused(root: Path) -> N
     problem = told(root, named__billing__workloadIdentity__subscriptionId=OTHER_SUB)
 
     assert "does not match parent subscription" in problem.problem
-
-
-def test_a_mere_reference_to_another_subscription_is_not_guarded(root: Path) -> None:
-    shop = manifest("team-a", "shop")
-    shop["spec"]["subnetReference"] = {"armId": f"/subscriptions/{OTHER_SUB}/resourceGroups/net"}
-    put(root, team_a=[shop])
-
-    assert found(root) == {}
 
 
 def test_the_annotation_of_a_manifest_and_that_of_its_entry_may_not_differ(root: Path) -> None:
@@ -323,20 +262,6 @@ def test_what_cannot_be_declared_from_a_file_is_told_by_its_document(
     assert any(each.place.startswith(RESOURCE) and words in each.problem for each in told)
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "---\n---\n"])
-def test_a_file_without_a_resource_is_told(root: Path, text: str) -> None:
-    put(root, team_a=text)
-
-    assert "holds no resource" in told(root).problem
-
-
-def test_one_resource_is_declared_once(root: Path) -> None:
-    problem = resource(root, manifest("team-a", "shop"), manifest("team-a", "shop"))
-
-    assert problem.place.endswith("document 2)")
-    assert "also declared at" in problem.problem
-
-
 @cases("text, place", table(__file__, "test_a_file_that_is_no_yaml_is_told_by_its_line_without_its_text"))
 def test_a_file_that_is_no_yaml_is_told_by_its_line_without_its_text(
     root: Path, text: str, place: str
@@ -351,12 +276,6 @@ def test_a_date_which_kubernetes_does_not_know_is_told(root: Path) -> None:
     put(root, team_a=f"apiVersion: resources.azure.com/v1\nkind: ResourceGroup\n{text}")
 
     assert told(root).fix == "write it in quotes"
-
-
-def test_a_file_that_is_not_there_is_told(root: Path) -> None:
-    problem = told(root, resources__x={"file": "x.yaml"})
-
-    assert problem.place == config_path("asoCredentials", "resources", "x", "file")
 
 
 def test_everything_is_told_at_once_and_a_faulty_credential_makes_no_faults_of_its_resources(

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from components.projection.keys import AsoMethod
 from components.projection.settings import Delivery
 from tests.support.cases import cases, table
 from tests.support.stacks import problems, settings, stack
@@ -13,31 +12,10 @@ def delivered(deliver_to: Any) -> Delivery | None:
     return settings(values).tenants["acme"].accounts["aws"].deliver_to
 
 
-def test_a_text_is_the_name_of_a_copy_with_every_key() -> None:
-    copy = delivered("aws-account")
-    assert copy is not None
-    assert (copy.target, copy.keys, copy.aso_credential) == ("aws-account", {}, None)
-
-
 def test_a_copy_may_have_keys_of_its_own() -> None:
     copy = delivered({"name": "aws-account", "keys": {"AWS_ACCESS_KEY_ID": "accessKeyID"}})
     assert copy is not None
     assert copy.keys == {"AWS_ACCESS_KEY_ID": "accessKeyID"}
-
-
-AZURE = {
-    "accountPool__members__azure-1": {"type": "azure", "accountId": "2", "credentialsFrom": "aws-1"},
-    "tenants__acme__accounts__azure": {
-        "type": "azure",
-        "deliverTo": {"asoCredential": "servicePrincipalSecret"},
-    },
-}
-
-
-def test_an_aso_credential_has_the_name_its_operator_looks_for() -> None:
-    copy = settings(stack(**AZURE)).tenants["acme"].accounts["azure"].deliver_to
-    assert copy is not None
-    assert (copy.target, copy.aso_credential) == ("aso-credential", AsoMethod.SERVICE_PRINCIPAL_SECRET)
 
 
 @cases("deliver_to, place, problem", table(__file__, "test_a_copy_nobody_could_use_is_told_with_its_place"))

@@ -46,24 +46,6 @@ def read(values: dict[str, str]) -> PullSecretsSection:
     return found
 
 
-def test_the_defaults_are_those_that_are_documented() -> None:
-    found = read(section())
-    assert (found.on_replace.value, found.on_delete.value, found.strict) == ("keep", "disable", False)
-    assert found.place_of(ID) == (f"clusters-{ID}", f"{ID}-pull-secret")
-    assert (found.locations, found.hyperfleet, found.reader, found.adapter) == ((), None, None, None)
-
-
-def test_a_cluster_becomes_the_rooms_own_with_every_fact() -> None:
-    adapters = {"validation": "True", "dns": "Unknown"}
-    given = cluster(region="europe-west1", secretId="custom-secret", adapters=adapters, phase="Ready")
-    made = read(section({ID: given})).cluster(ID, {})
-    assert (made.id, made.name, made.region, made.generation) == (ID, "east", "europe-west1", 1)
-    assert (made.project, made.pull_secret, made.provider) == ("fleet-project", "quay", "gcp")
-    assert (made.secret_id, made.labels["cluster-id"]) == ("custom-secret", ID)
-    assert made.adapters == {"validation": Availability.TRUE, "dns": Availability.UNKNOWN}
-    assert made.phase is Phase.READY
-
-
 def test_an_account_names_the_project_and_counts_as_set() -> None:
     values = stack(
         credentials__quay=SOUND,
@@ -73,11 +55,6 @@ def test_an_account_names_the_project_and_counts_as_set() -> None:
     )
     assert problems(values) == ()
     assert read(values).cluster(ID, {}).project == "acme/gcp"
-
-
-@pytest.mark.parametrize("missing", ["project", "pullSecretFrom"])
-def test_what_a_cluster_waits_for_may_be_left_out(missing: str) -> None:
-    assert problems(section({ID: cluster(**{missing: None})})) == ()
 
 
 @pytest.mark.parametrize(
@@ -120,12 +97,6 @@ def test_an_id_is_told_every_limit_it_breaks(bad: str, words: list[str]) -> None
     assert {one.place for one in found} == {f"{SECTION}.clusters.{bad}"}
     assert len(found) == len(words)
     assert all(word in one.problem for word, one in zip(words, found, strict=True))
-
-
-def test_another_template_leaves_the_id_another_length() -> None:
-    assert problems(section({"a" * 58: cluster()}, namespaceTemplate="c-{id}")) == ()
-    (problem,) = problems(section({"a" * 62: cluster()}, namespaceTemplate="c-{id}"))
-    assert "(c-{id}) has room for 61" in problem.problem
 
 
 @pytest.mark.parametrize("key", ["namespaceTemplate", "secretNameTemplate"])
@@ -212,12 +183,6 @@ def test_an_account_nobody_claims_names_no_project(account: str, fix: str) -> No
     assert (problem.place, problem.fix) == (f"{PLACE}.project.account", fix)
 
 
-def test_an_account_of_another_cloud_names_no_project() -> None:
-    problem = told(section({ID: cluster(project={"account": "acme/aws"})}))
-    assert problem.place == f"{PLACE}.project.account"
-    assert "of type aws" in problem.problem
-
-
 def test_a_tenant_that_is_left_out_for_a_fault_is_no_second_fault() -> None:
     values = stack(
         credentials__quay=SOUND,
@@ -273,28 +238,7 @@ def test_a_file_of_observations_that_is_none_is_told_with_the_command_that_write
     assert problem.fix == "write it with: credfleet pull-secret observe"
 
 
-def test_all_faults_are_told_at_once() -> None:
-    given = {
-        "CLS": cluster(generation=0),
-        ID: cluster(pullSecretFrom="nobody", project={"account": "acme/x"}),
-    }
-    places = {
-        one.place for one in problems(section(given, namespaceTemplate="{x}", adaptersFrom="none.json"))
-    }
-    assert places == {
-        f"{SECTION}.namespaceTemplate",
-        f"{SECTION}.adaptersFrom",
-        f"{SECTION}.clusters.CLS.generation",
-        f"{PLACE}.pullSecretFrom",
-        f"{PLACE}.project.account",
-    }
-
-
 def test_a_stack_of_pull_secrets_alone_names_its_cluster_too() -> None:
     values = stack(tenants=None, accountPool=None, cluster={}, credentials__quay=SOUND)
     values |= {"credfleet:pullSecrets": json.dumps({"clusters": {ID: cluster()}})}
     assert told(values).place == "credfleet:cluster.context"
-
-
-def test_every_secret_of_the_section_is_named_with_its_place() -> None:
-    assert [*read(section()).written()] == [(f"clusters-{ID}", f"{ID}-pull-secret", PLACE)]

@@ -57,18 +57,8 @@ def test_a_section_with_providers_stores_reads_and_pushes_is_taken() -> None:
     ]
 
 
-def test_a_store_that_nothing_of_the_stack_uses_is_esos() -> None:
-    section = settings(stores(pushes={})).secret_stores
-    assert section is not None
-    assert section.served_by_eso == {"ci", "own"}
-
-
 OWN: dict[str, Any] = {"kind": "Kubernetes", "name": "own", "spec": {"remoteNamespace": "x", "auth": READER}}
 WHOSE: dict[str, Any] = table(__file__, "WHOSE")
-VAULTS: dict[str, Any] = {
-    f"stores__{tenant}": {"namespace": f"tenant-{tenant}", "name": "vault", "providerRef": "fake"}
-    for tenant in ("acme", "globex")
-}
 
 
 def gathers(*sources: Any) -> dict[str, Any]:
@@ -89,13 +79,6 @@ def test_a_read_gathers_all_keys_of_an_account_and_secrets_that_it_finds() -> No
         {"find": {"tags": {"team": "a"}}},
         {"find": {"name": {"regexp": "^x"}}},
     ]
-
-
-def test_two_namespaces_have_a_store_of_one_name_each() -> None:
-    section = settings(stores(**VAULTS)).secret_stores
-    assert section is not None
-    titles = [section.store(tenant).title for tenant in ("acme", "globex")]
-    assert titles == ["SecretStore/tenant-acme/vault", "SecretStore/tenant-globex/vault"]
 
 
 def test_a_store_means_the_provider_of_each_caller() -> None:
@@ -145,26 +128,11 @@ def test_a_login_of_which_a_part_is_half_a_character_is_refused() -> None:
     assert problem.problem == "clientSecret is empty or no text"
 
 
-def test_a_caller_that_the_conditions_exclude_is_told_before_anything_is_written() -> None:
-    problem = told(stores__shared__conditions=[{"namespaces": ["tenant-globex"]}])
-    assert problem.place == f"{PLACE}.reads.account.store"
-    assert "namespace tenant-acme may not use it" in problem.problem
-
-
 def test_conditions_know_the_labels_that_the_stack_gives_and_leave_others_to_the_update() -> None:
     labelled = [{"namespaceSelector": {"matchLabels": {"credfleet.io/tenant": "acme"}}}]
     unknown = [{"namespaceSelector": {"matchLabels": {"team": "x"}}}]
     assert problems(stores(stores__shared__conditions=labelled)) == ()
     assert problems(stores(stores__shared__conditions=unknown)) == ()
-
-
-def test_a_selector_out_of_reach_is_told_with_its_path() -> None:
-    problem = told(
-        providers__gitlab={**SECTION["providers"]["gitlab"], "credentialsFrom": "gitlab"},
-        stores__far={"namespace": "tenant-globex", "providerRef": "gitlab"},
-    )
-    assert problem.place == f"{PLACE}.stores.far"
-    assert "uses providers of its own namespace tenant-globex only" in problem.problem
 
 
 def test_what_eso_cannot_express_is_told_at_the_store() -> None:
@@ -211,21 +179,6 @@ def test_a_push_of_an_account_is_of_its_copy() -> None:
         f"{PLACE}.pushes.out.data.pushed.account",
         "add deliverTo to the account",
     )
-
-
-def test_all_mistakes_are_told_at_once() -> None:
-    found = problems(
-        stores(
-            providers__api__kind="Kubernets",
-            stores__own__providerRef="faek",
-            reads__ci_9token__namespace="nowhere",
-        )
-    )
-    assert {each.place.removeprefix(f"{PLACE}.") for each in found} == {
-        "providers.api.kind",
-        "stores.own.providerRef",
-        "reads.ci-token.namespace",
-    }
 
 
 def test_a_read_of_nothing_is_told_in_our_words() -> None:

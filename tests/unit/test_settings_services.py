@@ -43,10 +43,6 @@ def test_an_instance_has_credentials_and_bindings() -> None:
     }
 
 
-def test_a_legacy_instance_needs_no_credentials_of_its_own() -> None:
-    assert problems(services({"legacy": True})) == ()
-
-
 @cases("instance, place, fix", table(__file__, "test_a_mistake_is_told_where_it_is_with_its_fix"))
 def test_a_mistake_is_told_where_it_is_with_its_fix(instance: dict[str, Any], place: str, fix: str) -> None:
     problem = told(services(instance))
@@ -78,12 +74,6 @@ def test_what_only_breaks_the_specification_is_refused_when_strict() -> None:
 
     assert problems(services(DB, credential)) == ()
     assert "DB_URL" in told(services({**DB, "strict": True}, credential)).place
-
-
-def test_a_namespace_that_is_there_already_can_be_named() -> None:
-    values = services({**DB, "namespace": "elsewhere"}, cluster__existingNamespaces=["elsewhere"])
-
-    assert problems(values) == ()
 
 
 @pytest.mark.parametrize("binding", ["orders-db", "aws-account"])
@@ -126,11 +116,6 @@ def test_two_namespaces_have_a_service_a_binding_and_an_application_of_one_name_
         for tenant in ("acme", "globex")
     }
     assert problems(with_apps(apps)) == ()
-
-
-def test_one_namespace_has_no_two_services_of_one_name() -> None:
-    same = {"namespace": "tenant-acme", "secretName": "db", **DB}
-    assert "is also that of" in told(with_apps({}, again=same)).problem
 
 
 @cases("app, place, fix", table(__file__, "test_a_mistake_in_an_application_is_told_where_it_is"))
@@ -182,13 +167,6 @@ def test_credentials_that_are_nowhere_are_told_where_they_are_named(source: dict
 
     place = problem.place.removesuffix(".secret").removesuffix(".gcpSecret")
     assert (place, fix in problem.fix) == (f"{PLACE}.credentialsFrom", True)
-
-
-def test_the_account_of_another_tenant_is_refused() -> None:
-    given = {"credentialsFrom": {"account": "acme/aws"}, "namespace": "elsewhere"}
-    values = services(given, cluster__existingNamespaces=["elsewhere"])
-
-    assert "is of namespace tenant-acme, not of elsewhere" in told(values).problem
 
 
 @cases("source", table(__file__, "test_credentials_may_be_in_the_cluster"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -86,12 +85,6 @@ def test_a_cluster_hyperfleet_does_not_know_is_no_failure(hyperfleet: HyperFleet
     assert hyperfleet.observe("cls-unknown") == Observed({}, known=False)
 
 
-def test_a_path_hyperfleet_does_not_know_is_a_failure(tmp_path: Path) -> None:
-    with served_hyperfleet(tmp_path) as running, pytest.raises(PullSecretError) as failed:
-        HyperFleet(f"{running.url}/elsewhere").observe(EAST)
-    assert (failed.value.code, failed.value.problem) == ("hyperfleet-refused", "HyperFleet answers HTTP 404")
-
-
 class _SignIn(BaseHTTPRequestHandler):
     """What stands in front of many an API."""
 
@@ -118,14 +111,6 @@ def test_what_passes_is_tried_again(served: Served, hyperfleet: HyperFleet, stat
     assert hyperfleet.observe(EAST).known
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 422])
-def test_what_does_not_pass_is_tried_once(served: Served, hyperfleet: HyperFleet, status: int) -> None:
-    served.service.faults.add(Fault(path="clusters", status=status))
-    with pytest.raises(PullSecretError, match=f"HTTP {status}"):
-        hyperfleet.observe(EAST)
-    assert served.service.faults.waiting == []
-
-
 def test_no_answer_is_a_failure_once_the_time_is_over(served: Served) -> None:
     served.service.faults.add(Fault(path="clusters", status=503, times=10_000))
     with pytest.raises(PullSecretError) as failed:
@@ -148,11 +133,6 @@ def test_a_report_that_hyperfleet_drops_is_a_failure(hyperfleet: HyperFleet) -> 
     with pytest.raises(PullSecretError, match="drops a report about generation 4") as failed:
         hyperfleet.report(EAST, a_report(4))
     assert failed.value.code == "hyperfleet-dropped"
-
-
-def test_a_report_about_an_unknown_cluster_is_a_failure(hyperfleet: HyperFleet) -> None:
-    with pytest.raises(PullSecretError, match="knows no such cluster"):
-        hyperfleet.report("cls-unknown", a_report(1))
 
 
 def test_the_token_of_the_environment_is_sent_and_never_shown(

@@ -124,12 +124,6 @@ def test_what_holds_no_credentials_by_registry_is_refused(
     assert errors(payload, strict=strict) == [expected]
 
 
-@pytest.mark.parametrize("size", [LIMIT - 1, LIMIT])
-def test_64_kib_are_taken(size: int) -> None:
-    payload = pull_secret({"quay.io": SOUND}).ljust(size)
-    assert (judge(payload).errors, judge(payload).size) == ((), size)
-
-
 def test_one_byte_over_64_kib_is_refused_beside_everything_else_that_is_wrong() -> None:
     told = errors(pull_secret({"quay.io": {}}).ljust(LIMIT + 1), strict=True)
     assert told == [

@@ -403,11 +403,6 @@ def test_everything_in_the_way_is_told_at_once() -> None:
         assert part in caught.value.problem
 
 
-def test_a_store_of_the_direct_back_ends_class_is_none_for_eso() -> None:
-    with pytest.raises(EsoError, match="ESO would leave it alone"):
-        stored(store_in("a", provider={"fake": {"data": []}}, controller="credfleet"))
-
-
 def test_a_kind_of_ones_own_is_compiled_but_never_left_to_whoever_calls() -> None:
     kinds = RefRegister()
 
@@ -432,8 +427,6 @@ def test_a_refusal_shows_no_value_of_a_fake() -> None:
 
 
 # What ESO would ignore of reads and pushes.
-
-VAULT = {"vaultUrl": "https://a.vault.azure.net"}
 
 
 @pytest.mark.parametrize("name", ["Kubernetes", "GitLab"])
@@ -466,12 +459,6 @@ def test_what_no_secret_is_called_is_refused_in_both_back_ends(
     assert [each.problem for each in read_objections(unfit, KINDS.kind_of(of))] == [words]
 
 
-def test_a_key_of_a_secret_may_have_dots() -> None:
-    of = provider("Kubernetes", {}, "a")
-    tls = read("SecretStore/s", namespace="a", name="r", data={"k": {"key": "db", "property": "tls.crt"}})
-    assert compile_read(tls, of, KINDS)["spec"]["data"][0]["remoteRef"]["property"] == "tls.crt"
-
-
 ONE = {"secret": "s", "key": "k", "remoteKey": "x"}
 WITH = {**ONE, "property": "p"}
 AWAY = {**WITH, "remoteNamespace": "b"}
@@ -493,12 +480,6 @@ def test_the_operator_pushes_the_value_alone_to_a_secret_of_the_namespace_that_i
             **elsewhere,
         },
     }
-
-
-def test_no_other_kind_of_provider_is_told_of_what_a_secret_is() -> None:
-    spec = compile_push(push("SecretStore/s", name="p", data=[ONE]), provider("GCPSM", {}), KINDS)["spec"]
-    assert "template" not in spec
-    assert "metadata" not in spec["data"][0]
 
 
 @cases(

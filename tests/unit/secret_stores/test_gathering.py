@@ -21,7 +21,6 @@ from components.secret_stores.clients.kubernetes import KubernetesClient
 from components.secret_stores.consumers import ExternalSecret
 from components.secret_stores.eso import compile_read
 from components.secret_stores.gathering import as_keys
-from components.secret_stores.json_fields import object_fields
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.reading import list_versions
 from components.secret_stores.specs import FakeSpec
@@ -67,29 +66,6 @@ FAKE = FakeClient(
         }
     ),
 )
-
-
-@cases(
-    "content, fields",
-    {
-        "texts-are-unescaped": (b'{"a": "x\\u00e9\\n"}', {"a": "x\u00e9\n".encode()}),
-        "all-else-is-as-written": (
-            b'{"n": 1.10, "big": 12345678901234567890.5, "o": { "b" : [1, 2] }, "t": true}',
-            {"n": b"1.10", "big": b"12345678901234567890.5", "o": b'{ "b" : [1, 2] }', "t": b"true"},
-        ),
-        "null-is-empty": (b'{"a": null}', {"a": b""}),
-        "the-last-of-a-key-counts": (b'{"a": 1, "a": 2}', {"a": b"2"}),
-        "half-a-pair-is-no-character": (b'{"a": "\\ud800"}', {"a": "\ufffd".encode()}),
-        "none": (b" { } ", {}),
-        "a-list": (b"[1]", None),
-        "a-text": (b'"a"', None),
-        "no-json": (b"{a: 1}", None),
-        "no-utf-8": (b'{"a": "\xff"}', None),
-        "nothing": (b"", None),
-    },
-)
-def test_fields_of_an_object_are_those_that_go_reads(content: bytes, fields: dict[str, bytes] | None) -> None:
-    assert object_fields(content) == fields
 
 
 def test_names_become_keys_as_the_operator_makes_them() -> None:

@@ -18,7 +18,7 @@ from components.secret_stores.model import (
     SecretSelector,
     SecretStore,
 )
-from components.secret_stores.referent import resolve, selector_objections, selectors, store_objections
+from components.secret_stores.referent import resolve, selector_objections, store_objections
 from components.secret_stores.registry import RefRegister
 from tests.support.cases import cases, table
 from tests.support.stores import PROVIDERS, cluster_store, provider, ref, selector, store_in, token_spec, told
@@ -38,19 +38,10 @@ def wide(spec: dict[str, Any]) -> AnyProvider:
     return provider("GitLab", spec)
 
 
-def test_a_store_of_the_callers_namespace_is_found() -> None:
-    assert told(store_in("a", provider=embedded(None)), "a").admitted
-
-
 def test_a_store_of_another_namespace_is_never_looked_up() -> None:
     answer = told(store_in("a", provider=embedded(None)), "b")
     assert (answer.admitted, answer.ready) == (False, Ready.INVALID)
     assert answer.selectors == {}
-
-
-def test_a_store_of_the_whole_cluster_is_found_from_everywhere() -> None:
-    store = cluster_store(provider=embedded("x"))
-    assert [told(store, caller).admitted for caller in ("a", "b")] == [True, True]
 
 
 @cases(
@@ -70,14 +61,6 @@ def test_an_embedded_selector_is_read_where_the_rule_says(
     answer = told(store, caller)
     assert (answer.ready, answer.selectors, answer.referent) == (Ready.READY, read, referent)
     assert answer.reason is None
-
-
-FEDERATION = {"auth": {"workloadIdentityFederation": {"credConfig": selector(None, key="config")}}}
-KUBECONFIG = {"authRef": selector(None)}
-MIXED = {
-    "vaultUrl": "https://a.vault.azure.net",
-    "authSecretRef": {"clientId": selector("b"), "clientCertificate": selector(None)},
-}
 
 
 @cases("block, read", table(__file__, "test_without_a_caller_a_referent_store_stays_unknown"))
@@ -119,10 +102,6 @@ def test_a_selector_out_of_reach_is_refused_with_its_path(
     assert (answer.ready, answer.admitted, answer.selectors) == (Ready.INVALID, False, {})
     assert f"{answer.provider}: {path} " in (answer.reason or "")
     assert f"{answer.provider}: {path} " in refused_at_run_time(store, None)
-
-
-def test_certificates_are_missed_even_before_anybody_calls() -> None:
-    assert told(cluster_store(provider={"gitlab": ca_spec(None)}), "").ready is Ready.INVALID
 
 
 def strict_kinds() -> RefRegister:
@@ -235,15 +214,6 @@ def test_a_provider_that_is_not_there_is_told_with_the_nearest_one() -> None:
 def test_a_reference_to_a_provider_of_the_whole_cluster_takes_no_namespace() -> None:
     store = cluster_store(providerRef=ref(WIDE, namespace="a"))
     assert told(store, "a", WIDE).ready is Ready.INVALID
-
-
-def test_every_selector_of_every_kind_is_found() -> None:
-    spec = {
-        "server": {"caProvider": selector("a", type="ConfigMap")},
-        "auth": {"cert": {"clientCert": selector(None), "clientKey": selector(None)}},
-    }
-    found = [path for path, _ in selectors(provider("Kubernetes", spec).spec)]
-    assert found == ["server.caProvider", "auth.cert.clientCert", "auth.cert.clientKey"]
 
 
 def test_a_kind_of_ones_own_may_keep_selectors_in_lists_and_maps() -> None:
