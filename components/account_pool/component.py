@@ -28,7 +28,7 @@ from pulumi_kubernetes.core.v1 import ConfigMap, Namespace, Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
 
-from components.account_pool.admission.policies import admission_manifests
+from components.account_pool.admission.policies import admission_manifests, namespace_manifests
 from components.account_pool.admission.roles import RIGHTS, Right, rights_to_bring
 from components.account_pool.admission.state_machine import Verb
 from components.account_pool.births import Births
@@ -284,6 +284,8 @@ class AccountPool(pulumi.ComponentResource):
     def _guard(self, args: AccountPoolArgs) -> Sequence[pulumi.Resource]:
         """Let the API server refuse what would break a claim, whoever tries it."""
         manifests = admission_manifests(args.namespace, args.settings, allow_destroy=args.allow_destroy)
+        if not args.allow_destroy:
+            manifests = (*manifests, *namespace_manifests(args.namespace))
         guards: list[pulumi.Resource] = []
         for policy, binding in zip(manifests[::2], manifests[1::2], strict=True):
             what = policy["metadata"]["name"].removeprefix("credfleet-").partition(".")[0]

@@ -6,12 +6,14 @@ What a stack declares is written by operators; a claimer adds the uid of the Con
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from components.account_pool.admission.policies import namespace_manifests
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap, with_pool_uid
-from components.account_pool.core.model import JsonObject
+from components.account_pool.core.model import JsonObject, Phase
 from tests.support.cases import table
 from tests.support.guarded_pool import MERGE, GuardedPool, guarded_pool, refusal
 from tests.support.noticed import until
@@ -115,6 +117,30 @@ def test_settings_are_made_by_operators_only(
         for user in ("owner", "claimer", "cleaner"):
             assert " pool-made: " in str(bare.create(user, "ConfigMap", SETTINGS))
         assert bare.create("operator", "ConfigMap", SETTINGS) is None
+
+
+def test_namespace_with_a_recorded_claim_is_not_deleted(
+    control_plane: ControlPlane, admin: DynamicClient, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with guarded_pool(control_plane, admin, tmp_path_factory.mktemp("people")) as pool:
+        for manifest in namespace_manifests(pool.namespace):
+            api = admin.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"])
+            api.create(body=manifest)
+        record = pool.record(Phase.BOUND)
+        namespaces: Any = admin.resources.get(api_version="v1", kind="Namespace")
+
+        def delete() -> str | None:
+            return refusal(lambda: namespaces.delete(name=pool.namespace, body={"dryRun": ["All"]}))
+
+        until(lambda: delete() is not None)
+        said = str(delete())
+        assert f"tenant {record.tenant} has account {record.member}" in said
+        assert f"credfleet pool status -n {pool.namespace}" in said
+        records = pool.api("operator", "ConfigMap")
+        released = replace(record.without_holder("h"), phase=Phase.RELEASING)
+        records.replace(body=released.render(pool.namespace), namespace=pool.namespace)
+        records.delete(name=record.name, namespace=pool.namespace)
+        until(lambda: delete() is None)
 
 
 def test_settings_do_not_hold_up_a_namespace_that_goes(

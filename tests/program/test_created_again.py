@@ -43,7 +43,7 @@ def test_account_in_use_whose_secret_was_deleted_stays_its_tenants(
     tenants = {name: tenant_of(project, name) for name in ("acme", "globex", "initech", "hooli")}
     project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1, 2, 3))
     preview = project.preview("--refresh").quiet()
-    assert f"{before['acme']} (acme) keep their tenants" in preview.said
+    assert f"{before['acme']} (acme) stay with their tenants" in preview.said
     project.up("--refresh").quiet()
     after = holding(admin, project)
     assert {tenant: after[tenant] for tenant in before} == before

@@ -60,11 +60,14 @@ def admission_manifests(
         if machine.resource == "secrets":
             policy = settings.scheme.expressions(policy)
         manifests += policy, _render_binding(name, namespace)
-    return (*manifests, *(() if allow_destroy else _keep_namespace(namespace)))
+    return tuple(manifests)
 
 
-def _keep_namespace(namespace: str) -> tuple[JsonObject, JsonObject]:
-    """Let the namespace of the pool not be deleted while a claim is recorded in it; the records are asked."""
+def namespace_manifests(namespace: str) -> tuple[JsonObject, JsonObject]:
+    """Draw the policy that keeps the namespace while a claim is recorded in it, before its binding.
+
+    The records are its parameters: it is asked about each, and not at all where there is none.
+    """
     name = f"credfleet-namespace.{namespace}"
     policy = {
         "apiVersion": API_VERSION,
