@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,9 +14,6 @@ from operations.cli.answer import CommandResult
 from operations.cli.command import command, parameter
 from operations.cli.inputs import STANDARD_INPUT
 from operations.cli.options import form_option
-
-if TYPE_CHECKING:
-    from operations.preview_report.review import Review
 
 
 class ReportForm(StrEnum):
@@ -63,7 +59,7 @@ def preview_report(
     content, place = _read(file)
     found = review(parse(content, place))
     source = "FILE" if file == STANDARD_INPUT else place
-    return CommandResult(as_document(found), render(found, source).splitlines())
+    return CommandResult(found.document(), render(found, source).splitlines())
 
 
 def _read(file: str) -> tuple[bytes, str]:
@@ -79,47 +75,3 @@ def _read(file: str) -> tuple[bytes, str]:
             problem=f"it cannot be read: {error.strerror}",
             fix="name a file that `pulumi preview --json` wrote",
         ) from None
-
-
-def as_document(found: Review) -> dict[str, Any]:
-    """Return a review for machines, whole; `policies` is null when the preview does not tell of any."""
-    forecast, objections = found.forecast, found.objections
-    return {
-        "project": found.project,
-        "stack": found.stack,
-        "failed": found.failed,
-        "counts": {str(action): count for action, count in found.counts.items()},
-        "unchanged": found.unchanged,
-        "changes": [
-            {
-                "action": str(each.action),
-                "tenant": each.owner if each.is_tenant else None,
-                "type": each.type,
-                "name": each.name,
-                "properties": each.properties,
-                "forcing": each.forcing,
-            }
-            for each in found.changes
-        ],
-        "claims": [
-            {
-                "action": str(each.action),
-                "tenant": each.tenant,
-                "slot": each.slot,
-                "type": each.type,
-                "account": each.account or None,
-                "doomed": each.is_doomed,
-                "expected": each.expected or None,
-            }
-            for each in found.claims
-        ],
-        "poolSeen": not forecast.unseen,
-        "freeAccounts": [
-            {"accounts": each.accounts, "now": each.before, "expected": each.after}
-            for each in forecast.vacancies
-        ],
-        "skippedClaims": [asdict(each) for each in found.skipped_claims],
-        "skipped": [asdict(each) for each in found.skipped],
-        "policies": None if objections is None else [asdict(each) for each in objections],
-        "remarks": [asdict(each) for each in found.remarks],
-    }

@@ -5,9 +5,8 @@ cell, no markup, no link and no mention.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Final
 
 from operations.preview_report.review import Action, Change, ClaimChange, Review
@@ -97,16 +96,37 @@ def _sections(review: Review) -> Iterator[_Section]:
     yield _claims(review)
     yield _vacancies(review)
     if review.skipped_claims:
-        yield _skipped_claims(review)
+        rows = ((code(each.tenant), code(each.slot), code(each.reason)) for each in review.skipped_claims)
+        note = "The update goes on without them; a later one takes each up."
+        yield _table("Skipped claims", ("Tenant", "Slot", "Why"), rows, note)
     if review.skipped:
-        yield _skipped(review)
+        rows = ((code(each.what), "; ".join(map(code, each.reasons))) for each in review.skipped)
+        note = "No error: each is declared once nothing is left here."
+        yield _table("Skipped", ("What", "Waits for"), rows, note)
     if review.changes:
         yield _by_owner(review)
-        for owner, is_tenant, changes in review.by_owner():
-            title = f"Tenant {code(owner)}" if is_tenant else owner.capitalize()
+        for changes in review.by_owner():
+            first = changes[0]
+            title = f"Tenant {_whose(first)}" if first.tenant else first.owner.capitalize()
             yield _Section(("", f"**{title}**", ""), tuple(map(_change, changes)))
     if review.remarks:
-        yield _remarks(review)
+        rows = (
+            (each.severity, code(each.resource) or "the stack", str(each.times)) for each in review.remarks
+        )
+        yield _table("Errors and warnings", ("", "Resource", "Times"), rows, "The log has their words.")
+
+
+def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], note: str = "") -> _Section:
+    head = ("", f"### {title}", "", *((note, "") if note else ()))
+    return _Section((*head, _row(columns), f"|{'---|' * len(columns)}"), tuple(map(_row, rows)))
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _text(title: str, text: str) -> _Section:
+    return _Section(("", f"### {title}", "", text))
 
 
 def _heading(review: Review) -> Iterator[str]:
@@ -115,22 +135,20 @@ def _heading(review: Review) -> Iterator[str]:
     yield f"## Preview{of}: {counted or ('failed' if review.failed else 'nothing to change')}"
     yield ""
     if review.failed:
-        yield from ("> [!CAUTION]", "> **The preview failed**: what follows may be a part only.", "")
+        yield from _alert("CAUTION", "**The preview failed**: what follows may be a part only.")
     if review.losses:
-        yield "> [!CAUTION]"
-        yield f"> **{_gone(review.counts)}** Read the first table before you approve."
-        yield ""
+        yield from _alert("CAUTION", f"**{_gone(review.counts)}** Read the first table before you approve.")
     if review.forecast.dooms:
-        yield from (
-            "> [!CAUTION]",
-            "> **The update is expected to fail**: a claim that is required gets nothing.",
-            "",
+        yield from _alert(
+            "CAUTION", "**The update is expected to fail**: a claim that is required gets nothing."
         )
     if review.doomed:
-        yield "> [!WARNING]"
-        yield f"> **Claims that can expect no account: {review.doomed}.**"
-        yield ""
+        yield from _alert("WARNING", f"**Claims that can expect no account: {review.doomed}.**")
     yield f"{review.unchanged} unchanged."
+
+
+def _alert(kind: str, text: str) -> tuple[str, ...]:
+    return f"> [!{kind}]", f"> {text}", ""
 
 
 def _gone(counts: Mapping[Action, int]) -> str:
@@ -139,117 +157,90 @@ def _gone(counts: Mapping[Action, int]) -> str:
 
 
 def _losses(losses: Sequence[Change]) -> _Section:
-    table = ("| | Resource | Type | Whose | Forced by |", "|---|---|---|---|---|")
-    return _Section(
-        ("", "### Replaced and deleted", "", *table),
-        tuple(
-            f"| **{each.action.upper()}** | {code(each.name)} | {code(each.type)} | {_whose(each)} |"
-            f" {_properties(each.forcing)} |"
+    return _table(
+        "Replaced and deleted",
+        ("", "Resource", "Type", "Whose", "Forced by"),
+        (
+            (
+                f"**{each.action.upper()}**",
+                code(each.name),
+                code(each.type),
+                _whose(each),
+                _properties(each.forcing),
+            )
             for each in sorted(losses, key=lambda each: each.action is not Action.REPLACE)
         ),
     )
 
 
 def _whose(change: Change) -> str:
-    return code(change.owner) if change.is_tenant else change.owner
+    return code(change.tenant) if change.tenant else change.owner
 
 
 def _policies(review: Review) -> _Section:
-    head = ("", "### Policies", "")
-    if review.objections is None:
-        return _Section((*head, "Unknown: this preview does not tell whether policies judged it."))
-    if not review.objections:
-        return _Section((*head, "✓ No rule objects."))
-    table = ("| Level | Rule | Resource |", "|---|---|---|")
-    return _Section(
-        (*head, "The log has the words of each; docs/policies.md explains the rules.", "", *table),
-        tuple(
-            f"| {'**MANDATORY**' if each.level == 'mandatory' else each.level} | {code(each.rule)} |"
-            f" {code(each.resource) or 'the stack'} |"
-            for each in review.objections
+    if review.policies is None:
+        return _text("Policies", "Unknown: this preview does not tell whether policies judged it.")
+    if not review.policies:
+        return _text("Policies", "✓ No rule objects.")
+    return _table(
+        "Policies",
+        ("Level", "Rule", "Resource"),
+        (
+            (
+                "**MANDATORY**" if each.level == "mandatory" else each.level,
+                code(each.rule),
+                code(each.resource) or "the stack",
+            )
+            for each in review.policies
         ),
+        "The log has the words of each; docs/policies.md explains the rules.",
     )
 
 
 def _claims(review: Review) -> _Section:
-    head = ("", "### Claims", "")
     if not review.claims:
-        seen = (
-            "None came up before the preview failed."
-            if review.failed
-            else "None is made, changed or released."
-        )
-        return _Section((*head, seen))
-    table = ("| Tenant | Slot | Type | What | Account | Outlook |", "|---|---|---|---|---|---|")
+        came = "came up before the preview failed" if review.failed else "is made, changed or released"
+        return _text("Claims", f"None {came}.")
+    columns = ("Tenant", "Slot", "Type", "What", "Account", "Outlook")
     unseen = review.forecast.unseen
-    return _Section((*head, *table), tuple(_claim(each, unseen=unseen) for each in review.claims))
+    return _table("Claims", columns, (_claim(each, unseen=unseen) for each in review.claims))
 
 
-def _claim(claim: ClaimChange, *, unseen: bool) -> str:
-    action = _CLAIMING[claim.action]
-    forecast = ("**✗** " if claim.is_doomed else "") + code(claim.expected)
-    if not forecast and claim.action in (Action.CREATE, Action.REPLACE):
+def _claim(claim: ClaimChange, *, unseen: bool) -> tuple[str, ...]:
+    forecast = ("**✗** " if claim.doomed else "") + code(claim.expected or "")
+    if not forecast and claim.is_made:
         forecast = "unknown: no cluster in reach" if unseen else "not told"
-    return (
-        f"| {code(claim.tenant)} | {code(claim.slot)} | {code(claim.type)} | {action} |"
-        f" {code(claim.account)} | {forecast} |"
-    )
+    named = (code(claim.tenant), code(claim.slot), code(claim.type))
+    return (*named, _CLAIMING[claim.action], code(claim.account or ""), forecast)
 
 
 def _vacancies(review: Review) -> _Section:
-    head = ("", "### Free accounts", "")
+    title = "Free accounts"
     if review.forecast.unseen:
-        return _Section((*head, "Unknown: no cluster was in reach, so nobody looked at the pool."))
+        return _text(title, "Unknown: no cluster was in reach, so nobody looked at the pool.")
     if not review.forecast.vacancies:
-        is_news = any(each.action in (Action.CREATE, Action.REPLACE) for each in review.claims)
-        told = "Not told." if is_news or review.failed else "As they are: no claim of this preview needs one."
-        return _Section((*head, told))
-    table = ("| Type | Free now | Expected to be left |", "|---|---|---|")
-    return _Section(
-        (*head, "A forecast, no guarantee: others claim and release meanwhile.", "", *table),
-        tuple(
-            f"| {code(each.accounts)} | {each.before} | {each.after or '**0**'} |"
+        is_news = review.failed or any(each.is_made for each in review.claims)
+        return _text(title, "Not told." if is_news else "As they are: no claim of this preview needs one.")
+    return _table(
+        title,
+        ("Type", "Free now", "Expected to be left"),
+        (
+            (code(each.accounts), str(each.before), str(each.after or "**0**"))
             for each in review.forecast.vacancies
         ),
-    )
-
-
-def _skipped_claims(review: Review) -> _Section:
-    head = ("", "### Skipped claims", "", "The update goes on without them; a later one takes each up.", "")
-    return _Section(
-        (*head, "| Tenant | Slot | Why |", "|---|---|---|"),
-        tuple(
-            f"| {code(each.tenant)} | {code(each.slot)} | {code(each.reason)} |"
-            for each in review.skipped_claims
-        ),
-    )
-
-
-def _skipped(review: Review) -> _Section:
-    table = ("| What | Waits for |", "|---|---|")
-    return _Section(
-        (
-            "",
-            "### Skipped",
-            "",
-            "No error: each is declared once nothing is left here.",
-            "",
-            *table,
-        ),
-        tuple(f"| {code(each.what)} | {'; '.join(map(code, each.reasons))} |" for each in review.skipped),
+        "A forecast, no guarantee: others claim and release meanwhile.",
     )
 
 
 def _by_owner(review: Review) -> _Section:
     actions = (Action.REPLACE, Action.DELETE, Action.CREATE, Action.UPDATE)
-    titles = " | ".join(_TO_DO[each].removeprefix("to ").capitalize() for each in actions)
-    head = ("", "### Changes by tenant", "", f"| | {titles} | Other |", f"|---|{'---|' * 5}")
-    rows: list[str] = []
-    for owner, is_tenant, changes in review.by_owner():
+    rows: list[Sequence[str]] = []
+    for changes in review.by_owner():
         counts = [sum(each.action is action for each in changes) for action in actions]
-        cells = " | ".join(str(count or "") for count in (*counts, len(changes) - sum(counts)))
-        rows.append(f"| {code(owner) if is_tenant else owner} | {cells} |")
-    return _Section(head, tuple(rows))
+        cells = (str(count or "") for count in (*counts, len(changes) - sum(counts)))
+        rows.append((_whose(changes[0]), *cells))
+    titles = (_TO_DO[each].removeprefix("to ").capitalize() for each in actions)
+    return _table("Changes by tenant", ("", *titles, "Other"), rows)
 
 
 def _change(change: Change) -> str:
@@ -260,15 +251,4 @@ def _change(change: Change) -> str:
 def _properties(names: Sequence[str]) -> str:
     more = len(names) - _MOST_PROPERTIES
     rest = (f"… {more} more",) if more > 0 else ()
-    return ", ".join(chain(map(code, names[:_MOST_PROPERTIES]), rest))
-
-
-def _remarks(review: Review) -> _Section:
-    table = ("| | Resource | Times |", "|---|---|---|")
-    return _Section(
-        ("", "### Errors and warnings", "", "The log has their words.", "", *table),
-        tuple(
-            f"| {each.severity} | {code(each.resource) or 'the stack'} | {each.times} |"
-            for each in review.remarks
-        ),
-    )
+    return ", ".join((*map(code, names[:_MOST_PROPERTIES]), *rest))

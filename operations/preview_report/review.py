@@ -9,9 +9,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cached_property
+from itertools import groupby
 from typing import Any, Final
 
 from pulumi_sandbox.protocol import urns
@@ -62,38 +63,20 @@ class Action(StrEnum):
 UNDECIDED: Final = "could not decide"
 """The level of what a rule could not judge: neither passed nor an objection."""
 
-_ACTIONS: Final[Mapping[str, Action | None]] = {
-    "same": None,
-    "read": None,
-    "refresh": None,
-    "create": Action.CREATE,
-    "update": Action.UPDATE,
-    "import": Action.IMPORT,
-    "delete": Action.DELETE,
-    "discard": Action.DELETE,
-    "read-discard": Action.DELETE,
-    "replace": Action.REPLACE,
-    "create-replacement": Action.REPLACE,
-    "delete-replaced": Action.REPLACE,
-    "import-replacement": Action.REPLACE,
-    "read-replacement": Action.REPLACE,
-    "remove-pending-replace": Action.REPLACE,
-    "discard-replaced": Action.REPLACE,
-}
-"""None: nothing changes."""
+_UNCHANGED: Final = ("same", "read", "refresh")
 _GRAVITY: Final = {action: rank for rank, action in enumerate(Action)}
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One resource that changes. owner: a tenant, or `POOL` or `STACK` with is_tenant False.
+    """One resource that changes. owner: of one that is no tenant's, `POOL` or `STACK`.
 
     properties: names of those that differ; forcing: those among them that force a replacement.
     """
 
-    action: Action
     owner: str
-    is_tenant: bool
+    action: Action
+    tenant: str | None
     type: str
     name: str
     properties: tuple[str, ...]
@@ -105,16 +88,21 @@ class ClaimChange:
     """A claim that is made, changed or released.
 
     account: the Secret a released or changed claim has. expected: what a claim was told it will get;
-    is_doomed: that is nothing.
+    doomed: that is nothing.
     """
 
     action: Action
     tenant: str
     slot: str
     type: str
-    account: str
-    is_doomed: bool
-    expected: str
+    account: str | None
+    doomed: bool
+    expected: str | None
+
+    @property
+    def is_made(self) -> bool:
+        """Whether an account is to be found for it."""
+        return self.action in (Action.CREATE, Action.REPLACE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +142,10 @@ class Remark:
 
 @dataclass(frozen=True)
 class Review:
-    """A preview, for a person; everything in one order whatever the order of the steps."""
+    """A preview, for a person; everything in one order whatever the order of the steps.
+
+    policies: what rules object to; None when the preview does not tell whether any judged.
+    """
 
     project: str
     stack: str
@@ -165,7 +156,7 @@ class Review:
     forecast: Forecast
     skipped: tuple[Skipped, ...]
     skipped_claims: tuple[SkippedClaim, ...]
-    objections: tuple[Objection, ...] | None
+    policies: tuple[Objection, ...] | None
     remarks: tuple[Remark, ...]
 
     @cached_property
@@ -176,7 +167,7 @@ class Review:
     @cached_property
     def doomed(self) -> int:
         """How many claims were told that they will get no account."""
-        return sum(each.is_doomed for each in self.claims)
+        return sum(each.doomed for each in self.claims)
 
     @cached_property
     def counts(self) -> Mapping[Action, int]:
@@ -184,34 +175,48 @@ class Review:
         counted = Counter(each.action for each in self.changes)
         return {action: counted[action] for action in Action if counted[action]}
 
-    def by_owner(self) -> Iterator[tuple[str, bool, Sequence[Change]]]:
-        """Return each owner, whether it is a tenant, and its changes: tenants first, in order of name."""
-        for owner, is_tenant in dict.fromkeys((each.owner, each.is_tenant) for each in self.changes):
-            yield (
-                owner,
-                is_tenant,
-                [each for each in self.changes if (each.owner, each.is_tenant) == (owner, is_tenant)],
-            )
+    def by_owner(self) -> Iterator[Sequence[Change]]:
+        """Yield the changes of each owner: tenants first, in order of name."""
+        for _, changes in groupby(self.changes, key=lambda each: (each.tenant, each.owner)):
+            yield [*changes]
+
+    def document(self) -> dict[str, Any]:
+        """Return it for machines, whole."""
+        told = {
+            name: [asdict(each) for each in getattr(self, name)]
+            for name in ("changes", "claims", "skipped", "remarks")
+        }
+        for change in told["changes"]:
+            del change["owner"]
+        return {
+            **{name: getattr(self, name) for name in ("project", "stack", "failed", "counts", "unchanged")},
+            "poolSeen": not self.forecast.unseen,
+            "freeAccounts": [
+                {"accounts": each.accounts, "now": each.before, "expected": each.after}
+                for each in self.forecast.vacancies
+            ],
+            "skippedClaims": [asdict(each) for each in self.skipped_claims],
+            "policies": None if self.policies is None else [asdict(each) for each in self.policies],
+            **told,
+        }
 
 
 def review(digest: Digest) -> Review:
     """Judge what of a preview a person has to know."""
     project, stack = _whose(digest)
     errors = any(each.severity == "error" for each in digest.diagnostics)
-    objections = None
+    policies = None
     if digest.policies is not None:
         said = {
             Objection(_level(each.level), shorten(each.policy), _named(each.urn)) for each in digest.policies
         }
-        objections = tuple(
-            sorted(said, key=lambda each: (each.level != "mandatory", each.rule, each.resource))
-        )
+        policies = tuple(sorted(said, key=lambda each: (each.level != "mandatory", each.rule, each.resource)))
     claims = [step for step in digest.steps if urns.parse(step.urn).type == _CLAIM_TYPE]
     forecast = parse(_lines(digest.diagnostics), [_claim(step) for step in claims])
     return Review(
         project=project,
         stack=stack,
-        failed=errors or bool(digest.failed) or any(each.level == "mandatory" for each in objections or ()),
+        failed=errors or bool(digest.failed) or any(each.level == "mandatory" for each in policies or ()),
         unchanged=digest.changes.get("same", 0),
         changes=tuple(sorted(_changes(digest.steps, _namespaces(digest)), key=_order)),
         claims=tuple(
@@ -220,7 +225,7 @@ def review(digest: Digest) -> Review:
         forecast=forecast,
         skipped=tuple(sorted(_skipped(digest.diagnostics), key=lambda each: each.what)),
         skipped_claims=tuple(_skipped_claims(forecast)),
-        objections=objections,
+        policies=policies,
         remarks=tuple(_remarks(digest.diagnostics)),
     )
 
@@ -273,23 +278,32 @@ def _changes(steps: Iterable[Step], namespaces: Mapping[str, str]) -> Iterator[C
     """Make one change of all steps of a resource."""
     of: dict[str, list[tuple[Action, Step]]] = {}
     for step in steps:
-        action = _ACTIONS.get(step.op, Action.OTHER)
-        if action is not None and not urns.is_default_provider(step.urn):
+        action = _action(step)
+        if step.op not in _UNCHANGED and not urns.is_default_provider(step.urn):
             of.setdefault(step.urn, []).append((action, step))
     for urn, each in of.items():
-        owner, is_tenant = _owner(urn, [step for _, step in each], namespaces)
+        tenant, owner = _owner(urn, [step for _, step in each], namespaces)
         named = urns.parse(urn)
         forcing = {name for _, step in each for name in _properties(step, step.keys)}
         properties = {name for action, step in each for name in _differing(action, step)}
         yield Change(
-            action=min((action for action, _ in each), key=_GRAVITY.__getitem__),
             owner=owner,
-            is_tenant=is_tenant,
+            action=min((action for action, _ in each), key=_GRAVITY.__getitem__),
+            tenant=tenant,
             type=shorten(short_type(named.type)),
             name=shorten(named.name),
             properties=tuple(sorted(properties | forcing)),
             forcing=tuple(sorted(forcing)),
         )
+
+
+def _action(step: Step) -> Action:
+    """Return what becomes of a resource; several steps make a replacement, or forget what is gone."""
+    if "replace" in step.op:
+        return Action.REPLACE
+    if "discard" in step.op:
+        return Action.DELETE
+    return Action(step.op) if step.op in _GRAVITY else Action.OTHER
 
 
 def _differing(action: Action, step: Step) -> Iterator[str]:
@@ -314,26 +328,25 @@ def _properties(step: Step, paths: Iterable[str]) -> Iterator[str]:
             yield match[1]
 
 
-def _owner(urn: str, steps: Sequence[Step], namespaces: Mapping[str, str]) -> tuple[str, bool]:
-    """Return whose a resource is: a tenant's, the pool's or the stack's own."""
+def _owner(urn: str, steps: Sequence[Step], namespaces: Mapping[str, str]) -> tuple[str | None, str]:
+    """Return the tenant whose a resource is, if any, and else whether it is the pool's or the stack's own."""
     states = [state for step in steps for state in (step.new, step.old) if state]
     for each in (urn, *(state.parent for state in states if state.parent)):
-        named = urns.parse(each)
-        if _TENANTS_OWN.fullmatch(named.type):
-            return shorten(named.name), True
+        if _TENANTS_OWN.fullmatch((own := urns.parse(each)).type):
+            return shorten(own.name), ""
     named = urns.parse(urn)
     if "credfleet:index:AccountPool" in named.qualified_type.split("$"):
-        return POOL, False
+        return None, POOL
     if named.type == _NAMESPACE and any(_is_labelled(state) for state in states):
-        return shorten(named.name.removesuffix("-namespace")), True
+        return shorten(named.name.removesuffix("-namespace")), ""
     if named.type == "kubernetes:core/v1:ServiceAccount" and named.name.endswith(_ACCOUNT_READER):
-        return shorten(named.name.removesuffix(_ACCOUNT_READER)), True
+        return shorten(named.name.removesuffix(_ACCOUNT_READER)), ""
     for state in states:
         metadata = _below(state.inputs, "metadata")
         for place in (metadata.get("namespace"), *(state.inputs.get(key) for key in _PLACES)):
             if isinstance(place, str) and place in namespaces:
-                return shorten(namespaces[place]), True
-    return STACK, False
+                return shorten(namespaces[place]), ""
+    return None, STACK
 
 
 def _is_labelled(state: State) -> bool:
@@ -342,9 +355,9 @@ def _is_labelled(state: State) -> bool:
 
 def _order(change: Change) -> tuple[Any, ...]:
     return (
-        not change.is_tenant,
+        change.tenant is None,
         change.owner != POOL,
-        change.owner,
+        change.tenant or "",
         _GRAVITY[change.action],
         change.type,
         change.name,
@@ -358,21 +371,19 @@ def _claim(step: Step) -> Claim:
 
 
 def _claims(steps: Iterable[Step], forecast: Forecast) -> Iterator[ClaimChange]:
-    of = {step.urn: step for step in steps if _ACTIONS.get(step.op, Action.OTHER) is not None}
+    of = {step.urn: step for step in steps if step.op not in _UNCHANGED}
     for step in of.values():
         told = forecast.expected.get(_claim(step))
         tenant, slot = _claim(step)
         inputs = (step.new or step.old or State()).inputs
         yield ClaimChange(
-            action=_ACTIONS.get(step.op) or Action.OTHER,
+            action=_action(step),
             tenant=shorten(tenant),
             slot=shorten(slot),
             type=_matching(_POOL_TYPE, inputs.get("type")),
-            account=_matching(_OBJECT_NAME, step.old.outputs.get("secretName") if step.old else None),
-            is_doomed=told is not None and told.is_bad,
-            expected=""
-            if told is None
-            else shorten(told.text or "nothing: the log says why", _LONGEST_OUTLOOK),
+            account=_matching(_OBJECT_NAME, step.old.outputs.get("secretName") if step.old else None) or None,
+            doomed=told is not None and told.is_bad,
+            expected=told and shorten(told.text or "nothing: the log says why", _LONGEST_OUTLOOK),
         )
 
 

@@ -7,7 +7,6 @@ from itertools import accumulate
 from typing import Any, Final
 
 from components.errors import Problem
-from operations.preview_report.command import as_document as preview_document
 from operations.preview_report.markdown import code, render_sections
 from operations.preview_report.review import review, shorten
 from operations.review.run import Found, unmade_checks
@@ -38,7 +37,7 @@ def as_document(found: Found) -> dict[str, Any]:
         "unchecked": unmade_checks(found),
         "undecided": found.undecided,
         "mayChange": found.may_change,
-        "preview": preview_document(review(found.digest)),
+        "preview": review(found.digest).document(),
     }
 
 
