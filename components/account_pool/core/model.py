@@ -222,7 +222,7 @@ class Member:
 
     @classmethod
     def parse(cls, body: JsonObject) -> Member:
-        """From a Secret or its PartialObjectMetadata, in credfleet's words (`scheme.py`)."""
+        """From a Secret or its PartialObjectMetadata, in credfleet's words (`label_scheme.py`)."""
         meta = body["metadata"]
         since = str(meta["stateSince"]) if "stateSince" in meta else written_at(meta, POOL_STATE)
         return cls(
