@@ -192,7 +192,7 @@ def split(stack: str, most: int | None, *, write: bool, yes: bool) -> CommandRes
     moved, stacks = how_many(len(found.moves), "tenant"), len(found.after.stacks)
     ask(f"{moved} of {len(found.homes)} will go to another of {stacks} stacks. Go on?", yes=yes)
     with interruptible() as stopped:
-        move = _Move.of(backend, found, first, before)
+        move = _Move.of(backend, found, first, before).protected()
         for path, text in _files(found, first).items():
             files.replace(path, text)
         for each, state in move.states().items():
@@ -412,6 +412,18 @@ class _Move:
         are = regroup(were, found.home_of, lambda resource: resource.type == _ROSTER)
         return cls(backend, found, before, were, are, before[first.stack])
 
+    def protected(self) -> _Move:
+        """Protect what a stack loses in its state, so that no update deletes it if the move is killed."""
+        before = {**self.before}
+        for stack in self.found.changed:
+            stays = {each.urn for each in self.are[stack].resources}
+            lost = {each.urn for each in self.were[stack].resources if each.custom} - stays
+            if lost:
+                self.refuse_changed(stack)
+                self.backend.import_(stack, _protecting(self.before[stack], lost))
+                before[stack] = self.backend.exported(stack)
+        return replace(self, before=before)
+
     def states(self) -> dict[str, Exported]:
         """Make the stacks that are new; return what each is to import, in the order of `Split.changed`."""
         made = {stack: self.backend.stack(stack) for stack in self.found.changed}
@@ -447,6 +459,14 @@ class _Move:
             **({"features": sorted(features)} if features else {}),
             "deployment": {**encode(snapshot), "secrets_providers": provider},
         }
+
+
+def _protecting(exported: Exported, lost: Collection[str]) -> Exported:
+    deployment = deployment_of(exported)
+    resources = [
+        {**each, "protect": True} if each["urn"] in lost else each for each in deployment["resources"]
+    ]
+    return {**exported, "deployment": {**deployment, "resources": resources}}
 
 
 @dataclass(frozen=True, slots=True)

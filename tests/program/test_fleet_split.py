@@ -167,6 +167,10 @@ def test_a_split_fleet_is_split_otherwise_by_number_and_by_hand_and_no_tenant_is
         pulumi_shell.kill_at(killed, home, 1, HANGS_AFTER_SECONDS)
     assert all(f"-{names[1]}".encode() in state.read_bytes() for state in (was, home))
     assert problem in fleet.run(*update(stacks[1])).err
+    bare = fleet.typed(f"pulumi up --yes --skip-preview --stack {stacks[1]}")
+    assert bare.code != 0
+    assert "protected" in bare.said
+    assert versions(admin, project.pool) == before
     assert "1 tenant of 3 moved" in fleet.run(*fix).quiet().out
     assert f"-{names[1]}".encode() not in was.read_bytes()
     assert ended(fleet) == dict.fromkeys(stacks, "nothing changed")
