@@ -89,6 +89,7 @@ PROTOCOL: Final = (
 FIRE: Final = (
     Part("histories", (*_PYTEST, "tests/fire/claims/test_histories.py")),
     Part("calls", (*_PYTEST, "tests/fire/stack")),
+    Part("wipes", (*_PYTEST, "tests/cluster/test_cleaners.py")),
     Part("documents", (*_PYTEST, "tests/fire/readers")),
 )
 STORM: Final = Part("storm", (*_PYTEST, "tests/fire/storm"))

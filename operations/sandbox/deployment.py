@@ -273,6 +273,15 @@ def free_dead_lock(backend: Path, project: str, stack: str) -> list[int]:
 
 
 def _runs_pulumi(pid: int) -> bool:
-    with suppress(psutil.Error):
-        return psutil.Process(pid).name().startswith("pulumi")
-    return False
+    """Whether a process is a CLI, also a wrapped one; one of another user may be, since /proc may hide it."""
+    try:
+        return "pulumi" in psutil.Process(pid).name()
+    except psutil.Error:
+        pass
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -285,7 +285,7 @@ _CLEANINGS: Final = allow(
             {STATE: _QUARANTINED, BEFORE: _DIRTY, REASON: PRESENT, CLEANING: ABSENT},
         ),
         "endsCleaning": Transition(
-            "K3: say that nobody wipes an account any more that an operator quarantined meanwhile",
+            "K3: let go of an account that an operator quarantined meanwhile",
             {STATE: AllowedValues(("dirty", "quarantined"))},
             {CLEANING: ABSENT},
         ),

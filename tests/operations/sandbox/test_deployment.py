@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -143,6 +144,28 @@ def test_free_dead_lock_removes_the_lock_of_a_process_that_is_no_pulumi(tmp_path
     assert not psutil.Process().name().startswith("pulumi")
     a_lock(tmp_path, pid=os.getpid())
     assert free_dead_lock(tmp_path, "mine", "dev") == [os.getpid()]
+
+
+def test_free_dead_lock_leaves_the_lock_of_a_wrapped_pulumi(tmp_path: Path) -> None:
+    wrapped = tmp_path / ".pulumi-wrapped"
+    shutil.copy(sys.executable, wrapped)
+    with subprocess.Popen([wrapped, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        file = a_lock(tmp_path, pid=process.pid)
+        assert free_dead_lock(tmp_path, "mine", "dev") == []
+        process.communicate(b"\n")
+    assert file.exists()
+
+
+def test_free_dead_lock_leaves_the_lock_of_a_process_that_is_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hidden(pid: int) -> None:
+        raise psutil.NoSuchProcess(pid)
+
+    file = a_lock(tmp_path, pid=os.getpid())
+    monkeypatch.setattr(psutil, "Process", hidden)
+    assert free_dead_lock(tmp_path, "mine", "dev") == []
+    assert file.exists()
 
 
 @pytest.mark.parametrize("fields", [{"hostname": "elsewhere"}, {"pid": "seven"}, {"pid": None}])
