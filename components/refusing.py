@@ -1,4 +1,4 @@
-"""Hooks that refuse to make a resource, in a preview too, after a look at a cluster.
+"""Hooks that refuse to make a resource, in a preview too, and the command that would import what is there.
 
 While the engine waits for a hook, every thread of the event loop's executor may wait in RegisterResource for
 that answer. So looks have threads of their own.
@@ -7,8 +7,10 @@ that answer. So looks have threads of their own.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Final
 
 import pulumi
@@ -23,3 +25,65 @@ def refusing(name: str, refuse: Callable[[pulumi.ResourceHookArgs], None]) -> pu
         await asyncio.get_running_loop().run_in_executor(_LOOKS, refuse, args)
 
     return pulumi.ResourceHook(name, look, pulumi.ResourceHookOptions(on_dry_run=True))
+
+
+_SELF_MANAGED: Final = "organization"
+"""The only organization of backends that are files and buckets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """A resource as the program declares it. parent, provider: their URNs.
+
+    Imported without them it would be another resource, which the next update deletes.
+    """
+
+    stack: str
+    is_preview: bool
+    type: str
+    name: str
+    parent: str
+    provider: str
+
+    def command(self, id_: str) -> str:
+        """Return the command as a shell takes it. id_: of the object, as its provider imports it.
+
+        It generates no code, which would show what a Secret holds. The parent must be in the state: an update
+        records it before it comes to the resource, a preview records nothing.
+        """
+        options = ["--stack", self.stack, "--parent", f"parent={self.parent}"]
+        options += ["--provider", f"provider={self.provider}", "--protect=false", "--generate-code=false"]
+        command = shlex.join(["pulumi", "import", *options, self.type, self.name, id_])
+        if not self.is_preview:
+            return command
+        first = shlex.join(["pulumi", "up", "--skip-preview", "--stack", self.stack])
+        return f"{command} (if it says `unknown parent`, run `{first}` before, which stops here as well)"
+
+
+def keep(
+    importers: MutableMapping[str, Importer],
+    type_: str,
+    name: str,
+    parent: pulumi.Resource,
+    provided: pulumi.Resource,
+) -> None:
+    """Note a resource by its URN, which is known with that of its parent, before the engine asks a hook.
+
+    provided: the resource, or a component, whose provider of the type it has.
+    """
+    organization, stack = pulumi.get_organization(), pulumi.get_stack()
+    stack = stack if organization == _SELF_MANAGED else f"{organization}/{pulumi.get_project()}/{stack}"
+    is_preview = pulumi.runtime.is_dry_run()
+
+    def noted(urns: list[str]) -> pulumi.Output[None]:
+        own, above = urns
+        provider = provided.get_provider(type_)
+        if provider is None:
+            raise TypeError(f"{own} has no provider of its own")
+
+        def note(by: str) -> None:
+            importers[own] = Importer(stack, is_preview, type_, name, above, by)
+
+        return provider.urn.apply(note)
+
+    pulumi.Output.all(pulumi.create_urn(name, type_, parent), parent.urn).apply(noted)

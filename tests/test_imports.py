@@ -36,7 +36,7 @@ DRIVES_THE_CLI = {
 HOSTS = {f"operations.review.{name}" for name in ("dynamic_host", "gate", "language_host")}
 """What a review starts as processes of their own."""
 DECLARES = re.compile(
-    r"components\.(fleet|holding|import_command|kubernetes_plugin|providers|dynamic|refusing|waiting|wiring(\..+)?"
+    r"components\.(fleet|holding|kubernetes_plugin|providers|dynamic|refusing|waiting|wiring(\..+)?"
     r"|\w+\.(claim_forecast|component|provider|resources|identity|service_account|replication|eso_objects))"
 )
 

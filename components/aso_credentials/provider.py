@@ -8,16 +8,16 @@ written into the state of stacks; they never move. Import-pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from pulumi import Input
 from pulumi.dynamic import CheckFailure
 
+from components.aso_credentials import keys
 from components.aso_credentials.keys import CLIENT_SECRET, GLOBAL_SETTINGS
-from components.aso_credentials.running import mode_of, were_started_since
 from components.connection import ClusterTarget, Connection, NoReply, connect
 from components.dynamic import IDENTITY, DynamicProvider, DynamicResource, Properties, is_unknown
 from components.errors import CredfleetError, ProjectionError
@@ -190,3 +190,33 @@ def _body(connection: Connection, path: str) -> Mapping[str, Any]:
     """Return what is at a path, nothing when there is nothing or it may not be read."""
     reply = connection.call("GET", path)
     return reply.body if reply.answer is HttpOutcome.DONE else {}
+
+
+Json: TypeAlias = Mapping[str, Any]
+
+
+def mode_of(settings: Json) -> str:
+    """Return the mode of workload identity that the settings say; the value is in base64."""
+    return (
+        "strict" if (settings.get("data") or {}).get(keys.WORKLOAD_IDENTITY_MODE) == "c3RyaWN0" else "relaxed"
+    )
+
+
+def were_started_since(pods: Iterable[Json], account: str, settings: Json) -> bool:
+    """Whether the operator runs, and each of its pods was started after its settings were last written.
+
+    account: the ServiceAccount it runs as, by which its pods are known.
+    """
+    metadata = settings.get("metadata", {})
+    written = max(
+        str(metadata.get("creationTimestamp") or ""),
+        *(str(entry.get("time") or "") for entry in metadata.get("managedFields") or []),
+        "",
+    )
+    started = [
+        str(status.get("state", {}).get("running", {}).get("startedAt") or "")
+        for pod in pods
+        if pod.get("spec", {}).get("serviceAccountName") == account
+        for status in pod.get("status", {}).get("containerStatuses") or [{}]
+    ]
+    return bool(written and started) and min(started) >= written

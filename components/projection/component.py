@@ -17,13 +17,12 @@ import pulumi
 from components.connection import ClusterTarget, NoReply, connect
 from components.errors import CredfleetError, ProjectionError
 from components.http_answers import HttpOutcome
-from components.import_command import Importer, keep
 from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import path_of
 from components.projection.model import SecretRef, is_composed, is_of_others
 from components.projection.predicted import digests
 from components.projection.provider import SecretProjection, SecretProjectionArgs
-from components.refusing import refusing
+from components.refusing import Importer, keep, refusing
 from components.waiting import declare_unless
 
 

@@ -18,7 +18,7 @@ from components.errors import CredfleetError
 from components.importing import IMPORT_LOCK
 
 if TYPE_CHECKING:
-    from components.secret_stores.eso_states import Look
+    from components.secret_stores.eso_cluster import Look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class EsoDeliveryProvider(DynamicProvider):
     def prepare(self, inputs: Properties, _olds: Properties) -> Properties:
         """Return what is not delivered now; nothing is known of a cluster that cannot be seen."""
         with IMPORT_LOCK:
-            from components.secret_stores.eso_states import shortcomings
+            from components.secret_stores.eso_cluster import shortcomings
 
         try:
             found = self._look(inputs)(self._named(inputs))
@@ -74,7 +74,7 @@ class EsoDeliveryProvider(DynamicProvider):
     def _waited(self, props: Properties, names: Collection[str]) -> Properties:
         with IMPORT_LOCK:
             from components.secret_stores.durations import nanoseconds
-            from components.secret_stores.eso_states import await_states, shortcomings
+            from components.secret_stores.eso_cluster import await_states, shortcomings
 
         look, seconds = self._look(props), nanoseconds(props["within"]) / 1e9
         waited = await_states(names, look, seconds) if names else {}
@@ -86,7 +86,7 @@ class EsoDeliveryProvider(DynamicProvider):
 
     def _look(self, props: Properties) -> Look:
         with IMPORT_LOCK:
-            from components.secret_stores.eso_states import path_of
+            from components.secret_stores.eso_cluster import path_of
             from components.secret_stores.stack_cluster import StackCluster
 
         cluster, objects = StackCluster(ClusterTarget.parse(self.cluster)), self._named(props)

@@ -1,13 +1,18 @@
 """Reads and pushes as the dynamic resources state them: from properties to what is done in the cluster.
 
 Apart from the providers, which load without the models. Everything here raises CredfleetError.
+
+A read that changes its back end keeps its Secret all the time. From ESO to the direct one: the ExternalSecret
+is told to own its target no more, the target loses the reference by which it would go with it, and only then
+the update removes the ExternalSecret. The other way: the target stays where an ExternalSecret of the same
+name is to make it (`externalsecret_controller.go` of ESO 2.9.0).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from components.dynamic import INCARNATION
 from components.errors import CredfleetError, Problem, StoreError
@@ -27,12 +32,14 @@ from components.secret_stores.admission import (
 from components.secret_stores.clients.client import Place
 from components.secret_stores.consumers import Backend, DeletionPolicy, ExternalSecret, PushSecret
 from components.secret_stores.direct import StackTarget, client_of, retry
-from components.secret_stores.handover import is_handed_over, is_left_to_eso, take_over
+from components.secret_stores.eso import V1ALPHA1
+from components.secret_stores.eso_cluster import maker, path_of, release
 from components.secret_stores.kubernetes_server import strange_certificates
 from components.secret_stores.model import goes_by_labels
 from components.secret_stores.pushing import Done, Pusher, place
 from components.secret_stores.reading import Reading, is_current, open_secrets, write_copy
 from components.secret_stores.specs import KubernetesSpec
+from components.secret_stores.stack_cluster import StackCluster
 
 Properties = Mapping[str, Any]
 
@@ -163,3 +170,84 @@ def _admitted(properties: Properties, purpose: Purpose, target: StackTarget) -> 
             strange = strange_certificates(use.provider.spec.server, target.stack_cluster)
     _refuse(f"{store.title}: {use.provider.key.title}", filter(None, [strange]))
     return use
+
+
+_VERSION: Final = "external-secrets.io/v1"
+_KIND: Final = "ExternalSecret"
+_ATTEMPTS: Final = 5
+_STACKS: Final = "pulumi"
+"""How the names begin under which stacks write objects."""
+
+
+def is_handed_over(reading: Reading, target: StackTarget) -> bool:
+    """Whether the ExternalSecret of this read made its target, for a stack."""
+    secret = target.stack_cluster.mark(reading.target.namespace, reading.target.name)
+    if secret is None or maker(secret) != reading.read.name:
+        return False
+    found = _external_secret(reading, target)
+    managers = () if found is None else found["metadata"].get("managedFields") or ()
+    return found is None or any(str(each.get("manager")).startswith(_STACKS) for each in managers)
+
+
+def take_over(reading: Reading, target: StackTarget) -> None:
+    """Take the target from the ExternalSecret of this read, if it has it."""
+    if not is_handed_over(reading, target):
+        return
+    if _external_secret(reading, target) is not None:
+        orphan = {"spec": {"target": {"creationPolicy": "Orphan"}}}
+        target.stack_cluster.merge(_path(reading), reading.read.title, orphan)
+    secrets = open_secrets(target)
+    for _ in range(_ATTEMPTS):
+        secret = secrets.get(reading.target)
+        if secret is None or maker(secret) is None:
+            return
+        metadata = release(secret["metadata"], reading.body({})["metadata"]["annotations"])
+        if secrets.replace({**secret, "metadata": metadata}) is not None:
+            return
+
+
+def is_left_to_eso(reading: Reading, target: StackTarget) -> bool:
+    """Whether an ExternalSecret of the name of this read is there to make its target from now on."""
+    found = _external_secret(reading, target)
+    if found is None or found["metadata"].get("deletionTimestamp"):
+        return False
+    return (found["spec"].get("target") or {}).get("name", reading.read.name) == reading.target.name
+
+
+def _external_secret(reading: Reading, target: StackTarget) -> Mapping[str, Any] | None:
+    cluster = target.stack_cluster
+    if _KIND not in cluster.served(_VERSION):
+        return None
+    return cluster.found(_path(reading), reading.read.title)
+
+
+def _path(reading: Reading) -> str:
+    return path_of(_VERSION, _KIND, reading.read.namespace, reading.read.name)
+
+
+def obstacles(
+    push: Mapping[str, Any], cluster: StackCluster, configured: Callable[[str], str | None]
+) -> Iterator[Problem]:
+    """Yield what is in the way of a push of ESO's, as the lookout is given it; nothing where nobody can look.
+
+    ESO writes over whatever is at the place (docs/compatibility.md), so what somebody else has is refused,
+    unless the push's own PushSecret writes there already.
+    """
+    document = push["push"]
+    path = path_of(V1ALPHA1, "PushSecret", push["namespace"], document["name"])
+    try:
+        live = cluster.found(path, push["place"])
+    except CredfleetError:
+        return
+    told = {_place_of(each) for each in (live or {}).get("spec", {}).get("data", ())}
+    new = [each for each in document["data"] if (each["remoteKey"], each.get("remoteNamespace")) not in told]
+    try:
+        found = DirectPush({**push, "push": {**document, "data": new}}, configured).obstacles()
+    except CredfleetError:
+        return
+    yield from (Problem(push["place"], each.problem, each.fix) for each in found)
+
+
+def _place_of(told: Mapping[str, Any]) -> tuple[str, str | None]:
+    elsewhere = (told.get("metadata") or {}).get("spec", {}).get("remoteNamespace")
+    return told["match"]["remoteRef"]["remoteKey"], elsewhere

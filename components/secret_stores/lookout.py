@@ -73,8 +73,8 @@ class EsoLookoutProvider(DynamicProvider):
     def _problems(self, inputs: Properties) -> Iterator[tuple[str, Problem]]:
         """Yield each with the place of the object that it is of."""
         with IMPORT_LOCK:
-            from components.secret_stores.eso_pushes import obstacles
-            from components.secret_stores.eso_targets import objections
+            from components.secret_stores.direct_consumers import obstacles
+            from components.secret_stores.eso_cluster import objections
             from components.secret_stores.kubernetes_server import strange_certificates
             from components.secret_stores.specs import KubernetesServer
             from components.secret_stores.stack_cluster import StackCluster

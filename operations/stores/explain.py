@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from components.connection import Connection
-from components.secret_stores.eso_states import path_of, shortcoming
+from components.secret_stores.eso_cluster import path_of, shortcoming
 from components.secret_stores.explain import Explanation, explain
 from components.secret_stores.model import SecretStore
 from components.secret_stores.stack_cluster import StackCluster

@@ -21,7 +21,7 @@ from components.connection import ClusterTarget
 from components.projection.model import PROJECTED_BY
 from components.secret_manager import SecretManagerTarget, new_secret_manager, secret_name
 from components.secret_stores.delivery import EsoDeliveryProvider
-from components.secret_stores.eso_pushes import obstacles
+from components.secret_stores.direct_consumers import obstacles
 from components.secret_stores.lookout import EsoLookoutProvider
 from components.secret_stores.provider import SecretReadProvider
 from components.secret_stores.stack_cluster import StackCluster

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from components.errors import CredfleetError, Problem
 from components.secret_stores.convert import convert
-from components.secret_stores.eso_limits import store_limits
+from components.secret_stores.eso import store_limits
 from components.secret_stores.eso_namespaces import NamespaceRule, list_unfollowed
 from components.secret_stores.explain import KnownObjects, Ready, explain
 from components.secret_stores.kinds import KINDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from components.secret_stores.eso_states import await_states, path_of, shortcoming
+from components.secret_stores.eso_cluster import await_states, path_of, shortcoming
 from tests.support.cases import cases, table
 
 SEEN = {"metadata": {"generation": 1, "finalizers": ["externalsecrets.external-secrets.io/x"]}}
