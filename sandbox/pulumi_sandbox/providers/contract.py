@@ -22,22 +22,14 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with one property or option; an empty place means the whole."""
+    """What is wrong with one property or option; an empty place means the whole.
+
+    unserved: the genuine provider takes it.
+    """
 
     place: str
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Autonaming:
-    """What the stack's configuration says about names that are not given; `proposed` may be empty.
-
-    `enforced` tells that the proposal must be taken where the provider would follow a form of its own.
-    """
-
-    disabled: bool
-    proposed: str
-    enforced: bool = False
+    unserved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +52,6 @@ class InputDiff:
     def replacing(self) -> tuple[Change, ...]:
         """The changes that no update can make."""
         return tuple(change for change in self.changes if change.replaces)
-
-
-class InitFailedError(Exception):
-    """The resource was written and has to be recorded, but did not become what was asked for."""
-
-    def __init__(self, state: State, reason: str) -> None:
-        super().__init__(reason)
-        self.state = state
-        self.reason = reason
 
 
 class RefusedError(Exception):
@@ -103,7 +86,7 @@ class Provider(Protocol):
     """
 
     def check(
-        self, urn: str, old: Properties, new: Properties, *, seed: bytes, autonaming: Autonaming | None
+        self, urn: str, old: Properties, new: Properties, seed: bytes
     ) -> tuple[Properties, list[Problem]]:
         """Complete the inputs, and tell what is wrong with them; `old` is empty for a new resource."""
         ...
@@ -116,24 +99,16 @@ class Provider(Protocol):
         """Return what a create would leave, without writing."""
         ...
 
-    def create(self, urn: str, new: Properties, seconds: float, /) -> State:
-        """Create the resource; `seconds` is the time limit of the program, 0 for the provider's own.
-
-        Raises InitFailedError when it exists now, but is not what was asked for.
-        """
+    def create(self, urn: str, new: Properties) -> State:
+        """Create the resource."""
         ...
 
-    def preview_update(self, urn: str, old: State, new: Properties, ignored: tuple[Path, ...], /) -> State:
+    def preview_update(self, urn: str, old: State, new: Properties) -> State:
         """Return what an update would leave, without writing."""
         ...
 
-    def update(
-        self, urn: str, old: State, new: Properties, ignored: tuple[Path, ...], seconds: float, /
-    ) -> State:
-        """Bring the resource to the new inputs.
-
-        Raises InitFailedError when it was changed, but did not become what was asked for.
-        """
+    def update(self, urn: str, old: State, new: Properties) -> State:
+        """Bring the resource to the new inputs."""
         ...
 
     def read(self, urn: str, old: State) -> State:
@@ -141,7 +116,7 @@ class Provider(Protocol):
         ...
 
     def delete(self, urn: str, old: State, seconds: float, /) -> None:
-        """Unmake the resource; one that is gone already is fine."""
+        """Unmake the resource; one that is gone already is fine. `seconds`: the program's limit, or 0."""
         ...
 
     def invoke(self, token: str, args: Properties, /) -> Properties:
@@ -159,12 +134,11 @@ class Package:
 
     `title` names it for people, `version` is that of the genuine provider whose ways these are. `problems`
     lists what is wrong with options, unknown ones passed over; `configure` makes a provider of options that
-    come as texts; `replacing_options` lists those that differ between old and new and mean another place,
-    where every resource has to be made anew: none where ids name the place themselves.
+    come as texts; `identity` is the option that, once changed, has every resource made anew.
     """
 
     title: str
     version: str
     problems: Callable[[Properties], list[Problem]]
     configure: Callable[[Mapping[str, str]], Provider]
-    replacing_options: Callable[[Properties, Properties], list[str]] = lambda _old, _new: []
+    identity: str = ""

@@ -11,7 +11,7 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import Properties, conceal_keys, conceal_like, reveal
-from pulumi_sandbox.providers.contract import Autonaming, InitFailedError, InputDiff, Problem, State
+from pulumi_sandbox.providers.contract import InputDiff, Problem, State
 from pulumi_sandbox.providers.inputs import declared
 
 Function: TypeAlias = Callable[[Properties], Properties]
@@ -27,10 +27,8 @@ class ResourceKind(ABC):
     """The outputs that are always secret."""
 
     @abstractmethod
-    def check(
-        self, name: str, old: Properties, new: Properties, *, seed: bytes, autonaming: Autonaming | None
-    ) -> tuple[Properties, list[Problem]]:
-        """Complete and judge the inputs of the resource of this logical name."""
+    def check(self, old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
+        """Complete and judge the inputs."""
 
     @abstractmethod
     def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
@@ -42,7 +40,7 @@ class ResourceKind(ABC):
 
     @abstractmethod
     def create(self, urn: str, new: Properties) -> State:
-        """Create the resource; InitFailedError when it exists, but not as asked for."""
+        """Create the resource."""
 
     def preview_update(self, old: State, new: Properties) -> Properties:
         """Return the outputs an update would leave: what is recorded, with the new inputs on top."""
@@ -77,15 +75,15 @@ class Dispatcher:
         self._patience = patience
 
     def check(
-        self, urn: str, old: Properties, new: Properties, *, seed: bytes, autonaming: Autonaming | None
+        self, urn: str, old: Properties, new: Properties, seed: bytes
     ) -> tuple[Properties, list[Problem]]:
-        """See `Provider`."""
-        parsed = urns.parse(urn)
-        kind = self._kinds.get(parsed.type)
+        """See `Provider`; every name is given."""
+        del seed
+        kind = self._kinds.get(urns.parse(urn).type)
         if kind is None:
             served = ", ".join(sorted(self._kinds))
             return new, [Problem("", f"the sandbox's {self._title} provider serves only {served}")]
-        inputs, problems = kind.check(parsed.name, _plain(old), _plain(new), seed=seed, autonaming=autonaming)
+        inputs, problems = kind.check(_plain(old), _plain(new))
         return conceal_like(inputs, new), problems
 
     def diff(self, urn: str, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
@@ -97,24 +95,18 @@ class Dispatcher:
         kind = self._kind(urn)
         return State("", _concealed(kind.preview_create(_plain(new)), kind, new), {})
 
-    def create(self, urn: str, new: Properties, _seconds: float) -> State:
+    def create(self, urn: str, new: Properties) -> State:
         """See `Provider`."""
         kind = self._kind(urn)
-        try:
-            made = kind.create(urn, _plain(new))
-        except InitFailedError as failed:
-            outputs = _concealed(failed.state.outputs, kind, new)
-            raise InitFailedError(State(failed.state.id, outputs, {}), failed.reason) from failed
+        made = kind.create(urn, _plain(new))
         return State(made.id, _concealed(made.outputs, kind, new), {})
 
-    def preview_update(self, urn: str, old: State, new: Properties, _ignored: tuple[Path, ...]) -> State:
+    def preview_update(self, urn: str, old: State, new: Properties) -> State:
         """See `Provider`."""
         kind = self._kind(urn)
         return State("", _concealed(kind.preview_update(_plain_state(old), _plain(new)), kind, new), {})
 
-    def update(
-        self, urn: str, old: State, new: Properties, _ignored: tuple[Path, ...], _seconds: float
-    ) -> State:
+    def update(self, urn: str, old: State, new: Properties) -> State:
         """See `Provider`."""
         kind = self._kind(urn)
         return State(old.id, _concealed(kind.update(_plain_state(old), _plain(new)), kind, new), {})

@@ -71,7 +71,7 @@ def _problems(place: str, inputs: Properties, schema: Schema, unserved: frozense
     for name, value in given.items():
         at = f"{place}.{name}" if place else name
         if name in unserved:
-            found.append(Problem(at, "the sandbox does not serve it; leave it out, or use the Pulumi CLI"))
+            found.append(Problem(at, "the sandbox does not serve it; leave it out", unserved=True))
         elif name not in schema:
             found.append(Problem(at, "there is no such property"))
         else:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, cast
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol import paths
 from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers import UNSEEN
 from pulumi_sandbox.providers.azure_native.package import package as azure_native
@@ -26,8 +25,8 @@ from pulumi_sandbox.providers.gcp.package import package as gcp
 from pulumi_sandbox.providers.kubernetes import checkpoint, kinds, options
 from pulumi_sandbox.providers.kubernetes.connection import Connection
 from pulumi_sandbox.providers.kubernetes.kinds import KubernetesKind
-from pulumi_sandbox.providers.kubernetes.package import package as kubernetes
 from pulumi_sandbox.providers.kubernetes.provider import Provider as KubernetesProvider
+from pulumi_sandbox.providers.kubernetes.provider import package as kubernetes
 from pulumi_sandbox.providers.server import serve
 
 _GET_SECRETS: Final = "gcp:secretmanager/getSecrets:getSecrets"
@@ -111,14 +110,20 @@ class _Kubernetes(KubernetesProvider):
         super().__init__(chosen, _NoConnection(chosen, recorded))
         self._recorded = recorded
 
+    def check(
+        self, urn: str, old: Properties, new: Properties, seed: bytes
+    ) -> tuple[Properties, list[Problem]]:
+        """Take what only the local provider does not serve."""
+        return _taken(*super().check(urn, old, new, seed))
+
     def preview_create(self, urn: str, new: Properties) -> State:
         """Return the inputs."""
         del urn
         return State("", new, {})
 
-    def preview_update(self, urn: str, old: State, new: Properties, ignored: tuple[paths.Path, ...]) -> State:
+    def preview_update(self, urn: str, old: State, new: Properties) -> State:
         """Return what is recorded, with the new inputs over it."""
-        del urn, ignored
+        del urn
         own = {key: value for key, value in checkpoint.live_object(old.outputs).items() if key != "status"}
         return State("", checkpoint.concealed(_over(own, checkpoint.plain(new)), new), {})
 
@@ -146,6 +151,12 @@ class _Silent:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._provider, name)
 
+    def check(
+        self, urn: str, old: Properties, new: Properties, seed: bytes
+    ) -> tuple[Properties, list[Problem]]:
+        """Take what only the local provider does not serve."""
+        return _taken(*self._provider.check(urn, old, new, seed))
+
     def read(self, urn: str, old: State) -> State:
         """Return what is recorded."""
         return _as_recorded(self._recorded, urn, old)
@@ -167,6 +178,10 @@ class _Silent:
             "project": project,
             "secrets": cast("list[Value]", found),
         }
+
+
+def _taken(inputs: Properties, problems: list[Problem]) -> tuple[Properties, list[Problem]]:
+    return inputs, [problem for problem in problems if not problem.unserved]
 
 
 def _as_recorded(recorded: Recorded, urn: str, old: State) -> State:

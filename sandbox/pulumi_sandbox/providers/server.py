@@ -16,12 +16,10 @@ from google.protobuf.message_factory import GetMessageClass
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import paths, wire
-from pulumi_sandbox.protocol.stubs import CHANNEL_OPTIONS, plugin_pb2, provider_pb2, status_pb2
+from pulumi_sandbox.protocol.stubs import CHANNEL_OPTIONS, plugin_pb2, provider_pb2
 from pulumi_sandbox.protocol.values import Properties, equal
 from pulumi_sandbox.providers.contract import (
-    Autonaming,
     Change,
-    InitFailedError,
     Package,
     Problem,
     Provider,
@@ -65,32 +63,26 @@ class ProviderService:
         return provider_pb2.DiffResponse(
             changes=provider_pb2.DiffResponse.DIFF_SOME,
             diffs=changed,
-            replaces=self._package.replacing_options(old, new),
+            replaces=[key for key in changed if key == self._package.identity and key in old and key in new],
         )
 
     def configure(self, request: provider_pb2.ConfigureRequest) -> provider_pb2.ConfigureResponse:
         """Take the options, which come as `PACKAGE:config:OPTION`; nothing is asked for anything yet."""
         options = {key.rpartition(":config:")[2]: value for key, value in request.variables.items()}
         self._provider = self._package.configure(options)
-        return provider_pb2.ConfigureResponse(
-            acceptSecrets=True, supportsPreview=True, supports_autonaming_configuration=True
-        )
+        return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True)
 
     def check(self, request: provider_pb2.CheckRequest) -> provider_pb2.CheckResponse:
         """Complete and judge the inputs."""
         inputs, found = self._configured().check(
-            request.urn,
-            wire.decode(request.olds),
-            wire.decode(request.news),
-            seed=request.randomSeed,
-            autonaming=_autonaming(request),
+            request.urn, wire.decode(request.olds), wire.decode(request.news), request.randomSeed
         )
         return provider_pb2.CheckResponse(inputs=wire.encode(inputs), failures=_failures(found))
 
     def diff(self, request: provider_pb2.DiffRequest) -> provider_pb2.DiffResponse:
         """Compare the new inputs with the recorded resource."""
-        new, ignored = wire.decode(request.news), _ignored(request.ignoreChanges)
-        verdict = self._configured().diff(request.urn, _old(request), new, ignored)
+        ignored = tuple(paths.parse(text) for text in request.ignoreChanges)
+        verdict = self._configured().diff(request.urn, _old(request), wire.decode(request.news), ignored)
         some, none = provider_pb2.DiffResponse.DIFF_SOME, provider_pb2.DiffResponse.DIFF_NONE
         return provider_pb2.DiffResponse(
             changes=some if verdict.changes else none,
@@ -103,20 +95,13 @@ class ProviderService:
     def create(self, request: provider_pb2.CreateRequest) -> provider_pb2.CreateResponse:
         """Create a resource, or tell what it would be."""
         provider, new = self._configured(), wire.decode(request.properties)
-        if request.preview:
-            state = provider.preview_create(request.urn, new)
-        else:
-            state = provider.create(request.urn, new, request.timeout)
+        state = (provider.preview_create if request.preview else provider.create)(request.urn, new)
         return provider_pb2.CreateResponse(id=state.id, properties=wire.encode(state.outputs))
 
     def update(self, request: provider_pb2.UpdateRequest) -> provider_pb2.UpdateResponse:
         """Change a resource, or tell what it would become."""
-        provider, old = self._configured(), _old(request)
-        new, ignored = wire.decode(request.news), _ignored(request.ignoreChanges)
-        if request.preview:
-            state = provider.preview_update(request.urn, old, new, ignored)
-        else:
-            state = provider.update(request.urn, old, new, ignored, request.timeout)
+        provider, old, new = self._configured(), _old(request), wire.decode(request.news)
+        state = (provider.preview_update if request.preview else provider.update)(request.urn, old, new)
         return provider_pb2.UpdateResponse(properties=wire.encode(state.outputs))
 
     def read(self, request: provider_pb2.ReadRequest) -> provider_pb2.ReadResponse:
@@ -173,24 +158,9 @@ def _old(request: provider_pb2.DiffRequest | provider_pb2.UpdateRequest) -> Stat
     return State(request.id, wire.decode(request.olds), wire.decode(request.old_inputs))
 
 
-def _ignored(texts: Iterable[str]) -> tuple[paths.Path, ...]:
-    return tuple(paths.parse(text) for text in texts)
-
-
 def _detail(change: Change) -> provider_pb2.PropertyDiff:
     return provider_pb2.PropertyDiff(
         kind=_KINDS[change.kind, change.replaces], inputDiff=change.kind == "delete"
-    )
-
-
-def _autonaming(request: provider_pb2.CheckRequest) -> Autonaming | None:
-    if not request.HasField("autonaming"):
-        return None
-    modes = provider_pb2.CheckRequest.AutonamingOptions
-    return Autonaming(
-        disabled=request.autonaming.mode == modes.DISABLE,
-        proposed=request.autonaming.proposed_name,
-        enforced=request.autonaming.mode == modes.ENFORCE,
     )
 
 
@@ -259,19 +229,11 @@ def handler(package: Package) -> grpc.GenericRpcHandler:
 
 
 def _aborting(call: _Call) -> Callable[[Message, grpc.ServicerContext], Message]:
-    """Turn failures into refusals without secrets; what was written goes along."""
+    """Turn failures into refusals without secrets."""
 
     def answer(request: Message, context: grpc.ServicerContext) -> Message:
         try:
             return call(request)
-        except InitFailedError as failed:
-            reason = without_secrets(failed.reason, _properties(request))
-            made = provider_pb2.ErrorResourceInitFailed(
-                id=failed.state.id, properties=wire.encode(failed.state.outputs), reasons=[reason]
-            )
-            status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=reason)
-            status.details.add().Pack(made)
-            context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
         except (SandboxError, RefusedError) as error:
             reason = without_secrets(str(error), _properties(request))
         except Exception as defect:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -181,32 +180,6 @@ def test_a_role_is_assigned_as_declared(engine: Engine, cloud: Served):
     assert request(cloud, "GET", made.id).status_code == 404
 
 
-# Names
-
-
-@pytest.mark.parametrize(
-    ("which", "inputs", "name"),
-    [
-        pytest.param(GROUP, {"location": "westeurope"}, "resourceGroupName", id="group"),
-        pytest.param(IDENTITY, {"resourceGroupName": "aso", "location": "x"}, "resourceName", id="identity"),
-    ],
-)
-def test_a_name_is_made_up_of_the_logical_one_and_kept(
-    engine: Engine, which: str, inputs: Properties, name: str
-):
-    checked = engine.check(which, inputs)
-    logical = which.rpartition("::")[2]
-    assert str(checked[name]).startswith(logical)
-    assert len(str(checked[name])) == len(logical) + 8
-    assert engine.check(which, inputs, checked) == checked
-    assert engine.check(which, inputs)[name] != checked[name]
-
-
-def test_a_role_assignment_is_named_by_a_guid(engine: Engine):
-    nameless = assignment(NAME, roleAssignmentName=None)
-    assert uuid.UUID(str(engine.check(ASSIGNMENT, nameless)["roleAssignmentName"]))
-
-
 # Replacement
 
 
@@ -234,13 +207,6 @@ def test_what_a_role_is_assigned_to_replaces_and_the_role_does_not(engine: Engin
         engine.update(made, role)
 
 
-def test_a_resource_with_a_made_up_name_gets_its_successor_first(engine: Engine):
-    made = engine.create(GROUP, {"location": "westeurope"})
-    answer = engine.diff(made, {"location": "northeurope"})
-    assert list(answer.replaces) == ["location"]
-    assert not answer.deleteBeforeReplace
-
-
 def test_case_and_blanks_of_a_location_do_not_count(engine: Engine):
     made = engine.create(GROUP, group(location="West Europe"))
     assert engine.diff(made, group(location="westeurope")).changes == provider_pb2.DiffResponse.DIFF_NONE
@@ -258,23 +224,12 @@ def test_an_existing_resource_is_never_taken_over(engine: Engine, cloud: Served)
     assert live(cloud, GROUP_ID)["tags"] == {"owner": "them"}
 
 
-def test_the_same_assignment_under_another_name_is_refused_by_the_service(engine: Engine):
-    principal = reader(engine).outputs["principalId"]
-    engine.create(ASSIGNMENT, assignment(principal))
-    with pytest.raises(grpc.RpcError, match="RoleAssignmentExists"):
-        engine.create(ASSIGNMENT, assignment(principal, roleAssignmentName=str(uuid.uuid4())))
-
-
-def test_a_missing_parent_is_told(engine: Engine):
-    with pytest.raises(grpc.RpcError, match="ResourceGroupNotFound"):
-        engine.create(IDENTITY, identity(location="westeurope"))
-
-
 @pytest.mark.parametrize(
     ("which", "inputs", "place"),
     [
         pytest.param(GROUP, {"resourceGroupName": "aso"}, "location", id="no location"),
-        pytest.param(IDENTITY, {"location": "westeurope"}, "resourceGroupName", id="no group"),
+        pytest.param(GROUP, {"location": "westeurope"}, "resourceGroupName", id="no name"),
+        pytest.param(IDENTITY, {"location": "x", "resourceName": "me"}, "resourceGroupName", id="no group"),
         pytest.param(IDENTITY, identity(), "location", id="a group that is not there"),
         pytest.param(FEDERATION, federation(subject=None), "subject", id="no subject"),
         pytest.param(FEDERATION, federation(audiences="a"), "audiences", id="no list"),
@@ -333,7 +288,7 @@ def test_a_resource_is_found_by_its_id_alone(engine: Engine):
 # Faults
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 503])
+@pytest.mark.parametrize("status", [408, 503])
 def test_a_busy_service_is_asked_again_after_twenty_sixty_and_a_hundred_and_twenty_seconds(
     engine: Engine, cloud: Served, pauses: list[float], status: int
 ):
@@ -401,12 +356,6 @@ def test_a_new_principal_needs_its_type_to_be_assigned_a_role_at_once(engine: En
         engine.create(ASSIGNMENT, assignment(principal, principalType="User"))
     engine.create(ASSIGNMENT, assignment(principal))
     assert pauses == []
-
-
-def test_an_unknown_principal_is_an_error(engine: Engine):
-    engine.create(GROUP, group())
-    with pytest.raises(grpc.RpcError, match="PrincipalNotFound"):
-        engine.create(ASSIGNMENT, assignment(NAME))
 
 
 # Previews, connection and options

@@ -187,16 +187,6 @@ def test_a_field_that_another_manager_took_is_a_conflict_that_names_it(
             pytest.fail(str(other))
 
 
-def test_a_conflict_is_forced_only_where_the_annotation_asks(
-    engine: Engine, admin: DynamicClient, live: Callable[[Recorded], Properties]
-):
-    created = engine.create(POOL, secret(data={"k": "dg=="}))
-    updated = engine.update(created, secret(data={"k": "dzI="}))
-    patch(admin, updated, {"data": {"k": "eA=="}}, "somebody")
-    forced = secret(metadata={"annotations": {"pulumi.com/patchForce": "true"}}, data={"k": "dzM="})
-    assert live(engine.update(updated, forced))["data"] == {"k": "dzM="}
-
-
 def test_an_object_that_is_there_already_is_an_error_with_the_import_line(engine: Engine, namespace: str):
     named = secret(metadata={"name": "taken"}, data={"k": "dg=="})
     engine.create(POOL, named)
@@ -276,24 +266,6 @@ def test_a_resource_that_is_only_read_has_what_was_declared_as_its_inputs(engine
         "data": {"k": "dg=="},
     }
     assert found.outputs["data"] == Secret({"k": "dg=="})
-
-
-def test_ignored_fields_stay_with_their_owner(
-    engine: Engine, admin: DynamicClient, live: Callable[[Recorded], Properties]
-):
-    created = engine.create(POOL, secret(metadata={"labels": {"team": "a"}}, data={"k": "dg=="}))
-    updated = engine.update(created, secret(metadata={"labels": {"team": "a"}}, data={"k": "dzI="}))
-    patch(admin, updated, {"metadata": {"labels": {"team": "theirs"}}}, "somebody")
-    again = engine.update(
-        updated,
-        secret(metadata={"labels": {"team": "b"}}, data={"k": "dzM="}),
-        ignore=("metadata.labels.team",),
-    )
-    match live(again):
-        case {"metadata": {"labels": {"team": team}}, "data": {"k": data}}:
-            assert (team, data) == ("theirs", "dzM=")
-        case other:
-            pytest.fail(str(other))
 
 
 def test_a_preview_shows_what_the_server_would_make_and_writes_nothing(

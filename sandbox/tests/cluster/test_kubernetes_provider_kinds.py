@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, cast
 import grpc
 import pytest
 from google.protobuf import empty_pb2
-from pulumi_sandbox.protocol import wire
-from pulumi_sandbox.protocol.stubs import provider_pb2, provider_pb2_grpc, status_pb2
+from pulumi_sandbox.protocol.stubs import provider_pb2, provider_pb2_grpc
 from pulumi_sandbox.protocol.values import Properties, Value, reveal
-from pulumi_sandbox.providers.kubernetes.package import package
+from pulumi_sandbox.providers.kubernetes.provider import package
 from pulumi_sandbox.services.control_plane import ControlPlane
 
 from sandbox.tests.support.kubernetes_provider import provider_at
@@ -170,27 +169,6 @@ def test_an_object_of_an_unknown_kind_is_refused_with_its_name(
     assert "CustomResourceDefinition" in text
 
 
-def test_an_object_is_awaited_as_its_annotation_asks(engine: Engine, admin: DynamicClient, namespace: str):
-    asked: Properties = {"pulumi.com/waitFor": json.dumps(["jsonpath={.data.phase}=ready"])}
-    made = engine.create(
-        urn(CONFIG_MAP, "m"),
-        config_map(metadata={"name": "m", "annotations": asked}, data={"phase": "ready"}),
-    )
-    assert made.id == f"{namespace}/m"
-
-
-def test_an_object_that_does_not_become_ready_is_recorded_with_the_reason(engine: Engine, namespace: str):
-    asked: Properties = {"pulumi.com/waitFor": "condition=Ready"}
-    inputs = config_map(metadata={"name": "m", "annotations": asked}, data={"k": "v"})
-    error = failed(lambda: engine.create(urn(CONFIG_MAP, "m"), inputs, timeout=0.2))
-    details = [value for key, value in error.trailing_metadata() if key == "grpc-status-details-bin"]
-    partly = provider_pb2.ErrorResourceInitFailed()
-    assert status_pb2.Status.FromString(cast(bytes, details[0])).details[0].Unpack(partly)
-    assert partly.id == f"{namespace}/m"
-    assert reveal(wire.decode(partly.properties)["data"]) == {"k": "v"}
-    assert partly.reasons == [f"ConfigMap {namespace}/m did not reach condition=Ready within 0.2 s"]
-
-
 def test_a_delete_that_a_finalizer_holds_up_names_it(engine: Engine):
     held = engine.create(urn(CONFIG_MAP, "m"), config_map(metadata={"finalizers": ["example.com/hold"]}))
     assert "example.com/hold" in failure(lambda: engine.delete(held, timeout=0.2))
@@ -216,14 +194,9 @@ def test_changed_data_replaces_where_the_provider_does_not_call_it_mutable(engin
     [
         (config_map(metadata={"generateName": "m-"}), "metadata.generateName", "server-side apply"),
         (
-            config_map(metadata={"annotations": {"pulumi.com/waitFor": "Ready"}}),
+            config_map(metadata={"annotations": {"pulumi.com/waitFor": "condition=Ready"}}),
             "metadata.annotations",
             "waitFor",
-        ),
-        (
-            config_map(metadata={"annotations": {"pulumi.com/replaceUnready": "true"}}),
-            "metadata.annotations",
-            "replaceUnready",
         ),
     ],
 )
@@ -272,7 +245,7 @@ def test_a_context_that_is_not_there_is_told_with_the_kubeconfig(control_plane: 
     with provider_at(control_plane.kubeconfig("admin"), context="prod") as engine:
         text = failure(lambda: engine.check(urn(CONFIG_MAP, "m"), config_map()))
     assert str(control_plane.kubeconfig("admin")) in text
-    assert "'prod'" in text
+    assert "name prod" in text
 
 
 def test_a_resource_before_the_configuration_is_an_error_not_a_crash():

@@ -4,7 +4,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pulumi_sandbox.providers.kubernetes.package import package
+from pulumi_sandbox.providers.kubernetes.provider import package
 
 from sandbox.tests.support.provider_engine import Engine, served
 

@@ -56,11 +56,9 @@ class Engine:
             provider_pb2.CheckRequest(urn=urn, news=wire.encode(inputs), olds=wire.encode(old or {}))
         )
 
-    def create(self, urn: str, inputs: Properties, *, timeout: float = 0) -> Recorded:
+    def create(self, urn: str, inputs: Properties) -> Recorded:
         checked = self.check(urn, inputs)
-        answer = self.stub.Create(
-            provider_pb2.CreateRequest(urn=urn, properties=wire.encode(checked), timeout=timeout)
-        )
+        answer = self.stub.Create(provider_pb2.CreateRequest(urn=urn, properties=wire.encode(checked)))
         return Recorded(urn, answer.id, checked, wire.decode(answer.properties))
 
     def preview_create(self, urn: str, inputs: Properties) -> Properties:

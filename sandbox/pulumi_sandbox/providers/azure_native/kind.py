@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import secrets
-import uuid
-
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value, contains_unknown, equal
 from pulumi_sandbox.providers.azure_native.options import AzureOptions
-from pulumi_sandbox.providers.azure_native.resources import RESOURCES, Autoname, Resource
-from pulumi_sandbox.providers.contract import Autonaming, InputDiff, Problem, State, already_exists
+from pulumi_sandbox.providers.azure_native.resources import RESOURCES, Resource
+from pulumi_sandbox.providers.contract import InputDiff, Problem, State, already_exists
 from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.inputs import changes, declared, problems
 from pulumi_sandbox.providers.rest import Rest, ask, ask_for
@@ -71,14 +67,7 @@ def imported(resource: Resource, id_: str, now: Properties) -> Properties:
     }
 
 
-MADE_UP = "__createBeforeDelete"
-"""The genuine provider's note among the inputs that their name is a made-up one."""
-
-
 _OWN_INPUTS = frozenset({"azureApiVersion"})
-_LOCATION_HINT = (
-    ". Either set it explicitly or configure it with 'pulumi config set azure-native:location <value>'."
-)
 
 
 class AzureKind(ResourceKind):
@@ -89,27 +78,23 @@ class AzureKind(ResourceKind):
         self._options = options
         self._resource = resource
 
-    def check(
-        self, name: str, old: Properties, new: Properties, *, seed: bytes, autonaming: Autonaming | None
-    ) -> tuple[Properties, list[Problem]]:
-        """Fill in name, location and version of the API; judge what is required."""
+    def check(self, old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
+        """Fill in location and version of the API; judge what is required."""
         resource = self._resource
         inputs = {**declared(new), "azureApiVersion": resource.api_version}
-        if inputs.get(resource.name) is None:
-            inputs |= self._named(name, old, seed, autonaming)
         if resource.is_located and inputs.get("location") is None:
             location = old.get("location") or self._options.location or self._group_location(inputs)
             inputs |= {"location": location} if location else {}
         own = {key: value for key, value in inputs.items() if key not in _OWN_INPUTS}
-        return inputs, [_with_hint(problem) for problem in problems(own, resource.schema)]
+        return inputs, problems(own, resource.schema)
 
     def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
-        """Compare the inputs; a resource that was given its name goes before its successor comes."""
+        """Compare the inputs; a resource goes before its successor of the same name comes."""
         before, after = _comparable(old.inputs), _comparable(new)
         if _normal(before.get("location")) == _normal(after.get("location")):
             after["location"] = before.get("location")
         found = changes(before, after, self._resource.schema, ignored)
-        return InputDiff(found, delete_first=old.inputs.get(MADE_UP) is not True)
+        return InputDiff(found, delete_first=True)
 
     def preview_create(self, new: Properties) -> Properties:
         """Return the inputs, and what only the service knows as unknown."""
@@ -161,20 +146,10 @@ class AzureKind(ResourceKind):
         body = to_api(self._resource, new)
         return ask(self._api, operation, id_, "PUT", id_, query=self._query, body=body)
 
-    def _named(self, name: str, old: Properties, seed: bytes, autonaming: Autonaming | None) -> Properties:
-        """Return the name, the old one if there is one, and the note that it is made up."""
-        kept = old.get(self._resource.name)
-        if kept is not None:
-            noted = old.get(MADE_UP)
-            note: Properties = {} if noted is None else {MADE_UP: noted}
-            return {self._resource.name: kept, **note}
-        chosen = made_up(self._resource.autoname, name, seed, autonaming)
-        return {} if chosen is None else {self._resource.name: chosen, MADE_UP: True}
-
     def _group_location(self, inputs: Properties) -> Value:
         """Return where the resource group is; None when there is no such group, as yet."""
         group = inputs.get("resourceGroupName")
-        if self._resource.name == "resourceGroupName" or group is None:
+        if "resourceName" not in self._resource.parameters or group is None:
             return None
         if contains_unknown(group):
             return UNKNOWN
@@ -191,23 +166,3 @@ def _comparable(inputs: Properties) -> Properties:
 def _normal(location: Value) -> Value:
     """Return a location without case and blanks, which do not count."""
     return location.replace(" ", "").lower() if isinstance(location, str) else location
-
-
-def _with_hint(problem: Problem) -> Problem:
-    if problem.place == "location" and problem.reason.startswith("missing"):
-        return Problem(problem.place, problem.reason + _LOCATION_HINT)
-    return problem
-
-
-def made_up(form: Autoname, logical_name: str, seed: bytes, autonaming: Autonaming | None) -> str | None:
-    """Make up a name: the engine's proposal, else `<logical name><8 hex digits>`, or a GUID.
-
-    A GUID gives way only to a proposal that is enforced. None when the stack's configuration switches making
-    up names off.
-    """
-    if autonaming is not None and autonaming.disabled:
-        return None
-    if autonaming is not None and autonaming.proposed and (form == "random" or autonaming.enforced):
-        return autonaming.proposed
-    digits = hashlib.sha256(seed).hexdigest() if seed else secrets.token_hex(16)
-    return f"{logical_name}{digits[:8]}" if form == "random" else str(uuid.UUID(digits[:32]))

@@ -4,13 +4,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.inputs import Input
-
-Autoname: TypeAlias = Literal["random", "uuid"]
 
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
 _SUBSCRIPTION: Final = "subscription"
@@ -20,15 +18,13 @@ _SUBSCRIPTION: Final = "subscription"
 class Resource:
     """One type of resources.
 
-    path: its id with the inputs in it that form it; `subscription` is the provider's. name: the input that
-    names it, made up as `autoname` says when it is missing. envelope: the inputs that stand beside
-    `properties` in a body. outputs: what its answers tell, all that is in `properties` laid flat.
+    path: its id with the inputs in it that form it; `subscription` is the provider's. envelope: the
+    inputs that stand beside `properties` in a body. outputs: what its answers tell, all that is in
+    `properties` laid flat.
     """
 
     path: str
     api_version: str
-    name: str
-    autoname: Autoname
     schema: Mapping[str, Input]
     envelope: frozenset[str]
     outputs: frozenset[str]
@@ -76,8 +72,6 @@ RESOURCES: Final[Mapping[str, Resource]] = {
     "azure-native:resources:ResourceGroup": Resource(
         path=_GROUP,
         api_version="2024-03-01",
-        name="resourceGroupName",
-        autoname="random",
         schema={
             "location": _LOCATION,
             "managedBy": Input(),
@@ -90,8 +84,6 @@ RESOURCES: Final[Mapping[str, Resource]] = {
     "azure-native:managedidentity:UserAssignedIdentity": Resource(
         path=_IDENTITY,
         api_version="2023-01-31",
-        name="resourceName",
-        autoname="random",
         schema={
             "location": _LOCATION,
             "resourceGroupName": _PART_OF_ID,
@@ -106,8 +98,6 @@ RESOURCES: Final[Mapping[str, Resource]] = {
     "azure-native:managedidentity:FederatedIdentityCredential": Resource(
         path=f"{_IDENTITY}/federatedIdentityCredentials/{{federatedIdentityCredentialResourceName}}",
         api_version="2023-01-31",
-        name="federatedIdentityCredentialResourceName",
-        autoname="random",
         schema={
             "audiences": Input("texts", required=True),
             "federatedIdentityCredentialResourceName": _PART_OF_ID,
@@ -122,8 +112,6 @@ RESOURCES: Final[Mapping[str, Resource]] = {
     "azure-native:authorization:RoleAssignment": Resource(
         path="/{scope}/providers/Microsoft.Authorization/roleAssignments/{roleAssignmentName}",
         api_version="2022-04-01",
-        name="roleAssignmentName",
-        autoname="uuid",
         schema={
             "condition": Input(),
             "conditionVersion": Input(),

@@ -3,11 +3,11 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal, cast
+from typing import Final
 
-from pulumi_sandbox.protocol.values import Properties, Value, equal
+from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.contract import Problem
-from pulumi_sandbox.providers.options import option_problems, option_value
+from pulumi_sandbox.providers.options import option_problems
 
 ENDPOINT: Final = "secretManagerCustomEndpoint"
 VARIABLE: Final = "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT"
@@ -20,23 +20,15 @@ _REQUIRED: Final = {
     "or use the Pulumi CLI",
     "accessToken": "the sandbox looks for no credentials; set any text that is no real token",
 }
-_STRATEGY: Final = "pulumiAttributionLabelAdditionStrategy"
-_STRATEGIES: Final = ("CREATION_ONLY", "PROACTIVE")
 
 
 @dataclass(frozen=True, slots=True)
 class GoogleOptions:
-    """The options of one provider.
-
-    `attribution` tells when the label that names Pulumi is added: never, when a secret is created, or
-    whenever it is missing.
-    """
+    """The options of one provider."""
 
     endpoint: str
     token: str = field(default="", repr=False)
     project: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    attribution: Literal["never", "creation", "always"] = "creation"
 
 
 def problems(config: Properties) -> list[Problem]:
@@ -51,17 +43,10 @@ def problems(config: Properties) -> list[Problem]:
 
 def read(given: Mapping[str, str]) -> GoogleOptions:
     """Read the options from what Configure is given: texts by the options' names."""
-    attribution: Literal["never", "creation", "always"] = "creation"
-    if given.get("addPulumiAttributionLabel") == "false":
-        attribution = "never"
-    elif given.get(_STRATEGY) == "PROACTIVE":
-        attribution = "always"
     return GoogleOptions(
         endpoint=given.get(ENDPOINT) or os.environ.get(VARIABLE, ""),
         token=given.get("accessToken", ""),
         project=given.get("project", ""),
-        labels=cast("Mapping[str, str]", option_value(given.get("defaultLabels") or "{}")),
-        attribution=attribution,
     )
 
 
@@ -70,11 +55,4 @@ def _reason(key: str, value: Value) -> str:
         return ""
     if key in _TEXTS:
         return "" if isinstance(value, str) else "it must be a text"
-    if key == "defaultLabels":
-        return "" if isinstance(option_value(value), dict) else "it must be an object of texts"
-    if key == "addPulumiAttributionLabel":
-        flag = option_value(value)
-        return "" if any(equal(flag, each) for each in (True, False)) else "it must be true or false"
-    if key == _STRATEGY:
-        return "" if value in _STRATEGIES else f"it must be one of {', '.join(_STRATEGIES)}"
     return "there is no such option, or it is not served here"

@@ -8,28 +8,26 @@ from typing import Final, cast
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Unknown, Value, contains_unknown, equal, text
-from pulumi_sandbox.providers.contract import Autonaming, InputDiff, Problem, State, already_exists
+from pulumi_sandbox.providers.contract import InputDiff, Problem, State, already_exists
 from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.gcp import names
 from pulumi_sandbox.providers.gcp.options import GoogleOptions
-from pulumi_sandbox.providers.inputs import Input, changes, declared, defaulted, problems, with_defaults
+from pulumi_sandbox.providers.inputs import Input, changes, declared, problems, with_defaults
 from pulumi_sandbox.providers.rest import Rest, ServiceRefusedError, ask, ask_for, refused
 
 ATTRIBUTION: Final[Properties] = {"goog-pulumi-provisioned": "true"}
 
 
-def planned(declared: Value, recorded: Properties | None, options: GoogleOptions) -> Properties:
+def planned(declared: Value, recorded: Properties | None) -> Properties:
     """Return the outputs `labels`, `pulumiLabels` and `effectiveLabels` as declared labels ask for them.
 
-    `recorded` are the outputs of the secret, None for a new one.
+    `recorded` are the outputs of the secret, None for a new one, which gets the label that names Pulumi.
     """
     if contains_unknown(declared):
         return {"labels": declared, "pulumiLabels": UNKNOWN, "effectiveLabels": UNKNOWN}
-    own: Properties = {**options.labels}
     before = _object((recorded or {}).get("effectiveLabels"))
-    if _is_attributed(recorded, before, options):
-        own |= ATTRIBUTION
-    own |= _object(declared)
+    attributed = recorded is None or ATTRIBUTION.keys() <= before.keys()
+    own: Properties = {**(ATTRIBUTION if attributed else {}), **_object(declared)}
     return {
         "labels": _object(declared),
         "pulumiLabels": own,
@@ -50,12 +48,6 @@ def live_part(live: Value, recorded: Value) -> Properties:
     """Return what is live of the keys that are recorded."""
     present = _object(live)
     return {key: present[key] for key in _object(recorded) if key in present}
-
-
-def _is_attributed(recorded: Properties | None, before: Properties, options: GoogleOptions) -> bool:
-    if options.attribution == "never":
-        return False
-    return recorded is None or options.attribution == "always" or ATTRIBUTION.keys() <= before.keys()
 
 
 def _others(present: Properties, own: Value) -> Properties:
@@ -87,7 +79,7 @@ SCHEMA: Final[Mapping[str, Input]] = {
 UNSERVED: Final = frozenset(
     {"expireTime", "rotation", "secretType", "tags", "topics", "ttl", "versionAliases", "versionDestroyTtl"}
 )
-POLICIES: Final = ("DELETE", "ABANDON", "PREVENT")
+POLICIES: Final = ("DELETE", "ABANDON")
 
 _DEFAULTS: Final[Properties] = {"deletionPolicy": "DELETE", "deletionProtection": False}
 
@@ -99,16 +91,11 @@ class Secrets(ResourceKind):
         self._api = api
         self._options = options
 
-    def check(
-        self, name: str, old: Properties, new: Properties, *, seed: bytes, autonaming: Autonaming | None
-    ) -> tuple[Properties, list[Problem]]:
-        """Fill in defaults and the id; judge the replication and the policy."""
+    def check(self, old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
+        """Fill in defaults; judge the replication and the policy."""
+        del old
         given = declared(new)
-        defaults = dict(_DEFAULTS)
-        secret_id = _kept_id(old) or names.made_up(name, seed, autonaming)
-        if secret_id is not None:
-            defaults["secretId"] = secret_id
-        inputs = with_defaults(given, defaults)
+        inputs = with_defaults(given, _DEFAULTS)
         found = problems(inputs, SCHEMA, UNSERVED)
         found += _replication_problems(given.get("replication"))
         if not isinstance(inputs["deletionPolicy"], Unknown) and inputs["deletionPolicy"] not in POLICIES:
@@ -126,7 +113,7 @@ class Secrets(ResourceKind):
         same_place = equal(before.get("secretId"), after.get("secretId")) and equal(
             before.get("project"), after["project"]
         )
-        return InputDiff(found, delete_first=same_place and "secretId" not in defaulted(new))
+        return InputDiff(found, delete_first=same_place)
 
     def preview_create(self, new: Properties) -> Properties:
         """Return the inputs, and what only the service knows as unknown."""
@@ -193,15 +180,14 @@ class Secrets(ResourceKind):
 
     def delete(self, old: State) -> None:
         """Delete the entry and all its versions, unless the recorded policy says otherwise."""
-        policy = old.outputs.get("deletionPolicy")
-        if old.outputs.get("deletionProtection") is True or policy == "PREVENT":
+        if old.outputs.get("deletionProtection") is True:
             raise SandboxError(
                 code="deletion-prevented",
                 place=old.id,
-                problem="its deletionProtection or deletionPolicy forbids to delete it",
-                fix="set deletionProtection to false and deletionPolicy to DELETE or ABANDON, then run up",
+                problem="its deletionProtection forbids to delete it",
+                fix="set deletionProtection to false, then run up",
             )
-        if policy != "ABANDON":
+        if old.outputs.get("deletionPolicy") != "ABANDON":
             ask_for(self._api, "delete", old.id, "DELETE", old.id)
 
     def _project(self, new: Properties) -> Value:
@@ -209,7 +195,7 @@ class Secrets(ResourceKind):
 
     def _planned(self, new: Properties, recorded: Properties | None) -> Properties:
         return {
-            **planned(new.get("labels"), recorded, self._options),
+            **planned(new.get("labels"), recorded),
             **planned_annotations(new.get("annotations"), recorded),
         }
 
@@ -235,12 +221,6 @@ class Secrets(ResourceKind):
 _OWNED: Final = ("pulumiLabels", "effectiveLabels", "effectiveAnnotations")
 
 
-def _kept_id(old: Properties) -> str | None:
-    """Return the id that was made up for the forerunner of the inputs."""
-    kept = old.get("secretId")
-    return kept if isinstance(kept, str) and "secretId" in defaulted(old) else None
-
-
 def _read_inputs(inputs: Properties, outputs: Properties, *, imported: bool) -> Properties:
     """Return the inputs with what is live of them; an import leaves an automatic replication out, empty."""
     live = {key: outputs[key] for key in SCHEMA if key in outputs and key in inputs}
@@ -256,15 +236,9 @@ def _bare(properties: Properties) -> Properties:
 
 
 def _replication_problems(given: Value) -> list[Problem]:
-    """Yield what is wrong with a replication of the right types."""
-    if not isinstance(given, dict):
-        return []
-    chosen = [kind for kind in _REPLICATION_KINDS if given.get(kind) is not None]
-    if len(chosen) != 1:
+    chosen = [kind for kind in _REPLICATION_KINDS if isinstance(given, dict) and given.get(kind) is not None]
+    if isinstance(given, dict) and len(chosen) != 1:
         return [Problem("replication", "it must have exactly one of auto and userManaged")]
-    managed = given.get("userManaged")
-    if isinstance(managed, dict) and managed.get("replicas") == []:
-        return [Problem("replication.userManaged.replicas", "it cannot be empty")]
     return []
 
 

@@ -4,10 +4,9 @@ import base64
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Unknown, equal, text
-from pulumi_sandbox.providers.contract import Autonaming, InitFailedError, InputDiff, Problem, State
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Unknown, text
+from pulumi_sandbox.providers.contract import InputDiff, Problem, State
 from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.gcp import names
 from pulumi_sandbox.providers.inputs import Input, changes, declared, problems, with_defaults
@@ -15,13 +14,13 @@ from pulumi_sandbox.providers.rest import Rest, ask, ask_for
 
 SCHEMA: Final[Mapping[str, Input]] = {
     "deletionPolicy": Input(),
-    "enabled": Input("flag"),
-    "isSecretDataBase64": Input("flag", replaces=True),
     "secret": Input(required=True, replaces=True),
     "secretData": Input(required=True, replaces=True),
 }
-UNSERVED: Final = frozenset({"project", "secretDataWo", "secretDataWoVersion"})
-POLICIES: Final = ("DELETE", "DISABLE", "ABANDON", "PREVENT")
+UNSERVED: Final = frozenset(
+    {"enabled", "isSecretDataBase64", "project", "secretDataWo", "secretDataWoVersion"}
+)
+POLICIES: Final = ("DELETE", "ABANDON")
 
 _DEFAULTS: Final[Properties] = {"deletionPolicy": "DELETE", "enabled": True, "isSecretDataBase64": False}
 
@@ -34,13 +33,12 @@ class Versions(ResourceKind):
     def __init__(self, api: Rest) -> None:
         self._api = api
 
-    def check(
-        self, name: str, old: Properties, new: Properties, *, seed: bytes, autonaming: Autonaming | None
-    ) -> tuple[Properties, list[Problem]]:
+    def check(self, old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
         """Fill in defaults; judge the policy and the secret's name."""
-        del name, old, seed, autonaming
-        inputs = with_defaults(declared(new), _DEFAULTS)
-        found = problems(inputs, SCHEMA, UNSERVED)
+        del old
+        given = declared(new)
+        found = problems(given, SCHEMA, UNSERVED)
+        inputs = with_defaults(given, _DEFAULTS)
         policy, secret = inputs["deletionPolicy"], inputs.get("secret")
         if not isinstance(policy, Unknown) and policy not in POLICIES:
             found.append(Problem("deletionPolicy", f"it must be one of {', '.join(POLICIES)}"))
@@ -50,11 +48,12 @@ class Versions(ResourceKind):
 
     def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
         """Compare with what is recorded; another payload is another version, made before the old one goes."""
-        before = {key: old.outputs.get(key) for key in SCHEMA}
-        after = declared(new)
+        compared = {**SCHEMA, "enabled": Input()}
+        before = {key: old.outputs.get(key) for key in compared}
+        after = {key: value for key, value in declared(new).items() if key in compared}
         if names.same_secret(before.get("secret"), after.get("secret")):
             after["secret"] = before["secret"]
-        return InputDiff(changes(before, after, SCHEMA, ignored), delete_first=False)
+        return InputDiff(changes(before, after, compared, ignored), delete_first=False)
 
     def preview_create(self, new: Properties) -> Properties:
         """Return the inputs, and what only the service knows as unknown."""
@@ -67,25 +66,19 @@ class Versions(ResourceKind):
         }
 
     def create(self, urn: str, new: Properties) -> State:
-        """Add the version, disabled if it is declared so; from the first answer on it is recorded."""
+        """Add the version; from the first answer on it is recorded."""
         del urn
         secret = text(new.get("secret"))
-        body: Properties = {"payload": {"data": _encoded(new)}}
+        data = base64.b64encode(text(new.get("secretData")).encode()).decode()
+        body: Properties = {"payload": {"data": data}}
         added = ask(self._api, "add a version to", secret, "POST", f"{secret}:addVersion", body=body)
-        made = State(text(added.get("name")), self._outputs(added, new), {})
-        if new.get("enabled") is not False:
-            return made
-        try:
-            disabled = self._switched(made.id, "disable")
-        except SandboxError as error:
-            raise InitFailedError(made, str(error)) from error
-        return State(made.id, self._outputs(disabled, new), {})
+        return State(text(added.get("name")), self._outputs(added, new), {})
 
     def update(self, old: State, new: Properties) -> Properties:
-        """Enable or disable the version, if that changed; the policy is only recorded."""
-        if equal(old.outputs.get("enabled"), new.get("enabled")):
+        """Enable the version again, if others disabled it; the policy is only recorded."""
+        if old.outputs.get("enabled") is True:
             return self.preview_update(old, new)
-        live = self._switched(old.id, "disable" if new.get("enabled") is False else "enable")
+        live = ask(self._api, "enable", old.id, "POST", f"{old.id}:enable", body={})
         return self._outputs(live, new)
 
     def read(self, old: State) -> State | None:
@@ -102,26 +95,14 @@ class Versions(ResourceKind):
             accessed = ask_for(self._api, "read", old.id, "GET", f"{old.id}:access")
             if accessed is None:
                 return None
-            inputs["secretData"] = _decoded(accessed, inputs)
+            inputs["secretData"] = _decoded(accessed)
         outputs = self._outputs(live, inputs)
         return State(old.id, outputs, {**inputs, "enabled": outputs["enabled"]})
 
     def delete(self, old: State) -> None:
-        """Destroy the version, or disable or abandon it, as the recorded policy says."""
-        policy = old.outputs.get("deletionPolicy")
-        if policy == "PREVENT":
-            raise SandboxError(
-                code="deletion-prevented",
-                place=old.id,
-                problem="its deletionPolicy PREVENT forbids to delete it",
-                fix="set deletionPolicy to DELETE, DISABLE or ABANDON, and run up first",
-            )
-        if policy != "ABANDON":
-            action = "disable" if policy == "DISABLE" else "destroy"
-            ask_for(self._api, action, old.id, "POST", f"{old.id}:{action}")
-
-    def _switched(self, name: str, action: str) -> Properties:
-        return ask(self._api, action, name, "POST", f"{name}:{action}", body={})
+        """Destroy the version, or abandon it, as the recorded policy says."""
+        if old.outputs.get("deletionPolicy") != "ABANDON":
+            ask_for(self._api, "destroy", old.id, "POST", f"{old.id}:destroy")
 
     def _outputs(self, live: Properties, inputs: Properties) -> Properties:
         name = text(live.get("name"))
@@ -138,14 +119,7 @@ class Versions(ResourceKind):
         }
 
 
-def _encoded(new: Properties) -> str:
-    data = text(new.get("secretData"))
-    return data if new.get("isSecretDataBase64") is True else base64.b64encode(data.encode()).decode()
-
-
-def _decoded(accessed: Properties, inputs: Properties) -> str:
+def _decoded(accessed: Properties) -> str:
     payload = accessed.get("payload")
     data = text(payload.get("data")) if isinstance(payload, dict) else ""
-    if inputs.get("isSecretDataBase64") is True:
-        return data
     return base64.b64decode(data).decode(errors="replace")

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
-from pulumi_sandbox.protocol import paths
-from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import Properties, Value, text
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import Properties, text
 from pulumi_sandbox.providers.contract import already_exists
-from pulumi_sandbox.providers.kubernetes import await_, errors, naming, objects, ownership
-from pulumi_sandbox.providers.kubernetes.api import APPLY, JSON_PATCH, ApiRefusedError, Pause, Query
-from pulumi_sandbox.providers.kubernetes.connection import Connection
+from pulumi_sandbox.providers.kubernetes import errors, naming, objects, ownership
+from pulumi_sandbox.providers.kubernetes.connection import (
+    APPLY,
+    JSON_PATCH,
+    NO_QUERY,
+    Connection,
+    Pause,
+    Query,
+)
 from pulumi_sandbox.providers.kubernetes.drift import declared_part, in_live_form
+from pulumi_sandbox.providers.kubernetes.errors import ApiRefusedError
 from pulumi_sandbox.providers.kubernetes.kinds import KubernetesKind
 
 _DRY_RUN: Final[Query] = {"dryRun": "All"}
 _CREATED_BY: Final[Query] = {"fieldManager": naming.CREATOR}
 _RETRY_SECONDS: Final = (0.1, 0.2, 0.2, 0.2, 0.3, 0.5, 0.5, 1, 1, 2, 2, 2)
 """How long a create waits, again and again, for its kind or namespace to be served; ten seconds in all."""
+_PATIENCE: Final = 600.0
+_FIRST_LOOK: Final = 0.05
 
 
 def preview_create(api: Connection, inputs: Properties) -> Properties | None:
@@ -59,20 +68,12 @@ def create(api: Connection, urn: str, inputs: Properties, *, manager: str, pause
     if declared_part(live, inputs) == in_live_form(inputs, live):
         return live  # an update of what has no field but its name would take the mark away
     try:
-        return _update_live(api, live, inputs, manager=manager, ignored=())
+        return _update_live(api, live, inputs, manager=manager)
     except ApiRefusedError as refusal:
         raise errors.refused("update", inputs, refusal, manager=manager) from refusal
 
 
-def update(
-    api: Connection,
-    recorded: Properties,
-    inputs: Properties,
-    *,
-    manager: str,
-    old_manager: str,
-    ignored: tuple[Path, ...],
-) -> Properties:
+def update(api: Connection, recorded: Properties, inputs: Properties, *, manager: str) -> Properties:
     """Bring the live object to the inputs and return it.
 
     Works on the object as the state recorded it first; the server refuses that when it changed in the
@@ -82,16 +83,20 @@ def update(
     object gone.
     """
     try:
-        live = _update_recorded(api, recorded, inputs, manager=manager, ignored=ignored)
-        if old_manager != manager:
-            _relinquish(api, inputs, old_manager)
+        if objects.metadata(recorded).get("uid"):
+            try:
+                return _update_live(api, recorded, inputs, manager=manager)
+            except ApiRefusedError as refusal:
+                if refusal.status not in (404, 409):
+                    raise
+        live = _get(api, objects.with_metadata(inputs, name=objects.name(recorded)), "update")
+        return _update_live(api, live, inputs, manager=manager)
     except ApiRefusedError as refusal:
         raise errors.refused("update", inputs, refusal, manager=manager) from refusal
-    return live
 
 
 def preview_update(
-    api: Connection, recorded: Properties, inputs: Properties, *, manager: str, ignored: tuple[Path, ...]
+    api: Connection, recorded: Properties, inputs: Properties, *, manager: str
 ) -> Properties | None:
     """Return the object as an update would leave it, written nowhere; None when the server cannot tell.
 
@@ -102,7 +107,7 @@ def preview_update(
     live = _get(api, objects.with_metadata(inputs, name=objects.name(recorded)), "update")
     forced = ownership.is_client_side(live)
     try:
-        return _write(api, live, inputs, manager=manager, ignored=ignored, query=_DRY_RUN, forced=forced)
+        return _write(api, live, inputs, manager=manager, query=_DRY_RUN, forced=forced)
     except ApiRefusedError as refusal:
         if refusal.status == 403:
             return None
@@ -139,25 +144,10 @@ def _post(api: Connection, body: Properties, pause: Pause) -> Properties:
     return api.send("POST", _collection(kind, body), query=_CREATED_BY, body=body)
 
 
-def _update_recorded(
-    api: Connection, recorded: Properties, inputs: Properties, *, manager: str, ignored: tuple[Path, ...]
-) -> Properties:
-    if objects.metadata(recorded).get("uid") and not ignored:
-        try:
-            return _update_live(api, recorded, inputs, manager=manager, ignored=ignored)
-        except ApiRefusedError as refusal:
-            if refusal.status not in (404, 409):
-                raise
-    live = _get(api, objects.with_metadata(inputs, name=objects.name(recorded)), "update")
-    return _update_live(api, live, inputs, manager=manager, ignored=ignored)
-
-
-def _update_live(
-    api: Connection, live: Properties, inputs: Properties, *, manager: str, ignored: tuple[Path, ...]
-) -> Properties:
+def _update_live(api: Connection, live: Properties, inputs: Properties, *, manager: str) -> Properties:
     if ownership.is_client_side(live) and not objects.is_custom_resource_definition(inputs):
         live = _take_over(api, live, manager)
-    return _write(api, live, inputs, manager=manager, ignored=ignored, query={}, forced=False)
+    return _write(api, live, inputs, manager=manager)
 
 
 def _write(
@@ -166,9 +156,8 @@ def _write(
     inputs: Properties,
     *,
     manager: str,
-    ignored: tuple[Path, ...],
-    query: Query,
-    forced: bool,
+    query: Query = NO_QUERY,
+    forced: bool = False,
 ) -> Properties:
     """Apply the inputs; a definition of a kind is replaced as a whole, as the genuine provider does it."""
     path = _find_or_fail(api, inputs).path(objects.namespace(inputs), objects.name(live))
@@ -176,13 +165,9 @@ def _write(
     if objects.is_custom_resource_definition(inputs):
         version = objects.metadata(live).get("resourceVersion")
         return api.send("PUT", path, query=owned, body=objects.with_metadata(inputs, resourceVersion=version))
-    forced = forced or objects.is_true(inputs, objects.PATCH_FORCE)
-    body = objects.with_metadata(
-        without_ignored(inputs, live, manager, ignored), uid=objects.metadata(live).get("uid")
-    )
-    return api.send(
-        "PATCH", path, query={**owned, "force": "true" if forced else "false"}, body=body, content_type=APPLY
-    )
+    owned["force"] = "true" if forced else "false"
+    body = objects.with_metadata(inputs, uid=objects.metadata(live).get("uid"))
+    return api.send("PATCH", path, query=owned, body=body, content_type=APPLY)
 
 
 def _take_over(api: Connection, live: Properties, manager: str) -> Properties:
@@ -202,17 +187,6 @@ def _take_over(api: Connection, live: Properties, manager: str) -> Properties:
         ],
         content_type=JSON_PATCH,
     )
-
-
-def _relinquish(api: Connection, inputs: Properties, manager: str) -> None:
-    """Let a manager own nothing of the object any more, by applying nothing under it."""
-    identity: Properties = {
-        "apiVersion": inputs["apiVersion"],
-        "kind": inputs["kind"],
-        "metadata": {"name": objects.name(inputs)},
-    }
-    path = _find_or_fail(api, inputs).path(objects.namespace(inputs), objects.name(inputs))
-    api.send("PATCH", path, query={"fieldManager": manager}, body=identity, content_type=APPLY)
 
 
 def _get(api: Connection, inputs: Properties, operation: str) -> Properties:
@@ -238,60 +212,40 @@ def _collection(kind: KubernetesKind, inputs: Properties) -> str:
     return kind.path(objects.namespace(inputs))
 
 
-def delete(api: Connection, live: Properties, inputs: Properties, *, seconds: float, pause: Pause) -> None:
+def delete(api: Connection, live: Properties, *, seconds: float, pause: Pause) -> None:
     """Delete the object and wait until it is gone; one that is gone already is fine.
 
-    Dependents are left to the garbage collector (background propagation), unless annotation
-    `pulumi.com/deletionPropagationPolicy` says `foreground` or `orphan`. The genuine provider's default is
+    Dependents are left to the garbage collector (background propagation). The genuine provider's default is
     foreground, which adds a finalizer to every object for the sake of the few that own others.
 
-    Raises SandboxError when the server refuses, or the object is still there when the time is over.
+    Raises SandboxError when the server refuses, or the object is still there when the time is over; it names
+    the finalizers that hold it.
     """
     namespace, name = objects.namespace(live), objects.name(live)
-    kind = api.find(text(live.get("apiVersion")), text(live.get("kind")))
+    kind = _find(api, live)
     if kind is None:
         return
-    propagation = objects.annotation(inputs, objects.DELETION_PROPAGATION).capitalize() or "Background"
     try:
-        answer = api.send("DELETE", kind.path(namespace, name), query={"propagationPolicy": propagation})
+        answer = api.send("DELETE", kind.path(namespace, name), query={"propagationPolicy": "Background"})
     except ApiRefusedError as refusal:
         if refusal.status == 404:
             return
         raise errors.refused("delete", live, refusal) from refusal
-    if answer.get("kind") == "Status" or objects.is_true(inputs, objects.SKIP_AWAIT):
+    if answer.get("kind") == "Status":
         return
-    await_.until_gone(answer, lambda: read(api, live, namespace, name), seconds=seconds, pause=pause)
-
-
-def without_ignored(
-    inputs: Properties, live: Properties, manager: str, ignored: tuple[Path, ...]
-) -> Properties:
-    """Return the inputs to apply: an ignored field keeps its live value; others' own is left out.
-
-    So ignoring a field neither takes it from its manager nor sets it back (as pulumi-kubernetes does it, for
-    paths of plain keys).
-    """
-    for path in ignored:
-        keys = tuple(key for key in path if isinstance(key, str))
-        if len(keys) != len(path) or "*" in keys:
-            continue
-        if ownership.is_others_alone(live, manager, keys):
-            inputs = _without(inputs, keys)
-        else:
-            found, value = paths.get(live, keys)
-            inputs = _with(inputs, keys, value) if found else inputs
-    return inputs
-
-
-def _with(inputs: Properties, keys: tuple[str, ...], value: Value) -> Properties:
-    key, rest = keys[0], keys[1:]
-    under = inputs.get(key)
-    return {**inputs, key: _with(under if isinstance(under, dict) else {}, rest, value) if rest else value}
-
-
-def _without(inputs: Properties, keys: tuple[str, ...]) -> Properties:
-    key, rest = keys[0], keys[1:]
-    under = inputs.get(key)
-    if rest:
-        return {**inputs, key: _without(under, rest)} if isinstance(under, dict) else inputs
-    return {name: value for name, value in inputs.items() if name != key}
+    gone, found, interval = objects.metadata(answer).get("uid"), answer, _FIRST_LOOK
+    deadline = time.monotonic() + (seconds or _PATIENCE)
+    while (left := deadline - time.monotonic()) > 0:
+        pause(min(interval, left))
+        found = read(api, live, namespace, name)
+        if found is None or objects.metadata(found).get("uid") != gone:
+            return
+        interval = min(interval * 1.5, 1.0)
+    finalizers = objects.metadata(found).get("finalizers")
+    raise SandboxError(
+        code="still-there",
+        place=errors.described(live),
+        problem=f"it is marked as deleted, but still there after {seconds or _PATIENCE:g} s"
+        + (f"; its finalizers are {finalizers}" if finalizers else ""),
+        fix="start the controller that finishes the deletion, or take its finalizer away; then run again",
+    )

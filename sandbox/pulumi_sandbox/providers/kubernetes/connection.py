@@ -7,42 +7,43 @@ discovery is one request for each group and version in use, repeated when a kind
 
 from __future__ import annotations
 
+import io
 import json
 import logging
+import os
 import sys
 import threading
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib import import_module
 from logging.handlers import BufferingHandler
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 from urllib.parse import urlencode
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties, Value
-from pulumi_sandbox.providers.kubernetes import kinds, kubeconfig
-from pulumi_sandbox.providers.kubernetes.api import JSON, NO_QUERY, ApiRefusedError, Method, Query
+from pulumi_sandbox.providers.kubernetes import kinds
+from pulumi_sandbox.providers.kubernetes.errors import ApiRefusedError
 from pulumi_sandbox.providers.kubernetes.kinds import KubernetesKind
 from pulumi_sandbox.providers.kubernetes.options import KubernetesOptions
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
 
+Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+Query: TypeAlias = Mapping[str, str]
+Pause: TypeAlias = Callable[[float], None]
+"""Wait so many seconds; raises SandboxError `cancelled` when the run is being stopped."""
 
-_ALONE: Final = Lock()
-
-
-def import_alone(*clients: str) -> None:
-    """Import clients one after the other.
-
-    Their modules import each other in circles: two threads that import them at once wait for each other, or
-    one finds half a module.
-    """
-    with _ALONE:
-        for client in clients:
-            import_module(client)
+JSON: Final = "application/json"
+APPLY: Final = "application/apply-patch+yaml"
+JSON_PATCH: Final = "application/json-patch+json"
+NO_QUERY: Final[Query] = {}
+PASSPHRASES: Final = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 
 
+_IMPORTING: Final = threading.Lock()
+"""The client's modules import each other in circles: of two threads one may find half a module."""
 _CONNECTIONS: Final = 64
 _CONNECT_SECONDS: Final = 5
 _ANSWER_SECONDS: Final = 60
@@ -50,7 +51,8 @@ _ANSWER_SECONDS: Final = 60
 
 def import_client() -> None:
     """Import the official client, which takes half a second: early, so that it is there when it is needed."""
-    import_alone("kubernetes.config")
+    with _IMPORTING:
+        import_module("kubernetes.config")
 
 
 class Connection:
@@ -166,20 +168,13 @@ class Connection:
 def _connect(options: KubernetesOptions) -> tuple[ApiClient, str]:
     import_client()
     from kubernetes.client import ApiClient, Configuration
-    from kubernetes.config import ConfigException, load_kube_config_from_dict
+    from kubernetes.config import ConfigException
+    from kubernetes.config.kube_config import KubeConfigLoader
     from urllib3 import Retry
 
-    loaded = kubeconfig.load(options.kubeconfig, options.folder)
-    context = loaded.context_name(options.context)
-    if loaded.cluster(context, options.cluster) is None:
-        raise SandboxError(
-            code="kubeconfig-invalid",
-            place=loaded.place,
-            problem=f"it leads from context {context!r} to no cluster",
-            fix="choose one of its contexts with the provider's option `context`",
-        )
-    if options.cluster:
-        loaded = loaded.with_cluster(context, options.cluster)
+    given = options.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
+    is_text = "\n" in given or given.lstrip().startswith("{")
+    place = "kubeconfig (given as text)" if is_text else f"kubeconfig {given}"
     configuration = Configuration()
     configuration.connection_pool_maxsize = _CONNECTIONS
     configuration.retries = Retry(
@@ -189,29 +184,52 @@ def _connect(options: KubernetesOptions) -> tuple[ApiClient, str]:
     complaints.setLevel(logging.ERROR)
     logging.root.addHandler(complaints)  # the client logs what a plugin for credentials says, and goes on
     try:
-        load_kube_config_from_dict(
-            loaded.without_passphrase().content,
-            context,
-            client_configuration=configuration,
-            persist_config=False,
-        )
+        content = _content(given, place, is_text=is_text)
+        loader: Any = KubeConfigLoader(content, options.context or None, config_base_path=cast(Any, None))
+        loader.load_and_set(configuration)
     except ConfigException as error:
-        raise SandboxError(
-            code="kubeconfig-invalid",
-            place=loaded.place,
-            problem=f"the official client does not take it ({error})",
-            fix="fix the kubeconfig; `kubectl get namespaces` with it tells more",
-        ) from error
+        raise _invalid(place, f"the official client does not take it ({error})") from error
     finally:
         logging.root.removeHandler(complaints)
     if complaints.buffer:
         raise SandboxError(
             code="kubeconfig-invalid",
-            place=loaded.place,
+            place=place,
             problem="its plugin for credentials failed, so nobody would be signed in",
             fix="sign in again, or run the command under users.exec of the file to see why it fails",
         )
-    return ApiClient(configuration), options.namespace or loaded.namespace(context)
+    namespace = options.namespace or loader.current_context["context"].get("namespace") or "default"
+    return ApiClient(configuration), namespace
+
+
+def _content(given: str, place: str, *, is_text: bool) -> Any:
+    """Read a kubeconfig: text, or files joined as in KUBECONFIG. What is wrong with it is not quoted.
+
+    Its plugins for credentials, which inherit all else, see no passphrase of a state.
+    """
+    from kubernetes.config.kube_config import KubeConfigMerger
+    from yaml import YAMLError
+
+    try:
+        merged: Any = KubeConfigMerger(io.StringIO(given) if is_text else given).config
+        content = merged if is_text else merged.value
+        for entry in content["users"]:
+            user = (entry if is_text else entry.value).get("user") or {}
+            if isinstance(plugin := user.get("exec"), dict):
+                blank = [{"name": name, "value": ""} for name in PASSPHRASES]
+                plugin["env"] = [*(plugin.get("env") or []), *blank]
+    except (OSError, YAMLError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise _invalid(place, f"it is not there, or no kubeconfig ({type(error).__name__})") from None
+    return merged
+
+
+def _invalid(place: str, problem: str) -> SandboxError:
+    return SandboxError(
+        code="kubeconfig-invalid",
+        place=place,
+        problem=problem,
+        fix="give the provider a kubeconfig that kubectl can use, or start the sandbox's own cluster",
+    )
 
 
 def _read(status: int, data: bytes) -> Properties:

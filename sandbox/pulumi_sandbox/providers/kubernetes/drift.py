@@ -1,6 +1,5 @@
 """What a live object says about the fields that were declared."""
 
-import re
 from typing import Final
 
 from pulumi_sandbox.protocol.values import Properties, Value, text
@@ -9,15 +8,14 @@ from pulumi_sandbox.providers.kubernetes import kinds
 _FREE_KEYS: Final = frozenset(
     {"annotations", "binaryData", "data", "labels", "matchLabels", "nodeSelector", "parameters", "stringData"}
 )
-_QUANTITY: Final = re.compile(r"[+-]?\d*\.?\d+([eE][+-]?\d+|[numkMGTPE]|[KMGTPE]i)?")
+"""Below these keys an empty text is one that was meant."""
 
 
 def declared_part(live: Properties, inputs: Properties) -> Properties:
     """Return what is live of what was declared: the shape of the inputs, with the values of the live object.
 
     Fields nobody declared are left out, be they defaults or those of other managers: they are no drift. Lists
-    are compared place by place. Where the server only keeps another form of what was declared (a quantity
-    rewritten, an empty field of a built-in kind dropped) the declared form stands.
+    are compared place by place. Where the server drops an empty field of a built-in kind, it stands.
     """
     return _part(live, inputs, typed=_is_typed(inputs))
 
@@ -52,7 +50,7 @@ def _form_value(declared: Value, live: Value, *, typed: bool) -> Value:
     if isinstance(live, list) and isinstance(declared, list):
         formed = [_form_value(item, like, typed=typed) for item, like in zip(declared, live, strict=False)]
         return formed + declared[len(formed) :]
-    return live if typed and _is_same_quantity(live, declared) else declared
+    return declared
 
 
 def _part(live: Properties, inputs: Properties, *, typed: bool) -> Properties:
@@ -70,18 +68,8 @@ def _part_value(live: Value, declared: Value, *, typed: bool) -> Value:
         return _part(live, declared, typed=typed)
     if isinstance(live, list) and isinstance(declared, list):
         return [_part_value(item, like, typed=typed) for item, like in zip(live, declared, strict=False)]
-    return declared if typed and _is_same_quantity(live, declared) else live
+    return live
 
 
 def _is_empty(value: Value) -> bool:
     return value is None or value is False or value == 0 or value in ("", [], {})
-
-
-def _is_same_quantity(live: Value, declared: Value) -> bool:
-    if not isinstance(live, str) or isinstance(declared, bool) or not isinstance(declared, str | int | float):
-        return False
-    if live == declared or not _QUANTITY.fullmatch(live) or not _QUANTITY.fullmatch(str(declared)):
-        return False
-    from kubernetes.utils.quantity import parse_quantity
-
-    return parse_quantity(live) == parse_quantity(str(declared))

@@ -1,11 +1,11 @@
-"""What the provider says when a request fails: one shape for people, without a credential in it."""
+"""The API server's refusals, and what the provider says then: one shape for people, no credential in it."""
 
 from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties
+from pulumi_sandbox.providers import contract
 from pulumi_sandbox.providers.kubernetes import objects
-from pulumi_sandbox.providers.kubernetes.api import ApiRefusedError
 
 _ADVICE: Final = {
     401: ("not-authenticated", "fix the user's token or certificate in the kubeconfig"),
@@ -16,13 +16,21 @@ _ADVICE: Final = {
 }
 
 
-class NotReadyError(Exception):
-    """An object was written, but did not become what its annotations wait for; `live` is its last state."""
+class ApiRefusedError(contract.RefusedError):
+    """The API server's own answer to a request it did not fulfil."""
 
-    def __init__(self, live: Properties, reason: str) -> None:
-        super().__init__(reason)
-        self.live = live
-        self.reason = reason
+    def __init__(self, status: int, answer: Properties) -> None:
+        message = answer.get("message")
+        super().__init__(status, message if isinstance(message, str) else "")
+        self.reason = str(answer.get("reason", ""))
+        details = answer.get("details")
+        causes = details.get("causes") if isinstance(details, dict) else None
+        self.causes = tuple(c for c in causes if isinstance(c, dict)) if isinstance(causes, list) else ()
+
+    @property
+    def is_field_conflict(self) -> bool:
+        """Whether another manager owns a field that was to be changed."""
+        return any(problem.get("reason") == "FieldManagerConflict" for problem in self.causes)
 
 
 def refused(
@@ -61,5 +69,5 @@ def _advice(refused: ApiRefusedError, manager: str) -> tuple[str, str]:
     return (
         "apply-conflict",
         f"leave the field to its owner, or let the owner give it up ({', '.join(others)}; this resource is "
-        f'{manager!r}); annotation {objects.PATCH_FORCE}: "true" takes it away',
+        f"{manager!r})",
     )

@@ -5,7 +5,6 @@ import secrets
 from typing import Final
 
 from pulumi_sandbox.protocol.values import Properties, Unknown
-from pulumi_sandbox.providers.contract import Autonaming
 from pulumi_sandbox.providers.kubernetes import objects
 
 CREATOR: Final = "pulumi-kubernetes"
@@ -33,34 +32,20 @@ def keep_old_name(inputs: Properties, old_inputs: Properties) -> Properties:
     return _named(inputs, objects.name(old_inputs))
 
 
-def make_up_name(
-    inputs: Properties, logical_name: str, seed: bytes, autonaming: Autonaming | None
-) -> Properties:
-    """Return inputs without a name one: the engine's proposal, else `<logical name>-<8 hex digits>`.
-
-    Raises ValueError when the stack's configuration switches making up names off.
-    """
+def make_up_name(inputs: Properties, logical_name: str, seed: bytes) -> Properties:
+    """Return inputs without a name one: `<logical name>-<8 hex digits>`."""
     if is_named(inputs):
         return inputs
-    if autonaming is not None and autonaming.disabled:
-        raise ValueError("autonaming is disabled for this stack; set metadata.name")
-    if autonaming is not None and autonaming.proposed:
-        return _named(inputs, autonaming.proposed)
     suffix = hashlib.sha256(seed).hexdigest()[:8] if seed else secrets.token_hex(4)
     return _named(inputs, f"{logical_name}-{suffix}")
 
 
-def field_manager(urn: str, inputs: Properties, recorded: str) -> str:
-    """Choose the manager of the declared fields: the annotation's, else the recorded one, else the URN's own.
+def manager_of(urn: str) -> str:
+    """Return the manager of a resource's declared fields, `pulumi-kubernetes-<8 hex digits>`.
 
     Derived from the URN, because an object that a killed run created, but did not record, is known again by
     it. The genuine provider draws it at random, in the same form.
     """
-    return objects.annotation(inputs, objects.FIELD_MANAGER) or recorded or manager_of(urn)
-
-
-def manager_of(urn: str) -> str:
-    """Return the manager that belongs to a resource: `pulumi-kubernetes-<8 hex digits>`."""
     return f"{CREATOR}-{hashlib.sha256(urn.encode()).hexdigest()[:8]}"
 
 

@@ -8,13 +8,19 @@ from typing import Final
 from pulumi_sandbox.protocol.values import Properties, Unknown, Value, text
 
 AUTONAMED: Final = "pulumi.com/autonamed"
-DELETION_PROPAGATION: Final = "pulumi.com/deletionPropagationPolicy"
-FIELD_MANAGER: Final = "pulumi.com/patchFieldManager"
-PATCH_FORCE: Final = "pulumi.com/patchForce"
-REPLACE_UNREADY: Final = "pulumi.com/replaceUnready"
-SKIP_AWAIT: Final = "pulumi.com/skipAwait"
-TIMEOUT_SECONDS: Final = "pulumi.com/timeoutSeconds"
-WAIT_FOR: Final = "pulumi.com/waitFor"
+UNSERVED: Final = tuple(
+    f"pulumi.com/{name}"
+    for name in (
+        "deletionPropagationPolicy",
+        "patchFieldManager",
+        "patchForce",
+        "replaceUnready",
+        "skipAwait",
+        "timeoutSeconds",
+        "waitFor",
+    )
+)
+"""What the genuine provider does for these annotations, this one does not."""
 
 
 def metadata(obj: Properties) -> Properties:

@@ -67,14 +67,6 @@ def taken_over(live: Properties, manager: str) -> list[Value]:
     return [own, *kept]
 
 
-def is_others_alone(live: Properties, manager: str, path: tuple[str, ...]) -> bool:
-    """Whether other managers manage the field at a path of plain keys, and `manager` does not."""
-    owners = {
-        entry.get("manager") == manager for entry in _entries(live) if _has(entry.get("fieldsV1"), path)
-    }
-    return owners == {False}
-
-
 def _entries(live: Properties) -> list[Properties]:
     entries = objects.metadata(live).get("managedFields")
     return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
@@ -98,11 +90,3 @@ def _union(left: Properties, right: Properties) -> Properties:
         under = joined.get(key)
         joined[key] = _union(under, value) if isinstance(under, dict) and isinstance(value, dict) else value
     return joined
-
-
-def _has(fields: Value, path: tuple[str, ...]) -> bool:
-    for key in path:
-        if not isinstance(fields, dict) or f"f:{key}" not in fields:
-            return False
-        fields = fields[f"f:{key}"]
-    return True

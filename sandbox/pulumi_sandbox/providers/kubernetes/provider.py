@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Mapping
 from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
@@ -11,60 +10,31 @@ from pulumi_sandbox.protocol import paths, urns
 from pulumi_sandbox.protocol.differences import Kind, differences
 from pulumi_sandbox.protocol.paths import Path
 from pulumi_sandbox.protocol.values import Properties, Value, contains_unknown, text
-from pulumi_sandbox.providers.contract import Autonaming, Change, InitFailedError, InputDiff, Problem, State
+from pulumi_sandbox.providers.contract import Change, InputDiff, Package, Problem, State
 from pulumi_sandbox.providers.dispatch import Patience
 from pulumi_sandbox.providers.kubernetes import (
     apply,
-    await_,
     checkpoint,
     drift,
     folding,
     kinds,
     naming,
     objects,
+    options,
 )
 from pulumi_sandbox.providers.kubernetes.connection import Connection
 from pulumi_sandbox.providers.kubernetes.drift import declared_part, in_live_form
-from pulumi_sandbox.providers.kubernetes.errors import NotReadyError
 from pulumi_sandbox.providers.kubernetes.options import KubernetesOptions
 
 _IDENTITY: Final[tuple[Path, ...]] = (("metadata", "name"), ("metadata", "namespace"))
 
 
-def _spec(*fields: str) -> tuple[Path, ...]:
-    return tuple(("spec", field) for field in fields)
-
-
 _ROLE_BINDING: Final[tuple[Path, ...]] = (("roleRef",),)
 _FIELDS: Final[dict[tuple[str, str], tuple[Path, ...]]] = {
-    ("apps/v1", "DaemonSet"): _spec("selector"),
-    ("apps/v1", "Deployment"): _spec("selector"),
-    ("apps/v1", "StatefulSet"): _spec(
-        "podManagementPolicy", "revisionHistoryLimit", "selector", "serviceName", "volumeClaimTemplates"
-    ),
-    ("batch/v1", "Job"): _spec("completions", "parallelism", "selector", "template"),
     ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): _ROLE_BINDING,
     ("rbac.authorization.k8s.io/v1", "RoleBinding"): _ROLE_BINDING,
-    ("storage.k8s.io/v1", "StorageClass"): (("parameters",), ("provisioner",)),
-    ("v1", "PersistentVolume"): _spec(
-        *("awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "csi", "fc", "flexVolume"),
-        *("flocker", "gcePersistentDisk", "glusterfs", "hostPath", "iscsi", "local", "nfs"),
-        *(
-            "photonPersistentDisk",
-            "portworxVolume",
-            "quobyte",
-            "rbd",
-            "scaleIO",
-            "storageos",
-            "vsphereVolume",
-        ),
-    ),
-    ("v1", "PersistentVolumeClaim"): _spec("accessModes", "selector", "storageClassName", "volumeName"),
-    ("v1", "Pod"): (("spec",),),
-    ("v1", "ResourceQuota"): _spec("scopes"),
-    ("v1", "Service"): _spec("clusterIP"),
 }
-"""The genuine provider's list (pulumi-kubernetes 4.34); the API server itself refuses some more changes."""
+"""Of the genuine provider's list (pulumi-kubernetes 4.34): kinds that need no kubelet."""
 
 
 def fields(inputs: Properties, *, secrets_mutable: bool, config_maps_mutable: bool) -> tuple[Path, ...]:
@@ -99,8 +69,8 @@ def touched(path: Path, value: Value, pattern: Path) -> bool:
 class Provider:
     """The Kubernetes objects of one cluster as resources. Safe for concurrent calls."""
 
-    def __init__(self, options: KubernetesOptions, api: Connection) -> None:
-        self._options = options
+    def __init__(self, chosen: KubernetesOptions, api: Connection) -> None:
+        self._options = chosen
         self._api = api
         self._scopes: dict[tuple[str, str], bool] = {}
         self._patience = Patience(lambda: api.place, what="an object")
@@ -110,7 +80,7 @@ class Provider:
         self._patience.cancel()
 
     def check(
-        self, urn: str, old: Properties, new: Properties, *, seed: bytes, autonaming: Autonaming | None
+        self, urn: str, old: Properties, new: Properties, seed: bytes
     ) -> tuple[Properties, list[Problem]]:
         """Complete the inputs: folded, named, placed in a namespace; and tell what is wrong with them.
 
@@ -122,14 +92,10 @@ class Provider:
         api_version, kind = kinds.of_type(parsed.type)
         inputs = checkpoint.plain({"apiVersion": api_version, "kind": kind, **new})
         problems = _problems(inputs)
-        try:
-            inputs = (
-                naming.keep_old_name(inputs, checkpoint.plain(old))
-                if old
-                else naming.make_up_name(inputs, parsed.name, seed, autonaming)
-            )
-        except ValueError as error:
-            problems.append(Problem("metadata.name", str(error)))
+        if old:
+            inputs = naming.keep_old_name(inputs, checkpoint.plain(old))
+        else:
+            inputs = naming.make_up_name(inputs, parsed.name, seed)
         self._remember_scope(inputs)
         return checkpoint.concealed(self._placed(inputs), new), problems
 
@@ -152,65 +118,37 @@ class Provider:
         """Return what a create would leave, as far as the server can tell without writing."""
         inputs = checkpoint.plain(new)
         live = None if contains_unknown(inputs) else apply.preview_create(self._api, inputs)
-        return self._previewed(live, inputs, new, naming.field_manager(urn, inputs, ""))
+        return self._previewed(live, inputs, new, naming.manager_of(urn))
 
-    def create(self, urn: str, new: Properties, seconds: float) -> State:
-        """Create the object and wait for what its annotations ask.
-
-        Raises SandboxError when it could not be created; InitFailedError when it was, but the wait failed.
-        """
-        inputs = checkpoint.plain(new)
-        manager = naming.field_manager(urn, inputs, "")
+    def create(self, urn: str, new: Properties) -> State:
+        """Create the object."""
+        inputs, manager = checkpoint.plain(new), naming.manager_of(urn)
         live = apply.create(self._api, urn, inputs, manager=manager, pause=self._patience.wait)
-        outputs = partial(
-            checkpoint.outputs,
-            inputs=inputs,
-            model=new,
-            field_manager=manager,
-            initial_api_version=text(inputs.get("apiVersion")),
+        version = text(inputs.get("apiVersion"))
+        outputs = checkpoint.outputs(
+            live, inputs, model=new, field_manager=manager, initial_api_version=version
         )
-        return self._settled(live, inputs, seconds, outputs)
+        return State(objects.object_id(live), outputs, {})
 
-    def preview_update(self, urn: str, old: State, new: Properties, ignored: tuple[Path, ...]) -> State:
+    def preview_update(self, urn: str, old: State, new: Properties) -> State:
         """Return what an update would leave, as far as the server can tell without writing."""
-        inputs = checkpoint.plain(new)
-        manager = naming.field_manager(urn, inputs, checkpoint.field_manager(old.outputs))
-        live = (
-            None
-            if contains_unknown(inputs)
-            else apply.preview_update(
-                self._api, checkpoint.live_object(old.outputs), inputs, manager=manager, ignored=ignored
-            )
-        )
+        inputs, recorded = checkpoint.plain(new), checkpoint.live_object(old.outputs)
+        manager = checkpoint.field_manager(old.outputs) or naming.manager_of(urn)
+        live = None
+        if not contains_unknown(inputs):
+            live = apply.preview_update(self._api, recorded, inputs, manager=manager)
         return self._previewed(live, inputs, new, manager)
 
-    def update(
-        self, urn: str, old: State, new: Properties, ignored: tuple[Path, ...], seconds: float
-    ) -> State:
-        """Bring the object to the new inputs and wait for what its annotations ask.
-
-        Raises SandboxError when the server refuses the update; InitFailedError when it was made, but the wait
-        failed.
-        """
+    def update(self, urn: str, old: State, new: Properties) -> State:
+        """Bring the object to the new inputs."""
         inputs = checkpoint.plain(new)
-        recorded_manager = checkpoint.field_manager(old.outputs)
-        manager = naming.field_manager(urn, inputs, recorded_manager)
-        live = apply.update(
-            self._api,
-            checkpoint.live_object(old.outputs),
-            inputs,
-            manager=manager,
-            old_manager=recorded_manager or manager,
-            ignored=ignored,
+        manager = checkpoint.field_manager(old.outputs) or naming.manager_of(urn)
+        live = apply.update(self._api, checkpoint.live_object(old.outputs), inputs, manager=manager)
+        version = checkpoint.initial_api_version(old.outputs, inputs)
+        outputs = checkpoint.outputs(
+            live, inputs, model=new, field_manager=manager, initial_api_version=version
         )
-        outputs = partial(
-            checkpoint.outputs,
-            inputs=inputs,
-            model=new,
-            field_manager=manager,
-            initial_api_version=checkpoint.initial_api_version(old.outputs, inputs),
-        )
-        return self._settled(live, inputs, seconds, outputs)
+        return State(objects.object_id(live), outputs, {})
 
     def read(self, urn: str, old: State) -> State:
         """Return the live object, and of the inputs what is live of them; an empty id tells that it is gone.
@@ -231,7 +169,7 @@ class Provider:
             live,
             inputs,
             model=old.inputs,
-            field_manager=naming.field_manager(urn, inputs, checkpoint.field_manager(old.outputs)),
+            field_manager=checkpoint.field_manager(old.outputs) or naming.manager_of(urn),
             initial_api_version=checkpoint.initial_api_version(old.outputs, inputs),
         )
         return State(old.id, outputs, checkpoint.concealed(inputs, old.inputs))
@@ -241,14 +179,8 @@ class Provider:
 
         Raises SandboxError when the server refuses, or the object is still there when the time is over.
         """
-        inputs = checkpoint.declared(old.outputs, old.inputs)
-        apply.delete(
-            self._api,
-            checkpoint.live_object(old.outputs),
-            inputs,
-            seconds=await_.timeout(inputs, seconds),
-            pause=self._patience.wait,
-        )
+        live = checkpoint.live_object(old.outputs)
+        apply.delete(self._api, live, seconds=seconds, pause=self._patience.wait)
 
     def invoke(self, token: str, _args: Properties) -> Properties:
         """Refuse: the functions of this package turn charts and manifests into objects."""
@@ -268,30 +200,6 @@ class Provider:
             shown, inputs, model=new, field_manager=manager, initial_api_version=version
         )
         return State("", outputs, {})
-
-    def _settled(
-        self,
-        live: Properties,
-        inputs: Properties,
-        seconds: float,
-        outputs: Callable[[Properties], Properties],
-    ) -> State:
-        def read() -> Properties | None:
-            return apply.read(self._api, inputs, objects.namespace(live), objects.name(live))
-
-        try:
-            ready = await_.until_ready(
-                live,
-                await_.conditions(inputs),
-                read,
-                seconds=await_.timeout(inputs, seconds),
-                pause=self._patience.wait,
-            )
-        except NotReadyError as error:
-            raise InitFailedError(
-                State(objects.object_id(live), outputs(error.live), {}), error.reason
-            ) from error
-        return State(objects.object_id(live), outputs(ready), {})
 
     def _placed(self, inputs: Properties) -> Properties:
         if not isinstance(inputs.get("metadata"), dict):
@@ -322,22 +230,14 @@ class Provider:
 
 
 def _problems(inputs: Properties) -> list[Problem]:
-    problems: list[Problem] = []
+    problems = [
+        Problem("metadata.annotations", f"{key} is not served here; leave it out", unserved=True)
+        for key in objects.UNSERVED
+        if objects.annotation(inputs, key)
+    ]
     if objects.metadata(inputs).get("generateName") and not naming.is_named(inputs):
-        problems.append(
-            Problem(
-                "metadata.generateName",
-                "server-side apply cannot use it; leave the name out, or set metadata.name",
-            )
-        )
-    if objects.is_true(inputs, objects.REPLACE_UNREADY):
-        problems.append(
-            Problem("metadata.annotations", f"{objects.REPLACE_UNREADY} is not served here; leave it out")
-        )
-    try:
-        await_.conditions(inputs)
-    except ValueError as error:
-        problems.append(Problem("metadata.annotations", f"{objects.WAIT_FOR}: {error}"))
+        reason = "server-side apply cannot use it; leave the name out, or set metadata.name"
+        problems.append(Problem("metadata.generateName", reason))
     return problems
 
 
@@ -376,3 +276,20 @@ def _replaces(path: Path, kind: Kind, inputs: Properties, unchangeable: tuple[Pa
         return True
     _, value = paths.get(inputs, path)
     return any(touched(path, value, pattern) for pattern in unchangeable)
+
+
+def package() -> Package:
+    """Return the package `kubernetes` as the engine meets it, before a cluster is chosen."""
+    return Package(
+        title="Kubernetes",
+        version="4.34.2",
+        problems=options.problems,
+        identity="clusterIdentifier",
+        configure=_configure,
+    )
+
+
+def _configure(given: Mapping[str, str]) -> Provider:
+    """Take the options; the cluster is not asked for anything yet."""
+    chosen = options.read(given)
+    return Provider(chosen, Connection(chosen))

@@ -4,13 +4,14 @@ import json
 import threading
 from collections.abc import Generator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TypeAlias, cast
 
 import pytest
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties
-from pulumi_sandbox.providers.kubernetes.api import ApiRefusedError
 from pulumi_sandbox.providers.kubernetes.connection import Connection
+from pulumi_sandbox.providers.kubernetes.errors import ApiRefusedError
 from pulumi_sandbox.providers.kubernetes.kinds import KubernetesKind
 from pulumi_sandbox.providers.kubernetes.options import KubernetesOptions
 
@@ -34,7 +35,6 @@ class Server(ThreadingHTTPServer):
         self,
         *,
         context: str = "",
-        cluster: str = "",
         namespace: str = "",
         token: str = "my-token",
         plugin: str = "",
@@ -46,10 +46,13 @@ class Server(ThreadingHTTPServer):
                 {"name": "here", "cluster": {"server": place}},
                 {"name": "away", "cluster": {"server": "http://127.0.0.1:1"}},
             ],
-            "contexts": [{"name": "dev", "context": {"cluster": "here", "user": "me", "namespace": "mine"}}],
+            "contexts": [
+                {"name": "dev", "context": {"cluster": "here", "user": "me", "namespace": "mine"}},
+                {"name": "away", "context": {"cluster": "away", "user": "me"}},
+            ],
             "users": [{"name": "me", "user": _signing_in(plugin) if plugin else {"token": token}}],
         }
-        return Connection(KubernetesOptions(json.dumps(content), context, cluster, namespace))
+        return Connection(KubernetesOptions(json.dumps(content), context, namespace))
 
 
 def _signing_in(script: str) -> Properties:
@@ -179,14 +182,42 @@ def test_the_namespace_is_the_options_or_the_contexts(server: Server):
 
 def test_a_cluster_that_does_not_answer_is_told_by_its_address(server: Server):
     with pytest.raises(SandboxError) as refused:
-        server.connection(cluster="away").send("GET", "/api/v1")
+        server.connection(context="away").send("GET", "/api/v1")
     assert refused.value.code == "cluster-unreachable"
     assert refused.value.place == "Kubernetes API http://127.0.0.1:1"
     assert "my-token" not in str(refused.value)
 
 
-@pytest.mark.parametrize("chosen", [{"context": "lost"}, {"cluster": "lost"}])
-def test_a_choice_that_leads_nowhere_is_told_by_the_kubeconfig(server: Server, chosen: dict[str, str]):
+def test_a_context_that_leads_nowhere_is_told_by_the_kubeconfig(server: Server):
     with pytest.raises(SandboxError) as refused:
-        server.connection(**chosen).send("GET", "/api/v1")
+        server.connection(context="lost").send("GET", "/api/v1")
     assert refused.value.code == "kubeconfig-invalid"
+
+
+@pytest.mark.parametrize("given", ["/nowhere/config", "{not: [yaml", "{}", "a: 1\nb: 2", "{users: 7}"])
+def test_what_is_no_kubeconfig_is_refused_without_quoting_it(given: str):
+    with pytest.raises(SandboxError) as refused:
+        Connection(KubernetesOptions(given)).send("GET", "/api/v1")
+    assert refused.value.code == "kubeconfig-invalid"
+    assert "yaml" not in str(refused.value)
+
+
+def test_files_are_joined_and_paths_in_one_are_meant_from_its_folder(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    content: Properties = {
+        "current-context": "dev",
+        "clusters": [{"name": "here", "cluster": {"server": f"http://127.0.0.1:{server.server_address[1]}"}}],
+    }
+    more: Properties = {
+        "contexts": [{"name": "dev", "context": {"cluster": "here", "user": "me"}}],
+        "users": [{"name": "me", "user": {"tokenFile": "token"}}],
+    }
+    for name, text in (("a", json.dumps(content)), ("b", json.dumps(more)), ("token", "my-token\n")):
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv("KUBECONFIG", ":".join(str(tmp_path / name) for name in "axb"))
+    server.answers["/api/v1"] = [(200, {})]
+    connection = Connection(KubernetesOptions())
+    connection.send("GET", "/api/v1")
+    assert [asked[2] for asked in server.asked] == ["Bearer my-token"]
+    assert connection.default_namespace == "default"

@@ -51,28 +51,6 @@ def test_a_custom_kind_drops_nothing():
     assert declared_part({**CUSTOM, "spec": {}}, inputs) == {**CUSTOM, "spec": {}}
 
 
-@pytest.mark.parametrize(
-    ("declared", "live"), [("1000m", "1"), (1, "1"), ("0.5", "500m"), ("1024Ki", "1Mi"), (1.5, "1500m")]
-)
-def test_a_quantity_the_server_wrote_in_another_form_is_no_drift(declared: Value, live: str):
-    inputs: Properties = {**BUILT_IN, "spec": {"limits": {"cpu": declared}}}
-    assert declared_part({**BUILT_IN, "spec": {"limits": {"cpu": live}}}, inputs) == inputs
-
-
-@pytest.mark.parametrize(
-    ("declared", "live"), [("1", "2"), ("1G", "1Gi"), ("a", "b"), ("1", "one"), (True, "1")]
-)
-def test_another_quantity_is_drift(declared: Value, live: str):
-    shown: Properties = {**BUILT_IN, "spec": {"limits": {"cpu": live}}}
-    assert declared_part(shown, {**BUILT_IN, "spec": {"limits": {"cpu": declared}}}) == shown
-
-
-@pytest.mark.parametrize("place", ["labels", "annotations"])
-def test_texts_that_look_like_quantities_are_compared_as_texts(place: str):
-    shown: Properties = {**BUILT_IN, "metadata": {place: {"version": "1"}}}
-    assert declared_part(shown, {**BUILT_IN, "metadata": {place: {"version": "1000m"}}}) == shown
-
-
 @settings(suppress_health_check=[HealthCheck.too_slow])  # how slow is the machine's affair
 @given(st.dictionaries(keys, values), st.dictionaries(st.text("xyz", min_size=1), values))
 def test_whatever_else_an_object_holds_what_was_declared_is_seen_as_declared(
@@ -81,20 +59,10 @@ def test_whatever_else_an_object_holds_what_was_declared_is_seen_as_declared(
     assert declared_part({**inputs, **others}, inputs) == inputs
 
 
-@pytest.mark.parametrize(
-    ("declared", "kept"),
-    [
-        ({"cpu": "1000m", "memory": "2Gi"}, {"cpu": "1", "memory": "2Gi"}),
-        ({"cpu": 1, "hostNetwork": False}, {"cpu": "1"}),
-        (
-            {"cpu": "1", "steps": [{"cpu": "1000m"}, {"cpu": "2000m"}]},
-            {"cpu": "1", "steps": [{"cpu": "1"}, {"cpu": "2000m"}]},
-        ),
-        ({"cpu": "2", "memory": UNKNOWN}, {"cpu": "2", "memory": UNKNOWN}),
-    ],
-)
-def test_inputs_take_the_form_the_server_keeps_where_it_can_be_seen(declared: Properties, kept: Properties):
-    live: Properties = {**BUILT_IN, "spec": {"cpu": "1", "memory": "1Gi", "steps": [{"cpu": "1"}]}}
+def test_inputs_take_the_form_the_server_keeps():
+    live: Properties = {**BUILT_IN, "spec": {"cpu": "1", "steps": [{"cpu": "1"}]}}
+    declared: Properties = {"cpu": UNKNOWN, "hostNetwork": False, "steps": [{"cpu": "2", "names": []}]}
+    kept: Properties = {"cpu": UNKNOWN, "steps": [{"cpu": "2"}]}
     assert in_live_form({**BUILT_IN, "spec": declared}, live) == {**BUILT_IN, "spec": kept}
 
 

@@ -53,16 +53,3 @@ def test_taking_over_joins_the_creators_fields_and_leaves_those_of_others():
     assert (own["manager"], own["operation"]) == (MANAGER, "Apply")
     assert own["fieldsV1"] == {"f:data": {".": {}, "f:a": {}, "f:b": {}}, "f:type": {}}
     assert taken[1:] == [others, status]
-
-
-def test_a_field_is_others_alone_only_if_they_have_it_and_the_manager_does_not():
-    shared = live(
-        entry(MANAGER, "Apply", {"f:metadata": {"f:labels": {"f:mine": {}, "f:both": {}}}}),
-        entry("other", "Update", {"f:metadata": {"f:labels": {"f:theirs": {}, "f:both": {}}}}),
-    )
-    alone = [
-        label
-        for label in ("mine", "theirs", "both", "nobodys")
-        if ownership.is_others_alone(shared, MANAGER, ("metadata", "labels", label))
-    ]
-    assert alone == ["theirs"]
