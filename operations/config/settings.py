@@ -118,12 +118,9 @@ def read_settings(
     config, faults = at_rest.read(decrypt)
     problems = [*(_of_the_file(at_rest) or found), *plain_credentials(at_rest.stack_file.config)]
     settings = None
-    # What is not of its type at all is no section, and nothing that refers into it is told as well.
-    wrong = {str(one.path[0]): "[]" for one in faults if len(one.path) == 1 and one.path[0] in config.values}
-    values = {**config.values, **wrong}
     try:
         settings = Settings.parse(
-            values, config.secret_keys, at_rest.project.directory, config.sealed, at_rest.stack
+            config.values, config.secret_keys, at_rest.project.directory, config.sealed, at_rest.stack
         )
     except ConfigurationError as error:
         told = {problem.place for problem in problems}

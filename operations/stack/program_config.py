@@ -1,9 +1,9 @@
-"""The configuration a program is given: a stack's values over the project's defaults, checked, as texts."""
+"""The configuration a program is given: a stack's values over the project's defaults, as texts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -12,7 +12,7 @@ from pulumi_sandbox.protocol.paths import Path, render
 from pulumi_sandbox.protocol.values import Json
 
 from components.errors import CredfleetError
-from operations.stack.project_file import Declaration, Project, fits, type_name
+from operations.stack.project_file import Project
 from operations.stack.stack_file import StackFile
 
 
@@ -35,13 +35,13 @@ class Fault:
     code: str
     path: Path
     problem: str
-    fix: str = "give it a value of the type that Pulumi.yaml declares"
+    fix: str = "give it a value: Pulumi.yaml declares it"
 
 
 def program_config(project: Project, stack: StackFile, decrypt: Callable[[str], str]) -> ProgramConfig:
     """Decrypt a stack's configuration and lay it over the project's defaults.
 
-    Raises CredfleetError `config-invalid`, with all that is missing or of the wrong type;
+    Raises CredfleetError `config-invalid`, with all that is missing;
     `ciphertext-unreadable`, naming each value that is.
     """
     config, faults = read_config(project, stack, decrypt)
@@ -68,16 +68,10 @@ def read_config(
     plain = {key: reading.value(value, (key,)) for key, value in stack.config.items()}
     texts = {key: _text(value) for key, value in plain.items() if (key,) not in reading.sealed}
     for declaration in project.declarations:
-        key = declaration.key
-        if key in texts:
-            causes = _problems(declaration, plain[key], texts[key], secret=key in reading.secret_keys)
-            reading.faults += (Fault("config-invalid", (key,), problem) for problem in causes)
-        elif declaration.has_default:
-            texts[key] = _text(_whole(declaration.default))
-            causes = _problems(declaration, declaration.default, texts[key], secret=False)
-            reading.faults += (Fault("config-invalid", (key,), problem) for problem in causes)
-        elif key not in plain:
-            reading.faults.append(Fault("config-invalid", (key,), "is missing"))
+        if declaration.default is not None:
+            texts.setdefault(declaration.key, _text(_whole(declaration.default)))
+        elif declaration.key not in plain:
+            reading.faults.append(Fault("config-invalid", (declaration.key,), "is missing"))
     config = ProgramConfig(
         dict(sorted(texts.items())),
         tuple(sorted(reading.secret_keys)),
@@ -102,18 +96,14 @@ class _Reading:
     faults: list[Fault] = field(default_factory=list[Fault])
 
     def value(self, value: Any, path: Path) -> Json:
-        """Return a value as plain JSON: whole numbers as integers, a bare date as the Pulumi CLI has it."""
+        """Return a value as plain JSON, decrypted."""
         if isinstance(value, dict):
             if len(value) == 1 and isinstance(value.get("secure"), str):
                 return self._secret(value["secure"], path)
             return {str(key): self.value(item, (*path, str(key))) for key, item in value.items()}
         if isinstance(value, list):
             return [self.value(item, (*path, index)) for index, item in enumerate(value)]
-        if isinstance(value, float) and value.is_integer():
-            return int(value)
-        if isinstance(value, date):
-            return f"{value:%Y-%m-%d %H:%M:%S} +0000 UTC"
-        return value if isinstance(value, bool | int | float) or value is None else str(value)
+        return _whole(value)
 
     def _secret(self, ciphertext: str, path: Path) -> Json:
         self.secret_keys.add(str(path[0]))
@@ -132,25 +122,22 @@ def _key_of(path: Path) -> str:
     return f"{key}{'.' if inside and isinstance(inside[0], str) else ''}{render(tuple(inside))}"
 
 
-def _whole(value: Json) -> Json:
-    """Return a default with whole numbers as integers."""
-    if isinstance(value, dict):
-        return {key: _whole(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_whole(each) for each in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+def _whole(value: Any) -> Json:
+    """Return plain JSON: whole numbers as integers, a bare date as the Pulumi CLI has it."""
+    match value:
+        case dict():
+            return {str(key): _whole(each) for key, each in value.items()}
+        case list():
+            return [_whole(each) for each in value]
+        case float() if value.is_integer():
+            return int(value)
+        case date():
+            return f"{value:%Y-%m-%d %H:%M:%S} +0000 UTC"
+        case _:
+            return value if isinstance(value, bool | int | float) or value is None else str(value)
 
 
 def _text(value: Json) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else compact(value)
-
-
-def _problems(declaration: Declaration, value: Json, text: str, *, secret: bool) -> Iterator[str]:
-    """Yield what is wrong with a value; the Pulumi CLI checks a bare one by its text."""
-    if declaration.type and declaration.secret and not secret:
-        yield "must be encrypted, as Pulumi.yaml declares it secret"
-    checked = value if isinstance(value, dict | list) else text
-    if declaration.type and not fits(declaration.type, declaration.items, checked):
-        yield f"must be of type {type_name(declaration.type, declaration.items)}"

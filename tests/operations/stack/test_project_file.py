@@ -7,7 +7,6 @@ import pytest
 from components.documents import Unreadable
 from components.errors import CredfleetError
 from operations.stack.project_file import Project
-from tests.support.cases import cases, table
 
 
 def _load(directory: Path, text: str) -> Project:
@@ -18,13 +17,6 @@ def _load(directory: Path, text: str) -> Project:
 def test_a_project_knows_where_its_program_and_its_stacks_are(tmp_path: Path):
     project = _load(tmp_path, "name: shop\nruntime: java\nmain: app\nstackConfigDir: stacks\n")
     assert (project.program, project.stack_files) == (tmp_path / "app", tmp_path / "stacks")
-
-
-@cases("declaration, wrong", table(__file__, "test_a_declaration_the_cli_would_refuse_is_refused"))
-def test_a_declaration_the_cli_would_refuse_is_refused(tmp_path: Path, declaration: str, wrong: str):
-    with pytest.raises(CredfleetError, match=wrong) as caught:
-        _load(tmp_path, f"name: shop\nruntime: python\nconfig:\n  {declaration}\n")
-    assert caught.value.code == "project-invalid"
 
 
 @pytest.mark.parametrize(
