@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from components.errors import CredfleetError
+from operations.stack.at_rest import StackAtRest, find_backend
 from operations.stack.passphrase import find_passphrase
 
 
@@ -104,3 +106,17 @@ class Folders:
     def existing(self, stack: str) -> Path:
         """Return the file of what the sandbox's cluster has before the first update of a stack, if any."""
         return self.project / "stacks" / stack / "existing.yaml"
+
+
+def stack_of(folders: Folders, stack: str, environment: Mapping[str, str] = os.environ) -> StackAtRest:
+    """Read what the files say of a stack of the project; its state is that of PULUMI_BACKEND_URL, if named.
+
+    Raises CredfleetError as `find_backend` and `StackAtRest.find`.
+    """
+    backend = find_backend(folders.backend, environment)
+    return StackAtRest.find(folders.project, stack, backend_dir=backend)
+
+
+def stack_here(stack: str) -> StackAtRest:
+    """Read what the files say of a stack of the project here; raises as `Folders.find` and `stack_of`."""
+    return stack_of(Folders.find(Path.cwd()), stack)

@@ -8,8 +8,6 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from operations.cli import completion
-
 _FORM: Final = "credfleet.form"
 
 
@@ -56,12 +54,20 @@ def form_option(*names: str, help_: str = "Form of the answer.") -> Any:
     return typer.Option(*names, callback=_note_form, is_eager=True, help=help_)
 
 
+def complete_stacks(incomplete: str) -> list[str]:
+    """Return the stacks of the project around here, which a shell is offered."""
+    here = Path.cwd()
+    project = next((each for each in (here, *here.parents) if (each / "Pulumi.yaml").is_file()), here)
+    names = (each.name.split(".", 1)[1].removesuffix(".yaml") for each in project.glob("Pulumi.*.yaml"))
+    return sorted(name for name in names if name.startswith(incomplete))
+
+
 OutputOption = Annotated[Form, form_option("--output", "-o")]
 JsonOption = Annotated[
     bool, typer.Option("--json", callback=note_json, is_eager=True, help="Short for --output json.")
 ]
 StackOption = Annotated[
-    str, typer.Option("--stack", "-s", help="The stack.", show_default=True, autocompletion=completion.stacks)
+    str, typer.Option("--stack", "-s", help="The stack.", show_default=True, autocompletion=complete_stacks)
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 ClusterOption = Annotated[

@@ -21,8 +21,7 @@ from components.stack_config.empty_config import SILENCE, declares
 from components.stack_config.schema import stack_file_schema, tenant_file_schema
 from components.stack_config.stack import NAMESPACE, Settings
 from operations.cli.answer import CommandResult, as_json
-from operations.folders import Folders
-from operations.sandbox.stack_state import stack_here
+from operations.folders import Folders, stack_here
 from operations.stack.at_rest import StackAtRest
 from operations.stack.project_file import Project
 

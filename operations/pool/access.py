@@ -14,9 +14,8 @@ import typer
 from pulumi_sandbox.steering import visible
 
 from components.errors import CredfleetError, Misused
-from operations.cli import completion
 from operations.cli.ask import ask
-from operations.cli.options import ClusterOption, YesOption
+from operations.cli.options import ClusterOption, YesOption, complete_stacks
 from operations.folders import Folders
 from operations.sandbox.control_plane import CONTEXT
 
@@ -59,7 +58,7 @@ TenantOption = Annotated[str, typer.Option("--tenant", help="The tenant.")]
 PoolStackOption = Annotated[
     str | None,
     typer.Option(
-        "--stack", "-s", help="The stack whose pool and cluster are meant.", autocompletion=completion.stacks
+        "--stack", "-s", help="The stack whose pool and cluster are meant.", autocompletion=complete_stacks
     ),
 ]
 

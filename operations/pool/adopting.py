@@ -16,9 +16,9 @@ from components.stack_config.models import Tenant
 from operations.cli.answer import CommandResult
 from operations.cli.tables import Column, Table
 from operations.config.settings import pool_of, read_settings
+from operations.folders import stack_here
 from operations.pool.access import WritablePoolOptions
 from operations.pool.maintenance import and_flush
-from operations.sandbox.stack_state import stack_here
 
 _TERM = re.compile(r"(?P<tenant>.+?)/(?P<type>[a-z0-9][-a-z0-9_.]*)=(?P<slot>.*)")
 

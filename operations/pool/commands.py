@@ -9,10 +9,9 @@ from typing import Annotated
 
 import typer
 
-from operations.cli import completion
 from operations.cli.answer import CommandResult
 from operations.cli.command import command, group, parameter
-from operations.cli.options import form_option
+from operations.cli.options import complete_stacks, form_option
 from operations.pool.access import (
     DEFAULT_STACK,
     By,
@@ -510,7 +509,7 @@ def doctor(
             "--stack",
             "-s",
             help="Look at the pool and the cluster that a stack means.",
-            autocompletion=completion.stacks,
+            autocompletion=complete_stacks,
         ),
     ] = None,
     where: PoolTarget,

@@ -49,9 +49,9 @@ def export(
     Run it right after an update, with the rights to see the pool.
     """
     from operations.config.settings import read_settings
+    from operations.folders import stack_here
     from operations.review.record import make_record
     from operations.review.sealed import unread
-    from operations.sandbox.stack_state import stack_here
     from operations.stack.state import decode, deployment_in
 
     folders, at_rest = Folders.find(Path.cwd()), stack_here(stack)

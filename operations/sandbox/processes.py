@@ -19,11 +19,10 @@ from components.errors import CredfleetError
 from components.open_ports import VARIABLES
 from operations.cli.answer import CommandResult
 from operations.cli.tables import Column, Table
-from operations.folders import Folders
+from operations.folders import Folders, stack_of
 from operations.sandbox import cloud_services, control_plane
 from operations.sandbox.control_plane import OWNER
 from operations.sandbox.public_passphrase import is_strange
-from operations.sandbox.stack_state import stack_of
 from operations.stack.at_rest import StackAtRest, find_backend
 
 _PASSPHRASE: Final = "PULUMI_CONFIG_PASSPHRASE"  # noqa: S105 - the name of a variable

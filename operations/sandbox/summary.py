@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pulumi_sandbox.protocol import urns
+from pulumi_sandbox.protocol.values import Json, masked
 from pulumi_sandbox.stack_cluster import StackCluster
 
 from components.errors import CredfleetError
@@ -24,7 +26,6 @@ from operations.sandbox import results
 from operations.sandbox.deployment import Deployed
 from operations.sandbox.processes import status as services_status
 from operations.sandbox.report import Report, Share, Skipped, Violation
-from operations.sandbox.stack_state import as_text, shown_outputs
 from operations.stack.at_rest import StackAtRest
 from operations.stack.state import Snapshot
 
@@ -55,7 +56,6 @@ def report_of(
     shares, members, since = _pool(settings, cluster)
     claimed = results.list_claimed(state.resources, steps, since)
     pending = results.pending(foreseen.steps, steps)
-    outputs = shown_outputs(state)
     skipped = (
         *results.held_back(state.resources),
         *_skipped(at_rest.project.directory, settings.account_pool, members),
@@ -89,7 +89,7 @@ def report_of(
             )
             for each in result.policy
         ),
-        outputs=tuple((key, as_text(value)) for key, value in outputs.items()),
+        outputs=tuple((key, _as_text(value)) for key, value in _outputs(state)),
         services=_services(folders, cluster),
         pending=pending,
         next=tuple(
@@ -97,6 +97,19 @@ def report_of(
             for command, purpose in _next(settings, at_rest.stack, cluster, shares)
         ),
     )
+
+
+def _outputs(state: Snapshot) -> Iterator[tuple[str, Json]]:
+    """Yield what a stack exports, secrets masked, in order of name."""
+    for each in state.resources:
+        if each.type == urns.ROOT_STACK_TYPE:
+            yield from ((key, masked(value)) for key, value in sorted(each.outputs.items()))
+
+
+def _as_text(value: Json) -> str:
+    """Return a text as it is, and else JSON with keys in order: a program's come in another each time."""
+    is_text = isinstance(value, str)
+    return value if is_text else json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
 
 
 def typed_command() -> str:

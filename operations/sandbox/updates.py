@@ -25,7 +25,7 @@ from operations.cli.failures import CLAIMS_SKIPPED
 from operations.cli.options import Form
 from operations.config.settings import read_settings, refuse_what_cannot_run
 from operations.fleet.tenants import refuse_strays, states_in
-from operations.folders import Folders
+from operations.folders import Folders, stack_of
 from operations.sandbox import cloud_services, control_plane, existing, results
 from operations.sandbox.deployment import Deployed, deploy, free_dead_lock, select_stack
 from operations.sandbox.display import Display
@@ -33,7 +33,6 @@ from operations.sandbox.processes import exports, furnish
 from operations.sandbox.public_passphrase import refuse_new
 from operations.sandbox.report import write
 from operations.sandbox.runs import UpRun
-from operations.sandbox.stack_state import stack_of
 from operations.sandbox.summary import as_document, as_parts, report_of, typed_command
 from operations.stack.at_rest import StackAtRest
 from operations.stack.state import Snapshot, decode

@@ -5,10 +5,9 @@ from typing import Annotated
 import typer
 
 from components.naming import is_namespace
-from operations.cli import completion
 from operations.cli.answer import CommandResult
 from operations.cli.command import command, group
-from operations.cli.options import ClusterOption
+from operations.cli.options import ClusterOption, complete_stacks
 from operations.pool.access import ContextOption, PoolTarget
 
 app = group(
@@ -100,7 +99,7 @@ def reach(
     stack: Annotated[
         str | None,
         typer.Option(
-            "--stack", "-s", help="Stack whose stores count; no files then.", autocompletion=completion.stacks
+            "--stack", "-s", help="Stack whose stores count; no files then.", autocompletion=complete_stacks
         ),
     ] = None,
     live: Annotated[

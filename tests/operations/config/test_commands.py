@@ -11,9 +11,9 @@ from typer.testing import CliRunner, Result
 
 from components.account_pool.rules import Request
 from operations.config.settings import pool_of_plan, settings_of
+from operations.folders import stack_here
 from operations.main import app
 from operations.pool.cleaning import load_commands
-from operations.sandbox.stack_state import stack_here
 from operations.stack.passphrase import PassphraseCrypter
 from operations.stack.program_config import compact
 from tests.operations.conftest import PASSPHRASE

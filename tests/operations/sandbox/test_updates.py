@@ -24,11 +24,10 @@ from typer.testing import CliRunner, Result
 
 from components.errors import Unreachable
 from components.skipped_lines import skipped_lines
-from operations.folders import Folders
+from operations.folders import Folders, stack_of
 from operations.main import app
 from operations.pool.access import PoolTarget
 from operations.sandbox import control_plane, existing, summary, updates
-from operations.sandbox.stack_state import stack_of
 from operations.stack.state import Resource, Snapshot, state_text
 from tests.operations.sandbox.told import LOCKED, raw, refusal
 
