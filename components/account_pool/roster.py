@@ -20,6 +20,7 @@ from components.account_pool.core.declared import (
     Declaration,
     DeclaredMember,
     is_touched,
+    list_new_twins,
     narrowed_all,
     refusals,
 )
@@ -101,7 +102,11 @@ class PoolRosterProvider(DynamicProvider):
         """
         see = cache(self._census)
         try:
-            problems = [*_problems(olds, inputs, see), *self._narrowed(inputs, see)]
+            problems = [
+                *_problems(olds, inputs, see),
+                *_twins(olds, inputs, see),
+                *self._narrowed(inputs, see),
+            ]
             failures = [CheckFailure("", _line(problem)) for problem in problems]
             _tell_who_keeps(inputs, see)
             if inputs.get("elsewhere"):
@@ -163,7 +168,8 @@ class PoolRosterProvider(DynamicProvider):
     def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
         """Look once more, now that it counts; nothing in the cluster has changed yet."""
         try:
-            problems = list(_problems(olds, news, self._census))
+            see = cache(self._census)
+            problems = [*_problems(olds, news, see), *_twins(olds, news, see)]
         except CredfleetError as error:
             raise RunError(f"what is in use is unknown: {error}") from None
         if problems:
@@ -191,6 +197,14 @@ def _problems(olds: Properties, news: Properties, see: Callable[[str], PoolSnaps
     old, new = _declaration(olds), _declaration(news)
     if old is not None and new is not None and is_touched(old, new):
         yield from refusals(old, new, see(old.namespace))
+
+
+def _twins(olds: Properties, news: Properties, see: Callable[[str], PoolSnapshot]) -> Iterator[Problem]:
+    """Return which members that are new here the pool has under another name."""
+    old, new = _declaration(olds), _declaration(news)
+    known = {} if old is None or new is None or old.namespace != new.namespace else old.members
+    if new is not None and not new.members.items() <= known.items():
+        yield from list_new_twins(known, new, see(new.namespace))
 
 
 def _tell_who_keeps(news: Properties, see: Callable[[str], PoolSnapshot]) -> None:

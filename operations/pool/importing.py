@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,8 @@ from pydantic import ValidationError
 
 from components.account_pool.core.bringing import brought_name
 from components.account_pool.core.declared import DeclaredMember
-from components.account_pool.core.model import Partition, account_key
+from components.account_pool.core.identity import cloud_account, find_other
+from components.account_pool.core.model import Partition
 from components.account_pool.core.pool import OPERATOR
 from components.account_pool.members_file import ExistingMember, differences, read_members_file
 from components.account_pool.settings import Member
@@ -31,6 +33,7 @@ from operations.cli.tables import Column, Table
 
 if TYPE_CHECKING:
     from components.account_pool.core.label_scheme import LabelScheme
+    from components.account_pool.core.pool import Pool
     from operations.pool.access import WritablePoolOptions
 
 
@@ -55,6 +58,7 @@ def brought(where: WritablePoolOptions, stated: Mapping[str, object], values: st
     if (fault := credential_fault(name, Credentials({name: text}))) is not None:
         raise ConfigurationError([Problem(place_of(values), *fault)])
     pool = where.open(OPERATOR)
+    _refuse_twin(pool, name, member)
     Partition.of(member.type, member.partition, pool.settings.partition_keys)
     body = secret_of(name, member.declared, encode(text), pool.settings.scheme)
     reply = made_in(connect(where.target()), where.namespace, body)
@@ -70,6 +74,19 @@ def brought(where: WritablePoolOptions, stated: Mapping[str, object], values: st
         {"secretName": name, "namespace": where.namespace, "tenant": member.tenant, "brought": not is_there},
         [f"✓ account {name} {done}; the tenant's next claim of type {member.type} takes it first"],
     )
+
+
+def _refuse_twin(pool: Pool, name: str, member: Member) -> None:
+    """Raise Misconfigured for an account that the pool has; who may only bring cannot see whether it has."""
+    with suppress(NotAllowed):
+        other = find_other(name, cloud_account(member.type, member.account_id), pool.members())
+        if other is not None:
+            raise Misconfigured(
+                place=_OPTIONS["accountId"],
+                problem=f"Secret {other.name} of the pool is this account already, so it would be given away"
+                " twice",
+                fix="ask whoever runs the pool to take that Secret out of it first",
+            )
 
 
 def _member(name: str, stated: Mapping[str, object]) -> Member:
@@ -105,9 +122,13 @@ def import_accounts(where: WritablePoolOptions, file: Path, values: str, *, dry_
     rows, problems = read_members_file(file, keys)
     present = {member.name: member for member in pool.members()}
     new = [row for row in rows if row.name not in present]
-    taken = {account_key(member.account_id): member.name for member in present.values() if member.account_id}
+    taken = {
+        cloud_account(member.type, member.account_id): member.name
+        for member in present.values()
+        if member.account_id
+    }
     for row in new:
-        if name := taken.get(account_key(row.account_id)):
+        if name := taken.get(cloud_account(row.type, row.account_id)):
             problem = f"account {name} of the pool has it, so two tenants would be given one account"
             problems += (Problem(f"{row.place} accountId", problem, "remove the row", row.at),)
     if problems := [*problems, *review_identities({}, rows)]:

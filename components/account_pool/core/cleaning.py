@@ -8,7 +8,7 @@ holders, lets it back or gives it up, at the resourceVersion that was seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from itertools import count
 
@@ -16,9 +16,10 @@ from components.account_pool.core import changes
 from components.account_pool.core.calls import Kind, Patch, Pause, Steps
 from components.account_pool.core.discrepancies import in_use, releases
 from components.account_pool.core.holders import Look, cleaner_of, holder_of
+from components.account_pool.core.identity import describe_twins, find_twins
 from components.account_pool.core.keys import CLEANING_TOKEN, POOL_STATE, STATE_BEFORE
 from components.account_pool.core.model import Member, Record, State
-from components.account_pool.core.selection import MEMBERS_WITH_STATE, RECORDS
+from components.account_pool.core.selection import MEMBERS, RECORDS
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.steps import change_member, get_member, list_all
 from components.errors import Misconfigured, NotAllowed, Problem
@@ -45,10 +46,12 @@ def survey(
     """Find what `cleanable` does, and the dirty members that are left alone, each with why."""
     found: list[Member] = []
     left: list[tuple[Member, Wiped, Problem]] = []
-    bodies = yield from list_all(Kind.MEMBER, MEMBERS_WITH_STATE)
-    members = [Member.parse(body) for body in bodies]
+    bodies = yield from list_all(Kind.MEMBER, MEMBERS)
+    listed = [(Member.parse(body), body) for body in bodies]
+    twins = find_twins(member for member, _ in listed)
+    members = [each for each in listed if each[0].state is not None]
     snapshot = PoolSnapshot.of((), (yield from list_all(Kind.RECORD, RECORDS)) if members else ())
-    for member, body in zip(members, bodies, strict=True):
+    for member, body in members:
         try:
             if not _is_for(member, cleaner, take_over):
                 continue
@@ -57,6 +60,8 @@ def survey(
             continue
         if (held := _held(member, take_over, look)) is not None:
             left.append((member, *held))
+        elif member.name in twins:
+            left.append((member, Wiped.IN_USE, _doubled(member, twins[member.name])))
         elif (record := in_use(member, snapshot.records)) is not None:
             left.append((member, Wiped.IN_USE, _used(member, record, snapshot.namespace)))
         elif member.is_created_again:
@@ -64,6 +69,14 @@ def survey(
         else:
             found.append(member)
     return found, left
+
+
+def _doubled(member: Member, others: Sequence[str]) -> Problem:
+    return Problem(
+        f"Secret {member.name}",
+        describe_twins(member, others),
+        "keep one of them, and quarantine or decommission the others; then clean again",
+    )
 
 
 def _used(member: Member, record: Record, namespace: str) -> Problem:

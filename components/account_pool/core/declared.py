@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from components.account_pool.core.consumers import Consumer, held_by
-from components.account_pool.core.keys import INTERNAL, SHARED_CAPACITY
+from components.account_pool.core.identity import cloud_account, find_other, mark_twins
+from components.account_pool.core.keys import INTERNAL, SHARED_CAPACITY, TENANT_ID
 from components.account_pool.core.model import Member, State, Token, tenant_label
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.errors import Misconfigured, Problem, how_many
@@ -90,7 +91,29 @@ class Declaration:
         """Add the members that this update makes to those that are there."""
         present = {member.name for member in snapshot.members}
         coming = (one.as_member(name) for name, one in self.members.items() if name not in present)
-        return replace(snapshot, members=(*snapshot.members, *coming))
+        return replace(snapshot, members=mark_twins((*snapshot.members, *coming)))
+
+
+def list_new_twins(
+    known: Mapping[str, DeclaredMember], new: Declaration, snapshot: PoolSnapshot
+) -> Iterator[Problem]:
+    """Return what of the members that are new is the account of a Secret which this declaration knows not.
+
+    known: what was declared of the namespace.
+    """
+    strangers = [each for each in snapshot.members if each.name not in {*new.members, *known}]
+    for name, member in new.members.items():
+        before = known.get(name)
+        account = cloud_account(member.type, member.account_id)
+        other = find_other(name, account, strangers)
+        if other and (before is None or cloud_account(before.type, before.account_id) != account):
+            owner = f" of tenant {other.annotations.get(TENANT_ID, other.tenant)}" if other.tenant else ""
+            yield Problem(
+                config_path("accountPool", "members", name, "accountId"),
+                f"the pool has this account already, as Secret {other.name}{owner}, so it would be given away"
+                " twice",
+                "take the entry out, or that Secret out of the pool first",
+            )
 
 
 def is_touched(old: Declaration, new: Declaration) -> bool:

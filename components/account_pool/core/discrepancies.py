@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.identity import find_twins
 from components.account_pool.core.judgement import is_restored, misconfiguration
 from components.account_pool.core.model import Member, Phase, Record, Token, record_name
 from components.account_pool.core.snapshot import PoolSnapshot, list_displaced
@@ -27,6 +28,7 @@ def discrepancies(snapshot: PoolSnapshot, settings: PoolConfigMap) -> Iterator[P
     keys = settings.partition_keys
     yield from snapshot.problems
     yield from list_displaced(snapshot.records, keys)
+    yield from _one_account_each(snapshot)
     by_name = {member.name: member for member in snapshot.members}
     for record in snapshot.records:
         member = by_name.get(record.member)
@@ -47,6 +49,18 @@ def discrepancies(snapshot: PoolSnapshot, settings: PoolConfigMap) -> Iterator[P
             record = claims.get(str(token))
             if record is not None and not is_of(member, token, record):
                 yield _doubled(member, record, snapshot.namespace)
+
+
+def _one_account_each(snapshot: PoolSnapshot) -> Iterator[Problem]:
+    accounts = {member.name: member.account_id for member in snapshot.members}
+    twins = find_twins(snapshot.members)
+    for names in sorted({tuple(sorted((name, *others))) for name, others in twins.items()}):
+        yield Problem(
+            f"account {accounts[names[0]]}",
+            f"Secrets {', '.join(names)} are one account: cleaning one would wipe the others, so it goes to"
+            " nobody new, and is not cleaned",
+            "keep one of them, and quarantine or decommission the others",
+        )
 
 
 def is_of(member: Member, token: Token, record: Record) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, TypeAlias, cast
@@ -549,7 +549,8 @@ class ClaimRequest:
 class Wanted:
     """A request placed in its pool: which record it means, and what that record says when it is new.
 
-    only: the one member to take, for an adoption; else any. former: the one to try first.
+    only: the one member to take, for an adoption; else any. former: the one to try first. avoid: others not
+    to take, as far as is known when they are chosen.
     """
 
     namespace: str
@@ -562,6 +563,7 @@ class Wanted:
     only: str | None = None
     spill: bool = False
     former: str | None = None
+    avoid: Container[str] = field(default=frozenset[str](), compare=False, repr=False)
 
     @property
     def record(self) -> str:

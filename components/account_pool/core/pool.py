@@ -6,6 +6,7 @@ point is safe, the next run finishes it. All raise the errors of `components.err
 
 from __future__ import annotations
 
+import math
 import os
 import time
 import uuid
@@ -35,6 +36,7 @@ from components.account_pool.core.config_map import (
 from components.account_pool.core.consumers import Consumer, consumer_of, refusal
 from components.account_pool.core.driver import Driver
 from components.account_pool.core.holders import Holder, Look, cleaner_of, cleaning_token, is_running
+from components.account_pool.core.identity import find_twins
 from components.account_pool.core.judgement import explain_hold
 from components.account_pool.core.kubernetes_api import KubernetesApi
 from components.account_pool.core.model import (
@@ -93,6 +95,8 @@ _OPENING_SECONDS: Final = 10.0
 
 _HOLD_SECONDS: Final = 1.0
 """How long a process goes by what the pool said of a hold and of its consumers."""
+_TWINS_SECONDS: Final = 10.0
+"""How long a process goes by which Secrets were one account."""
 _WAKING_SECONDS: Final = 1.0
 """How long a wait in a thread lasts at most before a Ctrl-C is seen."""
 
@@ -133,6 +137,7 @@ class Pool:
         self._driver = Driver(settings.scheme.over(api), f"pool {namespace}")
         self._journal = Journal(api, namespace)
         self._takes_claims = False
+        self._twins, self._twins_seen = set[str](), -math.inf
         self._running = RunningClaims()
         self._clock = clock
         self._hold, self._hold_seen = settings.hold, clock()
@@ -454,6 +459,7 @@ class Pool:
             record = None if body is None else Record.parse(body)
         if record is None:
             yield from self._may_begin()
+            yield from self._look_for_twins()
         elif wanted.only not in (None, record.member) and record.phase is not Phase.RELEASING:
             raise Withheld(
                 place=f"Secret {wanted.only}",
@@ -491,6 +497,15 @@ class Pool:
             raise Misconfigured(place=problem.place, problem=problem.problem, fix=problem.fix)
         self._takes_claims = True
 
+    def _look_for_twins(self) -> Steps[None]:
+        """C1: see now and then which Secrets are one account; one that a claim may not take is not chosen."""
+        now = self._clock()
+        if now - self._twins_seen > _TWINS_SECONDS:
+            bodies = yield from list_all(Kind.MEMBER, MEMBERS)
+            self._twins |= (found := {*find_twins(map(Member.parse, bodies))})
+            self._twins &= found
+            self._twins_seen = now
+
     def _enter(self, record: Record, holder: str) -> Steps[None]:
         """Q2: let a claim be held under another name; raises NotAllowed, QuotaReached."""
         wanted = Wanted(self.namespace, record.partition, record.tenant, record.slot, holder)
@@ -516,7 +531,8 @@ class Pool:
 
     def _placed(self, request: ClaimRequest) -> Wanted:
         limit = self.settings.limit_for(request.type)
-        return request.placed(self.namespace, self.settings.partition_keys, self.settings.policy, limit)
+        wanted = request.placed(self.namespace, self.settings.partition_keys, self.settings.policy, limit)
+        return replace(wanted, avoid=self._twins)
 
     def _note_refusal(self, wanted: Wanted, refusal: PoolError) -> None:
         asked = f"tenant {wanted.tenant}, slot {wanted.slot}, by {wanted.holder}"

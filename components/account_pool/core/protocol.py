@@ -17,6 +17,7 @@ from typing import TypeAlias
 from components.account_pool.core import changes, quotas
 from components.account_pool.core.calls import Create, Found, Get, Kind, Pair, Parallel, Pause, Steps
 from components.account_pool.core.consumers import Consumer
+from components.account_pool.core.identity import mark_twins
 from components.account_pool.core.judgement import (
     NONE_OF_TYPE,
     Verdict,
@@ -264,7 +265,7 @@ def refusal(wanted: Wanted) -> Steps[PoolError]:
     """Return why nothing could be claimed, as everything of the type shows it."""
     partition = wanted.partition
     bodies = yield from list_all(Kind.MEMBER, members_of_type(partition.type))
-    members = [Member.parse(body) for body in bodies]
+    members = mark_twins(Member.parse(body) for body in bodies)
     keys = [key for key, _ in partition.values]
     for member in members:
         if wrong := misconfiguration(member, keys):

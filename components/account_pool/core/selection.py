@@ -23,7 +23,6 @@ Choose: TypeAlias = Callable[[Wanted, list[JsonObject]], Member | None]
 
 RECORDS = f"{POOL_RECORD}=true"
 MEMBERS = HYPERSCALER_TYPE
-MEMBERS_WITH_STATE = f"{HYPERSCALER_TYPE},{POOL_STATE}"
 
 
 def members_of_type(account_type: str) -> str:
@@ -69,7 +68,10 @@ def turn(record_name: str) -> Callable[[str], bytes]:
 
 def asked_for(wanted: Wanted, bodies: Iterable[JsonObject]) -> list[JsonObject]:
     """Return those of listed members that this claim is about."""
-    return [body for body in bodies if wanted.only in (None, body["metadata"]["name"])]
+    named = (
+        (body["metadata"]["name"], body) for body in bodies if wanted.only in (None, body["metadata"]["name"])
+    )
+    return [body for name, body in named if name == wanted.former or name not in wanted.avoid]
 
 
 def in_order(wanted: Wanted, members: Iterable[Member]) -> list[Member]:

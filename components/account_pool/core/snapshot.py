@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from components.account_pool.core.config_map import CONFIG_MAP
 from components.account_pool.core.consumers import Consumer
+from components.account_pool.core.identity import mark_twins
 from components.account_pool.core.model import JsonObject, Member, Record
 from components.errors import Misconfigured, Problem
 
@@ -49,7 +50,7 @@ class PoolSnapshot:
             except Misconfigured:
                 unreadable.add(str(body["metadata"]["name"]))
             namespace = str(body["metadata"].get("namespace", ""))
-        found = tuple(Member.parse(body) for body in members)
+        found = mark_twins(Member.parse(body) for body in members)
         return cls(found, tuple(readable), frozenset(unreadable), namespace, hold, consumers)
 
     @property

@@ -10,7 +10,6 @@ dead. Until the recovery has bound claims and accounts again by tenant and name,
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
@@ -21,7 +20,7 @@ from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap, w
 from components.account_pool.core.discrepancies import discrepancies, is_of
 from components.account_pool.core.holders import holder_of
 from components.account_pool.core.judgement import is_restored, may_take, misconfiguration
-from components.account_pool.core.model import Member, Phase, Record, State, Token, account_key
+from components.account_pool.core.model import Member, Phase, Record, State, Token
 from components.account_pool.core.protocol import finish
 from components.account_pool.core.selection import MEMBERS, RECORDS
 from components.account_pool.core.snapshot import PoolSnapshot
@@ -133,17 +132,6 @@ def _findings(namespace: str, snapshot: PoolSnapshot, settings: PoolConfigMap) -
                 f"it is being cleaned{where}, and nothing here tells whether its cleaner is still at work",
                 "run that cleaner there again under its id; where that cannot be, run"
                 f" `credfleet pool clean --take-over {member.name} -n {namespace}` with a new credential",
-            )
-    accounts: dict[str, list[str]] = defaultdict(list)
-    for member in snapshot.members:
-        if member.account_id:
-            accounts[account_key(member.account_id)].append(member.name)
-    for account, names in accounts.items():
-        if len(names) > 1:
-            yield Problem(
-                f"account {account}",
-                f"Secrets {', '.join(sorted(names))} are one account: cleaning one would wipe the others",
-                "keep one of them, and quarantine or decommission the others",
             )
 
 

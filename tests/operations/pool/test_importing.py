@@ -123,7 +123,7 @@ def test_nothing_is_written_when_a_row_names_no_account_or_one_that_is_another_r
     said: str,
 ) -> None:
     server.add_member("aws-1", {}, {"credfleet.io/account-id": "111"})
-    server.add_member("azure-1", {}, {"credfleet.io/account-id": AZURE_ID})
+    server.add_member("azure-1", {"hyperscaler-type": "azure"}, {"credfleet.io/account-id": AZURE_ID})
     on_standard_input(monkeypatch, {name: {"key": "x"} for name in ("aws-7", "aws-8")})
     refused = run(*rows)
     assert refused.exit_code == 2

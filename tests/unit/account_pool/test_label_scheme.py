@@ -19,7 +19,7 @@ from components.account_pool.core.keys import POOL_STATE, STATE_REASON
 from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import ClaimRequest
 from components.account_pool.core.pool import Pool
-from components.account_pool.core.selection import MEMBERS, MEMBERS_WITH_STATE, members_free, members_shared
+from components.account_pool.core.selection import MEMBERS, members_free, members_shared
 from components.account_pool.core.status import AccountUse
 from components.errors import Misconfigured, PoolError
 from components.labels import EU_ACCESS, HYPERSCALER_TYPE, SHARED, TENANT_NAME
@@ -165,7 +165,7 @@ def test_selectors_select_no_less_than_the_protocol_asks_for() -> None:
         "!internal",
     ]
     assert KEB.selector(members_shared(partition)) == "hyperscalerType=aws,euAccess=true,shared=true"
-    assert KEB.selector(MEMBERS) == KEB.selector(MEMBERS_WITH_STATE) == "hyperscalerType"
+    assert KEB.selector(MEMBERS) == "hyperscalerType"
 
 
 def test_settings_carry_the_words_of_a_pool_only_where_they_are_not_credfleets() -> None:
