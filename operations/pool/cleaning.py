@@ -5,6 +5,7 @@ Secret itself, by the kubeconfig it is told. Its output goes to a log of its own
 """
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -53,7 +54,7 @@ _PASSED_ON: Final = (
 """Variables a cleaner gets of ours: enough to run, and none that holds a credential."""
 
 _POD: Final = "CREDFLEET_POD"
-"""In the environment of a run in a pod: NAMESPACE/NAME/UID of that."""
+"""In the environment of a run in a pod: NAMESPACE/NAME/UID of that, where others may ask about it."""
 
 _LAUNCHER: Final = (sys.executable, "-I", str(Path(__file__).with_name("launcher.py")))
 _Launcher: TypeAlias = "subprocess.Popen[bytes]"
@@ -113,6 +114,7 @@ class Cleaner:
         It ends when this process does, and not before all is dead that the command started.
         """
         command, pod = self.command(member.type), os.environ.get(_POD, "")
+        pod = pod if _is_pod_alive(pod, self.where) else ""  # it may be in another cluster than the pool
         if command is None:
             yield Holder.of_process(os.getpid(), pod)
             return
@@ -178,7 +180,7 @@ class Cleaner:
     def look(self, holder: Holder) -> bool | None:
         """Whether a holder is alive; where its processes cannot be seen, its pod is asked about."""
         alive = is_running(holder)
-        return _is_pod_alive(holder.pod, self.where) if alive is None and holder.pod else alive
+        return _is_pod_alive(holder.pod, self.where) if alive is None else alive
 
     def _environment(self, member: Member) -> dict[str, str]:
         ours = {key: os.environ[key] for key in _PASSED_ON if key in os.environ}
@@ -332,7 +334,10 @@ def _stopped_by_signals() -> Generator[None]:
 
 def _is_pod_alive(pod: str, where: WritablePoolOptions) -> bool | None:
     """Whether a pod may still run a process; None where it cannot be asked."""
-    namespace, name, uid = pod.split("/")
+    named = re.fullmatch("([-a-z0-9]+)/([-.a-z0-9]+)/(.+)", pod)
+    if named is None:
+        return None
+    namespace, name, uid = named.groups()
     try:
         reply = connect(where.target()).patient.call("GET", f"/api/v1/namespaces/{namespace}/pods/{name}")
     except NoReply:

@@ -187,14 +187,22 @@ def test_with_its_rights_each_does_all_of_its_work(place: Place, name: str) -> N
     assert WORK[name](place, place.accounts.kubeconfig(name.removesuffix(".yaml"), [*single_rights(name)]))
 
 
-def test_what_a_pod_cleans_is_left_to_it_until_it_is_over(place: Place) -> None:
+def test_what_a_pod_cleans_is_left_to_it_until_it_is_over(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kubeconfig = place.accounts.kubeconfig("nightly", [*single_rights("clean.yaml")])
     pods, name = place.api("Pod"), place.add(**{POOL_STATE: "cleaning"})
     named = {"name": "cleaner", "namespace": place.namespace}
     spec = {"containers": [{"name": "clean", "image": "credfleet"}], "automountServiceAccountToken": False}
     pod = pods.create(namespace=place.namespace, body={"metadata": named, "spec": spec})
-    place.begun_in_pod(name, f"{place.namespace}/cleaner/{pod.metadata.uid}")
-    place.run("clean.yaml", kubeconfig)
+    living, held = f"{place.namespace}/cleaner/{pod.metadata.uid}", list[str]()
+    place.begun_in_pod(name, living)
+    monkeypatch.setattr(Holder, "of_process", lambda _pid, pod="": held.append(pod))
+    for its_own in (living, f"{place.namespace}/of-another-cluster/1"):
+        place.add(**{POOL_STATE: "dirty"})
+        monkeypatch.setenv("CREDFLEET_POD", its_own)
+        place.run("clean.yaml", kubeconfig)
+    assert {*held} == {"", living}
     assert place.state(name) == "cleaning"
     pods.status.patch(**named, body={"status": {"phase": "Failed"}}, content_type=MERGE)
     place.run("clean.yaml", kubeconfig)

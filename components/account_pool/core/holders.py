@@ -78,7 +78,7 @@ def holder_of(member: Member) -> Holder | None:
 
 def is_running(holder: Holder) -> bool | None:
     """Whether a process of this host, or anything else in its group, runs; None for one of another host."""
-    if not re.fullmatch("[1-9][0-9]*", holder.pid):
+    if not re.fullmatch("[1-9][0-9]{0,6}", holder.pid):
         return None
     here, pid = Holder.of_process(os.getpid()), int(holder.pid)
     if here is None or (here.host, here.boot, here.spaces) != (holder.host, holder.boot, holder.spaces):

@@ -230,7 +230,7 @@ def test_a_cleaner_that_does_not_end_is_ended_with_all_it_started_and_the_accoun
     pool: FakePool, cluster: Path, tmp_path: Path
 ) -> None:
     pool.members = (member("aws-1", state="dirty"),)
-    program = cleaner(tmp_path, f"sleep 600 & echo $! > {tmp_path}/child; wait")
+    program = cleaner(tmp_path, f"setsid sleep 600 & echo $! > {tmp_path}/child; wait")
     result = clean("--command", f"aws={program}", "--timeout", "1s")
     assert outcomes(result) == [("aws-1", "quarantined", "clean.sh was not done after 1 s")]
     child = int((tmp_path / "child").read_text())
