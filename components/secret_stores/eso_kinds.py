@@ -1,4 +1,4 @@
-"""The kinds of provider that External Secrets Operator has and that have no client here, by their shapes.
+"""The kinds of provider that External Secrets Operator has, by their shapes: those that have no client here.
 
 `eso_shapes.json` is reduced from the schema of its CustomResourceDefinition v2.9.0, by
 `tests/witness/eso_shapes.py`. A word there is a scalar or a selector, `!` a field that is needed, `where` a
@@ -71,7 +71,7 @@ def know_all(kinds: RefRegister, module: str) -> None:
     """Add every kind of ESO that a register does not know yet; module: what a process imports to know it."""
     for key in _shapes():
         kinds.know(
-            _NAMES.get(key, key.capitalize()), embedded=key, module=module, model=partial(_spec_of, key)
+            _NAMES.get(key, key.capitalize()), embedded=key, module=module, model=partial(spec_of, key)
         )
 
 
@@ -81,7 +81,8 @@ def _shapes() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
-def _spec_of(key: str) -> type[ProviderSpec]:
+def spec_of(key: str) -> type[ProviderSpec]:
+    """Return the model of a kind's specs, by the key of its embedded block."""
     return _model(key, _shapes()[key], ProviderSpec)
 
 

@@ -11,7 +11,7 @@ from components.secret_stores.clients.client import Capability
 from components.secret_stores.clients.fake import open_fake
 from components.secret_stores.clients.gcpsm import gcpsm_limits, open_gcpsm
 from components.secret_stores.clients.kubernetes import kubernetes_limits, open_kubernetes
-from components.secret_stores.eso_kinds import know_all
+from components.secret_stores.eso_kinds import know_all, spec_of
 from components.secret_stores.kubernetes_server import missed_by_eso, written_out
 from components.secret_stores.registry import RefRegister
 from components.secret_stores.spec_faults import (
@@ -22,13 +22,7 @@ from components.secret_stores.spec_faults import (
     kubernetes_faults,
     kubernetes_names,
 )
-from components.secret_stores.specs import (
-    AzureKeyVaultSpec,
-    FakeSpec,
-    GcpSecretManagerSpec,
-    GitLabSpec,
-    KubernetesSpec,
-)
+from components.secret_stores.specs import FakeSpec, GcpSecretManagerSpec, KubernetesSpec
 
 KINDS: Final = RefRegister()
 """The register of this process; a stack's own kinds join it by `@KINDS.register(…)`."""
@@ -72,7 +66,7 @@ KINDS.register(
     capabilities=Capability.READ_ONLY,
     credential={"token": "auth.SecretRef.accessToken"},
     gathers=("extract", "name"),
-)(GitLabSpec)
+)(spec_of("gitlab"))
 KINDS.register(
     "AzureKV",
     module=__name__,
@@ -80,6 +74,6 @@ KINDS.register(
     faults=azurekv_faults,
     credential={"clientId": "authSecretRef.clientId", "clientSecret": "authSecretRef.clientSecret"},
     gathers=("extract", "name", "tags"),
-)(AzureKeyVaultSpec)
+)(spec_of("azurekv"))
 
 know_all(KINDS, __name__)

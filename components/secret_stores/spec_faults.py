@@ -8,14 +8,15 @@ from __future__ import annotations
 import base64
 import re
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from components.errors import Problem
 from components.naming import is_data_key, is_object_name
 from components.secret_stores.kubernetes_server import is_foreign
-from components.secret_stores.specs import AzureKeyVaultSpec, GcpSecretManagerSpec, GitLabSpec, KubernetesSpec
+from components.secret_stores.model import ProviderSpec
+from components.secret_stores.specs import GcpSecretManagerSpec, KubernetesSpec
 
 _PROJECT: Final = re.compile(r"([a-z0-9.-]+:)?[a-z0-9][a-z0-9-]*")
 """Its id, behind a domain where it is one's, or its number."""
@@ -42,16 +43,28 @@ def kubernetes_faults(given: Any) -> Iterator[Problem]:
 
 def gitlab_faults(given: Any) -> Iterator[Problem]:
     """Judge a spec of kind GitLab."""
-    spec: GitLabSpec = given
-    if spec.url:
-        yield from _address_faults("url", spec.url, "write https://, or leave url out for gitlab.com")
-    yield from _bundle_faults("caBundle", spec.ca_bundle)
+    spec = _said(given)
+    if not spec["projectID"] and not spec["groupIDs"]:
+        yield Problem("projectID", "it does not say whose variables are meant", "add projectID or groupIDs")
+    if spec["inheritFromGroups"] and spec["groupIDs"]:
+        problem = "inheritFromGroups means the groups of the project, and groupIDs others"
+        yield Problem("groupIDs", problem, "leave one of the two out")
+    if spec["url"]:
+        yield from _address_faults("url", spec["url"], "write https://, or leave url out for gitlab.com")
+    yield from _bundle_faults("caBundle", spec["caBundle"])
 
 
 def azurekv_faults(given: Any) -> Iterator[Problem]:
     """Judge a spec of kind AzureKV."""
-    spec: AzureKeyVaultSpec = given
-    yield from _address_faults("vaultUrl", spec.vault_url, "write such as https://acme.vault.azure.net")
+    spec = _said(given)
+    own_cloud = spec["customCloudConfig"]
+    if spec["environmentType"] == "AzureStackCloud" and own_cloud is None:
+        problem = "the addresses of an Azure Stack are nowhere else"
+        yield Problem("customCloudConfig", problem, "add customCloudConfig")
+    if own_cloud and not spec["useAzureSDK"]:
+        problem = "only the new Azure SDK takes customCloudConfig"
+        yield Problem("useAzureSDK", problem, "add useAzureSDK: true")
+    yield from _address_faults("vaultUrl", spec["vaultUrl"], "write such as https://acme.vault.azure.net")
 
 
 def gcpsm_faults(given: Any) -> Iterator[Problem]:
@@ -85,6 +98,11 @@ def gcpsm_names(key: str, _name: str | None, version: str | None) -> Iterator[tu
             f"Google has no version {version} of a secret",
             "write a number, the alias of a version, or latest",
         )
+
+
+def _said(spec: ProviderSpec) -> Mapping[str, Any]:
+    """Return the fields of a spec whose model is made of its shape, by the names that ESO gives them."""
+    return spec.model_dump(mode="json", by_alias=True)
 
 
 def is_certificates(pem: str) -> bool:

@@ -1,4 +1,4 @@
-"""What each kind of provider needs to know: ESO's fields and ESO's defaults, one spec a kind."""
+"""What each kind of provider with a client here needs to know: ESO's fields and ESO's defaults."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import Field, Strict, model_validator
 
-from components.config.field_types import Flag, config_error, must
+from components.config.field_types import config_error, must
 from components.secret_stores.model import (
     CaBundle,
     CaSelector,
@@ -155,81 +155,3 @@ class GcpSecretManagerSpec(ProviderSpec):
     project_id: Annotated[str | None, Field(alias="projectID")] = None
     location: str | None = None
     secret_version_selection_policy: Literal["LatestOrFail", "LatestOrFetch"] = "LatestOrFail"  # noqa: S105 - a policy, no secret
-
-
-class GitLabSecretAuth(Shape):
-    """A token kept in a Secret."""
-
-    access_token: SecretSelector
-
-
-class GitLabAuth(Shape):
-    """How to log in; ESO spells the field with a capital."""
-
-    secret_ref: Annotated[GitLabSecretAuth, Field(alias="SecretRef")]
-
-
-class GitLabSpec(ProviderSpec):
-    """Variables of GitLab projects and groups."""
-
-    auth: GitLabAuth
-    url: str | None = None
-    project_id: Annotated[str | None, Field(alias="projectID")] = None
-    group_ids: Annotated[tuple[str, ...] | None, Field(alias="groupIDs")] = None
-    inherit_from_groups: Flag | None = None
-    environment: str | None = None
-    ca_bundle: CaBundle | None = None
-    ca_provider: CaSelector | None = None
-
-    @model_validator(mode="after")
-    def _has_variables(self) -> Self:
-        if not self.project_id and not self.group_ids:
-            raise config_error("it does not say whose variables are meant", "add projectID or groupIDs")
-        if self.inherit_from_groups and self.group_ids:
-            raise config_error(
-                "inheritFromGroups means the groups of the project, and groupIDs others",
-                "leave one of the two out",
-            )
-        return self
-
-
-class AzureSecretAuth(Shape):
-    """A service principal, each part kept in a Secret."""
-
-    client_id: SecretSelector | None = None
-    tenant_id: SecretSelector | None = None
-    client_secret: SecretSelector | None = None
-    client_certificate: SecretSelector | None = None
-
-
-class AzureCustomCloud(Shape):
-    """The addresses of an Azure that is none of Microsoft's public ones."""
-
-    active_directory_endpoint: str
-    key_vault_endpoint: str | None = None
-    key_vault_dns_suffix: Annotated[str | None, Field(alias="keyVaultDNSSuffix")] = None
-    resource_manager_endpoint: str | None = None
-
-
-class AzureKeyVaultSpec(ProviderSpec):
-    """Azure Key Vault."""
-
-    vault_url: str
-    auth_type: Literal["ServicePrincipal", "ManagedIdentity", "WorkloadIdentity"] = "ServicePrincipal"
-    tenant_id: str | None = None
-    environment_type: Literal[
-        "PublicCloud", "USGovernmentCloud", "ChinaCloud", "GermanCloud", "AzureStackCloud"
-    ] = "PublicCloud"
-    auth_secret_ref: AzureSecretAuth | None = None
-    service_account_ref: ServiceAccountSelector | None = None
-    identity_id: str | None = None
-    use_azure_sdk: Annotated[Flag, Field(alias="useAzureSDK")] = False
-    custom_cloud_config: AzureCustomCloud | None = None
-
-    @model_validator(mode="after")
-    def _knows_its_cloud(self) -> Self:
-        if self.environment_type == "AzureStackCloud" and self.custom_cloud_config is None:
-            raise config_error("the addresses of an Azure Stack are nowhere else", "add customCloudConfig")
-        if self.custom_cloud_config and not self.use_azure_sdk:
-            raise config_error("only the new Azure SDK takes customCloudConfig", "add useAzureSDK: true")
-        return self
