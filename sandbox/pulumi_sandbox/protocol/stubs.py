@@ -13,19 +13,9 @@ from typing import TYPE_CHECKING, Final
 from google.rpc import status_pb2 as status_pb2
 
 if TYPE_CHECKING:
-    from pulumi.runtime.proto import alias_pb2 as alias_pb2
-    from pulumi.runtime.proto import analyzer_pb2 as analyzer_pb2
-    from pulumi.runtime.proto import analyzer_pb2_grpc as analyzer_pb2_grpc
-    from pulumi.runtime.proto import callback_pb2 as callback_pb2
-    from pulumi.runtime.proto import callback_pb2_grpc as callback_pb2_grpc
-    from pulumi.runtime.proto import engine_pb2 as engine_pb2
-    from pulumi.runtime.proto import engine_pb2_grpc as engine_pb2_grpc
-    from pulumi.runtime.proto import errors_pb2 as errors_pb2
     from pulumi.runtime.proto import plugin_pb2 as plugin_pb2
     from pulumi.runtime.proto import provider_pb2 as provider_pb2
     from pulumi.runtime.proto import provider_pb2_grpc as provider_pb2_grpc
-    from pulumi.runtime.proto import resource_pb2 as resource_pb2
-    from pulumi.runtime.proto import resource_pb2_grpc as resource_pb2_grpc
 else:
     import importlib.util
     import sys

@@ -30,37 +30,9 @@ class Unknown:
         return "[unknown]"
 
 
-@dataclass(frozen=True, slots=True)
-class Asset:
-    """A blob: one of text, path and uri is set; `hash` is its SHA-256 in hex, empty if not computed."""
-
-    text: str | None = None
-    path: str | None = None
-    uri: str | None = None
-    hash: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Archive:
-    """A collection of blobs: one of assets, path and uri is set; `hash` as in `Asset`."""
-
-    assets: dict[str, Asset | Archive] | None = None
-    path: str | None = None
-    uri: str | None = None
-    hash: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceReference:
-    """A pointer to another resource of the stack; `id` is None for components, UNKNOWN before they exist."""
-
-    urn: str
-    id: str | Unknown | None = None
-    package_version: str = ""
-
-
 Plain: TypeAlias = "bool | int | float | str | list[Value] | dict[str, Value] | None"
-Value: TypeAlias = "Plain | Secret | Unknown | Asset | Archive | ResourceReference"
+Value: TypeAlias = "Plain | Secret | Unknown"
+"""Assets and references to resources are objects with a signature, as in JSON."""
 Properties: TypeAlias = "dict[str, Value]"
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -121,10 +93,6 @@ def masked(value: Value) -> Json:
             return {key: masked(item) for key, item in value.items()}
         case list():
             return [masked(item) for item in value]
-        case Asset() | Archive():
-            return f"[{type(value).__name__.lower()} {value.hash[:8]}]"
-        case ResourceReference():
-            return value.urn
         case _:
             return value
 
@@ -132,17 +100,13 @@ def masked(value: Value) -> Json:
 def equal(left: Value, right: Value) -> bool:
     """Compare by content: secrets count as what they hold, a null property as an absent one.
 
-    Numbers equal numbers only (`True` is not `1`), two unknowns are equal, a version is no content.
+    Numbers equal numbers only (`True` is not `1`), two unknowns are equal.
     """
     left, right = _bare(left), _bare(right)
     if isinstance(left, dict) and isinstance(right, dict):
         return all(equal(left.get(key), right.get(key)) for key in left.keys() | right.keys())
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(equal, left, right))
-    if isinstance(left, ResourceReference) and isinstance(right, ResourceReference):
-        return (left.urn, left.id) == (right.urn, right.id)
-    if isinstance(left, Asset | Archive) and isinstance(right, Asset | Archive) and left.hash and right.hash:
-        return type(left) is type(right) and left.hash == right.hash
     return isinstance(left, bool) == isinstance(right, bool) and left == right
 
 
@@ -162,8 +126,6 @@ def _any(value: Value, test: Callable[[Value], bool]) -> bool:
             return any(_any(item, test) for item in value)
         case dict():
             return any(_any(item, test) for item in value.values())
-        case ResourceReference():
-            return test(value.id)
         case _:
             return False
 

@@ -11,15 +11,8 @@ from google.protobuf import struct_pb2
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import signatures
-from pulumi_sandbox.protocol.tagged import tag, untag
-from pulumi_sandbox.protocol.values import (
-    UNKNOWN,
-    Json,
-    Properties,
-    ResourceReference,
-    Secret,
-    Value,
-)
+from pulumi_sandbox.protocol.tagged import untag
+from pulumi_sandbox.protocol.values import UNKNOWN, Json, Properties, Secret, Value
 
 
 def decode(struct: struct_pb2.Struct) -> Properties:
@@ -32,7 +25,7 @@ def decode(struct: struct_pb2.Struct) -> Properties:
 
 
 def encode(properties: Properties) -> struct_pb2.Struct:
-    """Write properties; a reference to a resource is its id, or the URN of a component."""
+    """Write properties."""
     struct = struct_pb2.Struct()
     _fill(struct, properties)
     return struct
@@ -63,20 +56,8 @@ def _write(target: struct_pb2.Value, value: Value) -> None:
         fields = target.struct_value.fields
         fields[signatures.KEY].string_value = signatures.SECRET
         _write(fields["value"], value.value)
-    elif isinstance(value, ResourceReference):
-        _write(target, value.urn if value.id is None else value.id)
     else:
-        _write_json(target, tag(value, _no_secret))
-
-
-def _write_json(target: struct_pb2.Value, json: Json) -> None:
-    """Write a tagged object: texts, and for archives objects of such."""
-    if isinstance(json, dict):
-        target.struct_value.SetInParent()
-        for key, item in json.items():
-            _write_json(target.struct_value.fields[key], item)
-    elif isinstance(json, str):
-        target.string_value = json
+        target.string_value = signatures.UNKNOWN
 
 
 def _read(value: struct_pb2.Value, place: str) -> Value:
@@ -124,7 +105,3 @@ def _json(value: struct_pb2.Value) -> Json:
 
 def _read_secret(json: Mapping[str, Json], place: str) -> Value:
     return Secret(untag(json.get("value"), _read_secret, place))
-
-
-def _no_secret(secret: Secret) -> Json:
-    raise AssertionError(secret)

@@ -3,17 +3,12 @@
 from hypothesis import strategies as st
 from pulumi_sandbox.protocol.values import (
     UNKNOWN,
-    Archive,
-    Asset,
     Properties,
-    ResourceReference,
     Secret,
     Value,
 )
 
 _names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=8)
-_hashes = st.sampled_from(["", "ab" * 32])
-_assets = st.builds(Asset, text=st.text(max_size=5), hash=_hashes)
 _leaves: st.SearchStrategy[Value] = st.one_of(
     st.none(),
     st.booleans(),
@@ -21,9 +16,6 @@ _leaves: st.SearchStrategy[Value] = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False).filter(lambda number: not number.is_integer()),
     st.text(max_size=8),
     st.just(UNKNOWN),
-    _assets,
-    st.builds(Archive, assets=st.dictionaries(_names, _assets, max_size=2), hash=_hashes),
-    st.builds(ResourceReference, urn=_names, id=st.one_of(st.none(), _names, st.just(UNKNOWN))),
 )
 
 
