@@ -58,10 +58,10 @@ def pool(
 
     def claim(name: str, tenant: str, holder: str, policy: Policy = Policy.CLEAN) -> str:
         add(name)
-        return pool.claim(ClaimRequest(tenant, "aws", holder=holder, policy=policy)).record
+        return pool.claim(ClaimRequest(tenant, "aws", "main", holder=holder, policy=policy)).record
 
     def held_by(stack: str, tenant: str) -> str:
-        return stack_holder("organization", "fleet", stack, tenant, "0")
+        return stack_holder("organization", "fleet", stack, tenant, "main")
 
     pool.release(claim("aws-3", "acme", "cli"), "cli")
     pool.clean("nightly", lambda _: "the bucket is locked")
