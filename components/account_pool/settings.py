@@ -322,6 +322,14 @@ class AccountPool(ConfigModel):
         default={},
         description="Type or cloud → command that wipes an account, as a list: program, then arguments.",
     )
+    identify: Mapping[PoolType, Annotated[tuple[Text, ...], Field(min_length=1)]] = Field(
+        default={},
+        description="Type or cloud → command that prints which account the credential opens, before a wipe.",
+    )
+    protected: tuple[Text, ...] = Field(
+        default=(),
+        description="Ids of accounts that are never a member, and for which no command is ever run.",
+    )
 
     @model_validator(mode="before")
     @classmethod

@@ -51,6 +51,13 @@ class Stated:
     rows: Mapping[str, str]
 
 
+PROTECTED: Final = (
+    "it is one of accountPool.protected, which nobody may have",
+    "leave the account out of the pool",
+)
+"""Why an account is no member, and the fix."""
+
+
 def review_pool(
     pool: AccountPool, existing: Sequence[ExistingMember], stated: Stated, context: ReviewContext
 ) -> Problems:
@@ -87,24 +94,33 @@ def review_pool(
                 f"no member is of type {name}, so the limit would never count",
                 nearest(name, known),
             )
-    for name, command in pool.cleaning.items():
-        program = context.root / command[0]
-        if "/" in command[0] and not (program.is_file() and os.access(program, os.X_OK)):
-            yield Problem(
-                config_path("accountPool", "cleaning", name, 0),
-                f"{command[0]} is no program that can be run, so the first cleaning would fail",
-                "correct the path (relative to Pulumi.yaml), or make it executable",
-            )
-        if name not in known - {"default"}:
-            yield Problem(
-                config_path("accountPool", "cleaning", name),
-                f"no member is of type {name}, so its cleaner would never run",
-                nearest(name, known - {"default"}),
-            )
+    for key, commands in (("cleaning", pool.cleaning), ("identify", pool.identify)):
+        yield from _review_commands(key, commands, known - {"default"}, context)
     yield from _review_consumers(pool, stated, context)
     for name, member in pool.members.items():
         yield from _review_member(name, member, stated, context)
     yield from review_identities(pool.members, existing, stated.rows)
+    settings = PoolConfigMap(protected=pool.protected)
+    yield from review_protected(settings, pool.members, existing)
+
+
+def _review_commands(
+    key: str, commands: Mapping[str, Sequence[str]], known: Collection[str], context: ReviewContext
+) -> Problems:
+    for name, command in commands.items():
+        program = context.root / command[0]
+        if "/" in command[0] and not (program.is_file() and os.access(program, os.X_OK)):
+            yield Problem(
+                config_path("accountPool", key, name, 0),
+                f"{command[0]} is no program that can be run, so the first cleaning would fail",
+                "correct the path (relative to Pulumi.yaml), or make it executable",
+            )
+        if name not in known:
+            yield Problem(
+                config_path("accountPool", key, name),
+                f"no member is of type {name}, so its cleaner would never run",
+                nearest(name, known),
+            )
 
 
 def _review_consumers(pool: AccountPool, stated: Stated, context: ReviewContext) -> Problems:
@@ -295,6 +311,18 @@ def review_identities(
             yield Problem(f"{row.place} name", problem, "remove one of the two", row.at)
             continue
         yield from _claim_account(accounts, row.place, row)
+
+
+def review_protected(
+    settings: PoolConfigMap, members: Mapping[str, Member], rows: Iterable[ExistingMember]
+) -> Problems:
+    """Refuse accounts that nobody may have."""
+    for name, member in members.items():
+        if settings.protects(member.account_id):
+            yield Problem(config_path("accountPool", "members", name, "accountId"), *PROTECTED)
+    for row in rows:
+        if settings.protects(row.account_id):
+            yield Problem(f"{row.place} accountId", *PROTECTED, row.at)
 
 
 def _claim_account(accounts: dict[str, str], place: str, member: Member | ExistingMember) -> Problems:

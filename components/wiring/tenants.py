@@ -197,6 +197,7 @@ def _pool_args(
             section.limits,
             section.scheme,
             consumers=section.named_consumers,
+            protected=tuple(section.protected),
         ),
         members={name: member.declared for name, member in section.members.items()},
         data={

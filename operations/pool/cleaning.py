@@ -24,7 +24,7 @@ import typer
 
 from components.account_pool.core.cleaning import Wiped
 from components.account_pool.core.holders import Holder, is_running
-from components.account_pool.core.model import Member
+from components.account_pool.core.model import Member, account_key
 from components.account_pool.core.pool import CLEANER
 from components.connection import NoReply, connect
 from components.errors import Misconfigured, Misused
@@ -53,6 +53,9 @@ _PASSED_ON: Final = (
 )
 """Variables a cleaner gets of ours: enough to run, and none that holds a credential."""
 
+_IDENTIFY_SECONDS: Final = 60.0
+"""How long a command may take to say which account a credential opens."""
+
 _POD: Final = "CREDFLEET_POD"
 """In the environment of a run in a pod: NAMESPACE/NAME/UID of that, where others may ask about it."""
 
@@ -77,7 +80,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Cleaner:
-    """Runs the command of an account's type. commands: type or cloud → program and arguments.
+    """Runs the command of an account's type. commands, identify: type or cloud → program and arguments.
 
     folder: where relative programs are. stopped: somebody pressed Ctrl-C, so nothing is begun or judged.
     """
@@ -86,6 +89,7 @@ class Cleaner:
     folder: Path
     where: WritablePoolOptions
     limits: Limits
+    identify: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     began: float = field(default_factory=time.monotonic)
     logs: dict[str, Path] = field(default_factory=dict[str, Path])
     stopped: Event = field(default_factory=Event)
@@ -152,6 +156,8 @@ class Cleaner:
         command = self.command(member.type)
         if command is None:
             return f"no cleaner is configured for type {member.type}"
+        if (failure := self._misidentified(member)) is not None:
+            return failure
         name = Path(command[0]).name
         typer.echo(f"· {member.name}: {name}, which writes to {self.logs[member.name]}", err=True)
         attempt = 1
@@ -163,6 +169,34 @@ class Cleaner:
             self.stopped.wait(self.limits.cooldown)
             attempt += 1
         return f"{failure}, {attempt} times" if failure and attempt > 1 else failure
+
+    def _misidentified(self, member: Member) -> str | None:
+        """Ask which account the credential opens: None for the member's own. What it says is not told."""
+        command, account = command_of(self.identify, member.type), member.account_id
+        if command is None or account is None:
+            return None
+        name = Path(command[0]).name
+        with self.logs[member.name].open("ab") as log:
+            try:
+                answer = subprocess.run(
+                    [_program(command[0], self.folder), *command[1:], member.name],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    cwd=self.folder,
+                    env=self._environment(member),
+                    timeout=min(self.limits.seconds, _IDENTIFY_SECONDS),
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                return f"nothing was wiped: {name} did not answer in time"
+            except OSError as error:
+                return f"nothing was wiped: {name} could not be started: {error.strerror}"
+        if answer.returncode:
+            return f"nothing was wiped: {name} ended with exit code {answer.returncode}"
+        if account_key(answer.stdout.decode(errors="replace").strip()) != account_key(account):
+            return f"nothing was wiped: its credential opens another account than {account}"
+        return None
 
     def _run(self, name: str, launcher: _Launcher) -> str | None:
         """Run a command once; raises KeyboardInterrupt when it was stopped, which says nothing of it."""
@@ -250,6 +284,14 @@ def command_of(commands: Mapping[str, Sequence[str]], account_type: str) -> Sequ
     return commands.get(account_type) or commands.get(hyperscaler_of(account_type) or "")
 
 
+def load_identify(stack: str) -> Mapping[str, Sequence[str]]:
+    """Return the commands of a stack's `accountPool.identify`; raises as `settings_of`."""
+    from operations.config.settings import settings_of
+
+    section = settings_of(stack).account_pool
+    return {} if section is None else section.identify
+
+
 def load_commands(stack: str) -> tuple[Mapping[str, Sequence[str]], Path]:
     """Return the commands of a stack's `accountPool.cleaning`, and the folder they are relative to.
 
@@ -288,7 +330,7 @@ def parse_commands(terms: Sequence[str]) -> Mapping[str, Sequence[str]]:
 
 def check(cleaner: Cleaner) -> None:
     """Raise Misconfigured for a program that is not there, before an account is quarantined for it."""
-    for account_type, command in cleaner.commands.items():
+    for account_type, command in (*cleaner.commands.items(), *cleaner.identify.items()):
         if shutil.which(_program(command[0], cleaner.folder)) is None:
             raise Misconfigured(
                 place=f"cleaner of {account_type}",

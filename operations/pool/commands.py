@@ -260,8 +260,12 @@ def clean(
         attempts=attempts,
         cooldown=seconds(cooldown, option="--cooldown"),
     )
+    identify = cleaning.load_identify(where.stack or DEFAULT_STACK) if where.stack or not commands else {}
     return cleaning.clean(
-        cleaning.Cleaner(*given, where, limits), cleaner, frozenset(take_over or ()), account_type=type_
+        cleaning.Cleaner(*given, where, limits, identify),
+        cleaner,
+        frozenset(take_over or ()),
+        account_type=type_,
     )
 
 

@@ -21,7 +21,12 @@ from components.account_pool.core.model import Partition
 from components.account_pool.core.pool import OPERATOR
 from components.account_pool.members_file import ExistingMember, differences, read_members_file
 from components.account_pool.settings import Member
-from components.account_pool.settings_review import credential_fault, review_identities
+from components.account_pool.settings_review import (
+    PROTECTED,
+    credential_fault,
+    review_identities,
+    review_protected,
+)
 from components.config.document import explain
 from components.connection import Connection, HttpOutcome, NoReply, Reply, connect
 from components.credentials import Credentials
@@ -58,6 +63,8 @@ def brought(where: WritablePoolOptions, stated: Mapping[str, object], values: st
     if (fault := credential_fault(name, Credentials({name: text}))) is not None:
         raise ConfigurationError([Problem(place_of(values), *fault)])
     pool = where.open(OPERATOR)
+    if pool.settings.protects(member.account_id):
+        raise ConfigurationError([Problem(_OPTIONS["accountId"], *PROTECTED)])
     _refuse_twin(pool, name, member)
     Partition.of(member.type, member.partition, pool.settings.partition_keys)
     body = secret_of(name, member.declared, encode(text), pool.settings.scheme)
@@ -131,7 +138,7 @@ def import_accounts(where: WritablePoolOptions, file: Path, values: str, *, dry_
         if name := taken.get(cloud_account(row.type, row.account_id)):
             problem = f"account {name} of the pool has it, so two tenants would be given one account"
             problems += (Problem(f"{row.place} accountId", problem, "remove the row", row.at),)
-    if problems := [*problems, *review_identities({}, rows)]:
+    if problems := [*problems, *review_identities({}, rows), *review_protected(pool.settings, {}, rows)]:
         raise ConfigurationError(problems)
     data = _data(new, values) if new else {}
     connection = connect(where.target())

@@ -71,6 +71,15 @@ def survey(
     return found, left
 
 
+def protected(member: Member) -> Problem:
+    """Say why no command is run for a member."""
+    return Problem(
+        f"Secret {member.name}",
+        f"account {member.account_id} is one of accountPool.protected, for which no command is ever run",
+        "quarantine it, or take it out of the pool",
+    )
+
+
 def _doubled(member: Member, others: Sequence[str]) -> Problem:
     return Problem(
         f"Secret {member.name}",

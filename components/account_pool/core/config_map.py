@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from components.account_pool.core.consumers import Consumer
 from components.account_pool.core.label_scheme import DIRTY, NAMED, LabelScheme
-from components.account_pool.core.model import JsonObject, Policy
+from components.account_pool.core.model import JsonObject, Policy, account_key
 from components.documents import read_json
 from components.errors import Misconfigured, Restored
 
@@ -23,6 +23,7 @@ FORMAT_VERSION: Final = "1"
 _LABELS: Final = "labels"
 _SHARED_CAPACITY: Final = "sharedCapacity"
 _CONSUMERS: Final = "consumers"
+_PROTECTED: Final = "protected"
 _LABEL_NAMES: Final = {name: name for name in (*NAMED, DIRTY)}
 POOL_UID: Final = "poolUid"
 """The one key of the ConfigMap that claimers write."""
@@ -37,7 +38,8 @@ class PoolConfigMap:
 
     limits: type, or `default` → consumers per claim; 0 means the default, and no default means no limit.
     scheme: what its accounts call their labels. hold: why it gives no new accounts, empty when it does.
-    consumers: who alone may claim; everybody where none is named.
+    consumers: who alone may claim; everybody where none is named. protected: ids of accounts that nobody
+    may have, and for which no command is run.
     """
 
     partition_keys: tuple[str, ...] = ()
@@ -46,6 +48,11 @@ class PoolConfigMap:
     scheme: LabelScheme = field(default_factory=LabelScheme)
     hold: str = ""
     consumers: tuple[Consumer, ...] = ()
+    protected: tuple[str, ...] = ()
+
+    def protects(self, account_id: str | None) -> bool:
+        """Whether an account is one that nobody may have."""
+        return account_id is not None and account_key(account_id) in map(account_key, self.protected)
 
     def limit_for(self, account_type: str) -> int | None:
         """Return how many consumers a claim of this type has at most; `gcp_x` falls back to `gcp`."""
@@ -63,6 +70,7 @@ class PoolConfigMap:
             **({_CONSUMERS: json.dumps(consumers, sort_keys=True)} if consumers else {}),
             **({_LABELS: json.dumps(dict(names), sort_keys=True)} if names else {}),
             **({_SHARED_CAPACITY: str(capacity)} if capacity is not None else {}),
+            **({_PROTECTED: json.dumps(sorted(self.protected))} if self.protected else {}),
             "formatVersion": FORMAT_VERSION,
             "partitionKeys": json.dumps(sorted(self.partition_keys)),
             "releasePolicy": str(self.policy),
@@ -89,6 +97,7 @@ class PoolConfigMap:
         try:
             # A text would be taken letter by letter; added to a list it is a TypeError.
             keys: list[Any] = list[Any]() + read_json(data.get("partitionKeys", "[]"))
+            protected: list[Any] = list[Any]() + read_json(data.get(_PROTECTED, "[]"))
             limits = cast("dict[str, Any]", read_json(data.get("limits", "{}")))
             return cls(
                 tuple(str(key) for key in keys),
@@ -97,6 +106,7 @@ class PoolConfigMap:
                 scheme_of(body),
                 hold_of(body),
                 consumers_of(body),
+                tuple(map(str, protected)),
             )
         except (ValueError, TypeError, AttributeError):
             raise Misconfigured(

@@ -318,7 +318,9 @@ class Pool:
         Exception, so that its account stays this cleaner's; called on Ctrl-C. hold: around all that is done
         to an account; who holds it lives as long as anything wipes. look: whether a holder is alive.
         """
-        listed, left = self._run(cleaning.survey(cleaner, take_over, look))
+        dirty, left = self._run(cleaning.survey(cleaner, take_over, look))
+        listed = [member for member in dirty if not self.settings.protects(member.account_id)]
+        left += [(each, Wiped.IN_USE, cleaning.protected(each)) for each in dirty if each not in listed]
 
         def clean(member: Member) -> Cleaned:
             if is_over():
@@ -358,7 +360,8 @@ class Pool:
     ) -> tuple[Member, ...]:
         """List what `clean` with the same arguments would clean."""
         listed = self._run(cleaning.cleanable(cleaner, take_over, look))
-        return tuple(member for member in listed if account_type in (None, member.type))
+        wanted = (member for member in listed if account_type in (None, member.type))
+        return tuple(member for member in wanted if not self.settings.protects(member.account_id))
 
     def _clean(self, listed: Member, token: str, wipe: Wipe) -> Cleaned:
         member = self._run(cleaning.begin(listed, token))

@@ -1,0 +1,108 @@
+"""No command is run for an account that is protected, nor for one that its credential does not open."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.account_pool.core.calls import Kind
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.keys import POOL_STATE, STATE_REASON
+from components.labels import ACCOUNT_ID
+from tests.support.memory_cluster import NAMESPACE, credfleet, memory_cluster
+from tests.support.memory_pool import MemoryServer
+
+ID = "111111111111"
+STACK = """config:
+  credfleet:cluster: {context: here}
+  credfleet:accountPool: %s
+"""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, project: Path) -> Generator[MemoryServer]:
+    """A pool with one dirty account."""
+    del project
+    with memory_cluster(monkeypatch) as server:
+        server.add_member("m0", {POOL_STATE: "dirty"}, {ACCOUNT_ID: ID})
+        yield server
+
+
+def configure(project: Path, **more: Any) -> None:
+    """Have a stack whose cleaner makes a file."""
+    (project / "members.csv").write_text(f"name,type,accountId\nm0,aws,{ID}\n")
+    cleaning = {"aws": ["sh", "-c", 'touch "wiped.$0"']}
+    pool = {"namespace": NAMESPACE, "membersFrom": "members.csv", "cleaning": cleaning, **more}
+    (project / "Pulumi.dev.yaml").write_text(STACK % json.dumps(pool))
+
+
+def protect(server: MemoryServer, *ids: str) -> None:
+    """Have the pool say what it does when a stack declares it."""
+    metadata = {"name": CONFIG_MAP, "namespace": NAMESPACE}
+    server.put(Kind.RECORD, {"metadata": metadata, "data": PoolConfigMap(protected=ids).render()}, "uid-1")
+
+
+def clean(*words: str) -> tuple[int, str]:
+    done = credfleet("pool", "clean", "--yes", "-n", NAMESPACE, *words)
+    return done.exit_code, " ".join(done.output.split())
+
+
+@pytest.mark.parametrize("words", [(), ("--command", "aws=touch wiped.by")], ids=["stack's", "typed"])
+def test_protected_account_is_never_wiped(server: MemoryServer, project: Path, words: Sequence[str]) -> None:
+    configure(project)
+    protect(server, ID)
+
+    code, said = clean(*words)
+
+    assert (code, "m0" in said, "accountPool.protected" in said) == (1, True, True)
+    assert not [*project.glob("wiped.*")]
+    assert server.member("m0").state == "dirty"
+
+
+def test_protected_account_is_no_member_and_is_neither_brought_nor_imported(
+    server: MemoryServer, project: Path
+) -> None:
+    configure(project, protected=[ID])
+    checked = credfleet("config", "check")
+    assert (checked.exit_code, "accountPool.protected" in checked.output) == (2, True)
+    protect(server, "222222222222")
+    (project / "n.json").write_text('{"key": "x"}')
+    (project / "more.csv").write_text("name,type,accountId\nn,aws,222222222222\n")
+
+    imported = credfleet("pool", "import", "more.csv", "--values", ".", "--yes", "-n", NAMESPACE)
+    account = ("-t", "aws", "--account-id", "222222222222", "--values", "n.json")
+    brought = credfleet("pool", "bring", "--tenant", "acme", *account, "--yes", "-n", NAMESPACE)
+
+    for refused in (imported, brought):
+        assert refused.exit_code in (2, 4)
+        assert "accountPool.protected" in refused.output
+    assert [member.name for member in server.members] == ["m0"]
+
+
+@pytest.mark.parametrize(
+    ("identify", "outcome", "why"),
+    [
+        (f"echo {ID}", "cleaned", None),
+        ("echo sentinel-999999999999", "quarantined", f"opens another account than {ID}"),
+        (f"echo {ID}; exit 3", "quarantined", "sh ended with exit code 3"),
+        ("exec sleep 60", "quarantined", "sh did not answer in time"),
+    ],
+    ids=["the same", "another", "not known", "too slow"],
+)
+def test_account_is_wiped_only_if_its_credential_opens_it(
+    server: MemoryServer, project: Path, identify: str, outcome: str, why: str | None
+) -> None:
+    configure(project, identify={"aws": ["sh", "-c", identify]})
+
+    code, said = clean("--timeout", "1s", "--output", "json")
+
+    assert code == int(why is not None)
+    assert f'"outcome": "{outcome}"' in said
+    assert [*project.glob("wiped.*")] == ([project / "wiped.m0"] if why is None else [])
+    assert "sentinel" not in said
+    if why is not None:
+        assert why in server.member("m0").annotations[STATE_REASON]
