@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pulumi
+from pulumi.resource import DependencyResource
 
 from components.aso_credentials.keys import GLOBAL_SETTINGS, SETTINGS_FIX
 from components.connection import ClusterTarget
@@ -141,11 +142,21 @@ class Fleet(pulumi.ComponentResource):
         settings = self._settings
         if settings.secret_stores is None:
             return {}, {}
-        after = pulumi.ResourceOptions(depends_on=pulumi.Output.from_input(self.services).apply(lambda _: []))
+        after = pulumi.ResourceOptions(depends_on=pulumi.Output.from_input(self._until_services_settled()))
         opts = pulumi.ResourceOptions.merge(self._child, after)
         return declare_secret_stores(
             settings.secret_stores, settings.tenants, settings.credentials, declared, opts
         )
+
+
+    async def _until_services_settled(self) -> Sequence[pulumi.Resource]:
+        """Wait for services, made or failed: one that failed is no store's trouble.
+
+        Of a component the engine deletes what was made before only after what depends on it.
+        """
+        await pulumi.Output.from_input(self.services).future(with_unknowns=True)
+        urn = await self.urn.future()
+        return [DependencyResource(urn)] if urn else []
 
 
 def _counted(told: pulumi.Output[Any]) -> pulumi.Output[Any]:

@@ -358,6 +358,24 @@ def with_services(**instance: object) -> Mapping[str, str]:
     )
 
 
+def test_stores_come_after_services_and_depend_on_none_of_them() -> None:
+    services = {"orders-db": {"namespace": "tenant-acme", "credentialsFrom": "db", "bindings": {"api": {}}}}
+    recorder = declared(
+        stack(
+            credentials__db='{"type": "database", "DB_URL": "canary-41"}',
+            services={"instances": services},
+            tenants=TWO_TENANTS,
+            secretStores=TWO_READS,
+        )
+    )
+
+    (stores,) = recorder.of_type("credfleet:index:SecretStores").values()
+    (fleet,) = recorder.of_type("credfleet:index:Fleet").values()
+    registered = [one.name for one in recorder.registrations]
+    assert stores.dependencies == {fleet.urn}
+    assert registered.index("orders-db-source") < registered.index(stores.name)
+
+
 def test_ids_of_a_service_are_the_same_however_often_the_program_runs() -> None:
     runs = [declared(with_services(credentialsFrom="db")) for _ in range(2)]
 
