@@ -14,15 +14,6 @@ from operations.pool.access import ContextOption, PoolTarget
 app = group("See which credential Azure Service Operator uses.", "credfleet aso explain docs/examples/aso")
 
 
-def _there(files: list[Path]) -> list[Path]:
-    from operations.cli.inputs import STANDARD_INPUT
-
-    missing = [str(path) for path in files if str(path) != STANDARD_INPUT and not path.exists()]
-    if missing:
-        raise typer.BadParameter(f"there is no {', '.join(missing)}")
-    return files
-
-
 @app.callback()
 def aso() -> None:
     """See which credential Azure Service Operator uses."""
@@ -39,11 +30,7 @@ def explain(
     *,
     files: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="FILE...",
-            callback=_there,
-            help="Kubernetes YAML, or a folder of it; - is standard input.",
-        ),
+        typer.Argument(metavar="FILE...", help="Kubernetes YAML, or a folder of it; - is standard input."),
     ],
     operator_namespace: Annotated[
         str, typer.Option("--operator-namespace", metavar="NAMESPACE", help="Where the operator runs.")

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -59,18 +58,10 @@ def _failed(code: str, secret: SecretName, problem: str) -> CredfleetError:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Manifests:
-    """What files hold, resources in their order; other objects are passed over."""
+def read_manifests(files: Iterable[Path]) -> tuple[list[Resource], Secrets]:
+    """Read files, `-` for standard input, and the YAML files of folders: resources in order, and Secrets.
 
-    resources: tuple[Resource, ...]
-    secrets: Secrets
-
-
-def read_manifests(files: Iterable[Path]) -> Manifests:
-    """Read files, `-` for standard input, and the YAML files of folders.
-
-    Raises CredfleetError, code `yaml-invalid`, with file and line or object.
+    Other objects are passed over. Raises CredfleetError, code `yaml-invalid`, with file and line or object.
     """
     resources: list[Resource] = []
     secrets: dict[SecretName, Mapping[str, bytes]] = {}
@@ -80,7 +71,7 @@ def read_manifests(files: Iterable[Path]) -> Manifests:
                 secrets[found.secret_name()] = found.secret_data()
             elif found.is_resource:
                 resources.append(found.resource())
-    return Manifests(tuple(resources), secrets)
+    return resources, secrets
 
 
 def _each_file(files: Iterable[Path]) -> Iterator[Path]:
@@ -109,13 +100,12 @@ def explain_files(files: Sequence[Path], operator: Operator, live: PoolTarget | 
     live: the cluster whose Secrets count instead of those in the files. Raises as `read_manifests`,
     `live_secrets`, `resolve` and `connect`.
     """
-    manifests = read_manifests(files)
-    secrets = manifests.secrets
+    resources, secrets = read_manifests(files)
     if live is not None:
         from components.connection import connect
 
-        secrets = live_secrets(connect(live.target()), manifests.resources, operator.namespace)
-    resolutions = resolve(manifests.resources, secrets, operator)
+        secrets = live_secrets(connect(live.target()), resources, operator.namespace)
+    resolutions = resolve(resources, secrets, operator)
     refused = any(each.fault for each in resolutions)
     return CommandResult([*map(_as_document, resolutions)], _parts(resolutions), int(refused))
 
@@ -125,9 +115,7 @@ def _as_document(resolution: Resolution) -> dict[str, Any]:
     return {
         "resource": str(resolution.resource),
         "secret": str(resolution.secret) if resolution.secret else None,
-        "scope": resolution.scope,
-        "method": resolution.method,
-        "subject": resolution.subject,
+        **{name: getattr(resolution, name) for name in ("scope", "method", "subject")},
         "severity": fault.severity if fault else None,
         "reason": fault.reason if fault else None,
         "message": resolution.message,
@@ -142,19 +130,12 @@ def _parts(resolutions: Sequence[Resolution]) -> Iterator[Part]:
         (
             "✗" if each.fault else "✓",
             str(each.resource),
-            str(each.secret or "-"),
-            each.scope or "-",
-            each.method or "-",
+            *(str(cell or "-") for cell in (each.secret, each.scope, each.method)),
         )
         for each in resolutions
     ]
-    columns = (
-        "",
-        Column("Resource", names=True),
-        "Secret",
-        Column("Scope", leaves=2),
-        Column("Method", leaves=1),
-    )
+    beside = ("Secret", Column("Scope", leaves=2), Column("Method", leaves=1))
+    columns = ("", Column("Resource", names=True), *beside)
     yield Table("Credentials ASO will use", columns, rows)
     for each in resolutions:
         if each.subject:

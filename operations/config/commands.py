@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from operations.cli.answer import CommandResult
+from operations.cli.answer import CommandResult, as_json
 from operations.cli.command import command, group
 from operations.cli.options import StackOption
 
@@ -28,9 +28,10 @@ def schema(
     ] = False,
 ) -> CommandResult:
     """Print the JSON Schema of a stack file, for editors."""
-    from operations.config.settings import schema
+    from components.stack_config.schema import stack_file_schema, tenant_file_schema
 
-    return schema(of_a_tenant=of_a_tenant)
+    document = tenant_file_schema() if of_a_tenant else stack_file_schema()
+    return CommandResult(document, [as_json(document)])
 
 
 @command(app, "credfleet config check", "credfleet config check --stack prod --output json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,9 +18,8 @@ from components.labels import EU_ACCESS
 from components.naming import config_path
 from components.stack_config.cloud_keys import is_encrypted, plain_logins
 from components.stack_config.empty_config import SILENCE, declares
-from components.stack_config.schema import stack_file_schema, tenant_file_schema
 from components.stack_config.stack import NAMESPACE, Settings
-from operations.cli.answer import CommandResult, as_json
+from operations.cli.answer import CommandResult
 from operations.folders import Folders, stack_here
 from operations.stack.at_rest import StackAtRest
 from operations.stack.project_file import Project
@@ -31,12 +30,6 @@ _RESPELT: Final = (
     "it is a whole number that is not written in digits alone, and readers of YAML differ on such",
     "write the digits alone, or quote it if it is a text",
 )
-
-
-def schema(*, of_a_tenant: bool) -> CommandResult:
-    """Return the JSON Schema of a stack file, or of a tenant's, in one form for all."""
-    document = tenant_file_schema() if of_a_tenant else stack_file_schema()
-    return CommandResult(document, [as_json(document)])
 
 
 def check(stack: str) -> CommandResult:
@@ -62,28 +55,20 @@ def check(stack: str) -> CommandResult:
         at_rest, sealed if decrypt is None else (), no_passphrase=why == "passphrase-missing"
     )
     return CommandResult(
-        {"stack": stack, "problems": [], "unchecked": [asdict(each) for each in unchecked]},
+        {"stack": stack, "problems": [], "unchecked": unchecked},
         [
             f"✓ the configuration of stack {stack} is sound",
-            *(f"· not checked: {each.what}: {each.why}" for each in unchecked),
+            *(f"· not checked: {each['what']}: {each['why']}" for each in unchecked),
         ],
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Unchecked:
-    """What could not be checked, and why."""
-
-    what: str
-    why: str
-
-
 def _unchecked(
     at_rest: StackAtRest, sealed: Sequence[Sequence[str | int]], *, no_passphrase: bool
-) -> Sequence[Unchecked]:
-    """Name what is sealed, once."""
+) -> list[dict[str, str]]:
+    """Name what is sealed, once, and why that could not be checked."""
     if not sealed:
-        return ()
+        return []
     own = [str(path[1]) for path in sealed if path[0] == NAMESPACE + KEY and len(path) > 1]
     others = [_place(path) for path in sealed if path[0] != NAMESPACE + KEY]
     held = [f"what the credentials {', '.join(own)} hold"] if own else []
@@ -93,7 +78,7 @@ def _unchecked(
         if no_passphrase
         else f"encrypted by {scheme}, which only the Pulumi CLI asks"
     )
-    return [Unchecked("; ".join([*held, *others]), why)]
+    return [{"what": "; ".join([*held, *others]), "why": why}]
 
 
 def _place(path: Sequence[str | int]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +12,16 @@ import typer
 from components.errors import CredfleetError
 from operations.cli.answer import CommandResult
 from operations.cli.command import command
-from operations.project.words import PASSPHRASE, ROOMS, Cloud
 
 alone = typer.Typer()
+
+
+class Cloud(StrEnum):
+    """Whose accounts the first pool holds."""
+
+    AWS = "aws"
+    AZURE = "azure"
+    GCP = "gcp"
 
 
 @command(
@@ -66,7 +74,7 @@ def init(
             problem="it needs either the folder of a new project or --here, and not both",
             fix="credfleet init DIR, or in a project: credfleet init --here",
         )
-    from operations.project.starting import Wanted, rooms_of, start
+    from operations.project.starting import PASSPHRASE, ROOMS, Wanted, rooms_of, start
 
     rooms = _asked(rooms, f"Rooms that stack dev shows ({', '.join(ROOMS)})", "accountPool")
     named = rooms_of(rooms)

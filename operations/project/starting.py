@@ -23,11 +23,13 @@ from components.stack_config.cloud_sdks import review_sdk
 from components.stack_config.schema import stack_file_schema
 from operations.cli.answer import CommandResult, Part, as_json
 from operations.cli.tables import Commands
-from operations.project.words import PASSPHRASE, ROOMS, Cloud
 from operations.sandbox.summary import typed_command
 from operations.stack.passphrase import PassphraseCrypter
 from operations.stack.yaml_file import load_yaml
 
+ROOMS: Final = ("accountPool", "asoCredentials", "pullSecrets", "services", "secretStores")
+"""The sections of a stack's configuration that a room reads."""
+PASSPHRASE: Final = "passphrase"  # noqa: S105 - who encrypts, where no cloud does
 PUBLIC_PASSPHRASE: Final = "the stack dev of credfleet is public"  # noqa: S105 - public on purpose
 
 _PROJECT: Final = "Pulumi.yaml"
@@ -65,7 +67,7 @@ class Wanted:
     """
 
     rooms: Sequence[str]
-    cloud: Cloud
+    cloud: str
     cluster: str | None
     secrets_provider: str
 

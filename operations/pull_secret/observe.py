@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -25,32 +24,23 @@ from operations.stack.yaml_file import load_yaml
 _KEY: Final = "pullSecrets"
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What to ask of whom, and where the answers belong."""
-
-    clusters: tuple[str, ...]
-    hyperfleet: HyperFleet
-    file: Path
-
-
 def observe(stack: str, url: str | None) -> CommandResult:
     """Ask about every cluster and write the file; when one cannot be asked about, it stays as it was.
 
     Raises CredfleetError for a stack that names no HyperFleet or no file, and when HyperFleet does not
     answer.
     """
-    question = _question(Folders.find(Path.cwd()), stack, url)
-    answers = {cluster: question.hyperfleet.observe(cluster) for cluster in question.clusters}
+    hyperfleet, clusters, file = _asked(Folders.find(Path.cwd()), stack, url)
+    answers = {cluster: hyperfleet.observe(cluster) for cluster in clusters}
     text = render(answers, datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"))
-    files.replace(question.file, text)
+    files.replace(file, text)
     columns = (Column("Cluster", names=True), Column("Phase", folds=True), *ADAPTERS)
     table = Table("Clusters", columns, _rows(answers))
-    return CommandResult(json.loads(text), [table, f"\n✓ written to {question.file}"])
+    return CommandResult(json.loads(text), [table, f"\n✓ written to {file}"])
 
 
-def _question(folders: Folders, stack: str, url: str | None) -> Question:
-    """Return what the stack file says in plain; no credential of it is decrypted."""
+def _asked(folders: Folders, stack: str, url: str | None) -> tuple[HyperFleet, tuple[str, ...], Path]:
+    """Return who is asked of which clusters, and the file for the answers; no credential is decrypted."""
     path = folders.project / f"Pulumi.{stack}.yaml"
     if not path.exists():
         raise CredfleetError(
@@ -80,7 +70,7 @@ def _question(folders: Folders, stack: str, url: str | None) -> Question:
         words = ", ".join(Contract)
         raise _unfit("hyperfleet.contract", f"there is none of the name {contract}", f"use one of {words}")
     hyperfleet = HyperFleet(str(known), Contract(contract))
-    return Question(tuple(section.get("clusters") or {}), hyperfleet, folders.project / str(file))
+    return hyperfleet, tuple(section.get("clusters") or {}), folders.project / str(file)
 
 
 def _unfit(key: str, problem: str, fix: str) -> CredfleetError:

@@ -3,7 +3,6 @@
 import json
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from components.errors import CredfleetError, Problem
 from components.go_json import Numbers
@@ -19,35 +18,14 @@ from operations.cli.inputs import place_of, read_bytes
 from operations.cli.tables import Column, Table
 
 
-@dataclass(frozen=True, slots=True)
-class Flattened:
-    """Both Secrets of credentials; type is the binding Secret's."""
-
-    source: Mapping[str, bytes]
-    type: str
-    binding: Mapping[str, bytes]
-    warnings: tuple[Problem, ...]
-
-
 def flatten_file(
     file: str, *, default_type: str, strict: bool, numbers: Numbers, with_values: bool
 ) -> CommandResult:
-    """Flatten the credentials in a file; raises ServiceError as `flatten` does."""
-    text = read_bytes(file, "the credentials")
-    secrets = flatten(text, place_of(file), default_type=default_type, strict=strict, numbers=numbers)
-    document = {
-        "source": _base64(secrets.source),
-        "binding": {"type": secrets.type, "data": _base64(secrets.binding)},
-        "warnings": [str(remark) for remark in secrets.warnings],
-    }
-    return CommandResult(document, _tables(secrets, with_values=with_values))
-
-
-def flatten(text: bytes, place: str, *, default_type: str, strict: bool, numbers: Numbers) -> Flattened:
-    """Turn credentials into Secrets. place: where they are from.
+    """Turn the credentials in a file into Secrets.
 
     Raises CredfleetError that names every key at fault, never a value.
     """
+    text, place = read_bytes(file, "the credentials"), place_of(file)
     try:
         credentials = read_credentials_object(text, numbers=numbers)
     except CredfleetError as error:
@@ -55,35 +33,28 @@ def flatten(text: bytes, place: str, *, default_type: str, strict: bool, numbers
     verdict = judge(credentials, default_type=default_type, strict=strict)
     if verdict.errors:
         raise _invalid(place, verdict.errors)
-    return Flattened(
-        source_data(credentials),
-        binding_type(credentials, default_type),
-        binding_data(credentials, default_type),
-        verdict.warnings,
-    )
+    source, binding = source_data(credentials), binding_data(credentials, default_type)
+    type_ = binding_type(credentials, default_type)
+    document = {
+        "source": _base64(source),
+        "binding": {"type": type_, "data": _base64(binding)},
+        "warnings": [str(remark) for remark in verdict.warnings],
+    }
+    columns = ["Secret", Column("Type", leaves=1), Column("Key", names=True), "Bytes"]
+    rows = [*_rows("source", "Opaque", source), *_rows("binding", _printable(type_), binding)]
+    if with_values:
+        columns.append(Column("Value", folds=True))
+        values = (*source.values(), *binding.values())
+        rows = [(*row, _printable(value.decode())) for row, value in zip(rows, values, strict=True)]
+    parts = [Table("Secrets", columns, rows)]
+    if verdict.warnings:
+        remarks = [(each.place, f"{each.problem}\n→ {each.fix}") for each in verdict.warnings]
+        parts.append(Table("Warnings", ("Where", Column("What", folds=True)), remarks))
+    return CommandResult(document, parts)
 
 
 def _base64(data: Mapping[str, bytes]) -> dict[str, str]:
     return {key: b64encode(value).decode() for key, value in data.items()}
-
-
-def _tables(secrets: Flattened, *, with_values: bool) -> Iterator[Table]:
-    """Return what a terminal may show; JSON holds every value, in base64."""
-    columns, rows = (
-        ["Secret", Column("Type", leaves=1), Column("Key", names=True), "Bytes"],
-        [
-            *_rows("source", "Opaque", secrets.source),
-            *_rows("binding", _printable(secrets.type), secrets.binding),
-        ],
-    )
-    if with_values:
-        columns.append(Column("Value", folds=True))
-        values = (*secrets.source.values(), *secrets.binding.values())
-        rows = [(*row, _printable(value.decode())) for row, value in zip(rows, values, strict=True)]
-    yield Table("Secrets", columns, rows)
-    if secrets.warnings:
-        remarks = [(each.place, f"{each.problem}\n→ {each.fix}") for each in secrets.warnings]
-        yield Table("Warnings", ("Where", Column("What", folds=True)), remarks)
 
 
 def _rows(secret: str, type_: str, data: Mapping[str, bytes]) -> Iterator[tuple[str, ...]]:

@@ -1,6 +1,6 @@
 """`credfleet stores`: whose credential is read through a store, what a namespace reaches, both forms."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -17,9 +17,7 @@ app = group(
     "credfleet stores convert stores.yaml",
 )
 
-Files = Annotated[
-    list[str], typer.Argument(metavar="FILE…", help="YAML files; - is standard input.", show_default=False)
-]
+_FILES: Final = typer.Argument(metavar="FILE…", help="YAML files; - is standard input.", show_default=False)
 
 
 def _namespaces(given: list[str] | None) -> list[str]:
@@ -37,10 +35,7 @@ def _namespaces(given: list[str] | None) -> list[str]:
 )
 def explain(
     *,
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="FILE…", help="YAML files; - is standard input.", show_default=False),
-    ] = None,
+    files: Annotated[list[str] | None, _FILES] = None,
     caller: Annotated[
         list[str] | None,
         typer.Option(
@@ -89,10 +84,7 @@ def _namespace(given: str) -> str:
 )
 def reach(
     *,
-    files: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="FILE…", help="YAML files; - is standard input.", show_default=False),
-    ] = None,
+    files: Annotated[list[str] | None, _FILES] = None,
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", callback=_namespace, help="Namespace that uses stores.")
     ],
@@ -113,9 +105,9 @@ def reach(
     Nothing is read from a store, and no Secret: whether what it logs in with is there is not said, nor what
     the other side allows it. Exit code 2 when a file or a stack makes no sense.
     """
-    from operations.stores.access import list_access, of_stack
     from operations.stores.documents import live as live_documents
     from operations.stores.documents import read
+    from operations.stores.explain import list_access, of_stack
 
     if [bool(files), stack is not None, live].count(True) != 1:
         raise typer.BadParameter("Give files, --stack or --live: one of the three.")
@@ -133,7 +125,7 @@ def reach(
     "credfleet stores convert stores.yaml providers.yaml --embed --output yaml | kubectl apply -f -",
 )
 def convert(
-    files: Files,
+    files: Annotated[list[str], _FILES],
     *,
     embed: Annotated[
         bool, typer.Option("--embed", help="Write the providers into the stores, as ESO has them.")
@@ -144,6 +136,6 @@ def convert(
     Prints the documents, changes no file. All else in them stays as it is, so there and back is no change.
     Exit code 2 when a document makes no sense, or cannot be in the other form.
     """
-    from operations.stores.convert import convert
+    from operations.stores.explain import convert
 
     return convert(files, embed=embed)

@@ -112,15 +112,13 @@ class _Reading:
             if reader.kind is not None:
                 provider = reader.kind.provider(namespace, name, spec)
                 self._once(self.providers, place, provider.key, provider)
-            elif reader.store is SecretStore:
-                # ESO knows conditions of a namespaced store in its schema, and heeds none.
-                if isinstance(spec, dict):
-                    spec = {key: value for key, value in spec.items() if key != "conditions"}
-                store = SecretStore.model_validate({"namespace": namespace, "name": name, "spec": spec})
-                self._once(self.stores, place, store.title, store)
-                self._check_embedded(place, store)
-            elif reader.store is ClusterSecretStore:
-                store = ClusterSecretStore.model_validate({"name": name, "spec": spec})
+            elif reader.store is not None:
+                identity = {"name": name}
+                if reader.namespaced:
+                    identity["namespace"] = namespace
+                    if isinstance(spec, dict):  # of a namespaced store ESO knows conditions, and heeds none
+                        spec = {key: value for key, value in spec.items() if key != "conditions"}
+                store = reader.store.model_validate({**identity, "spec": spec})
                 self._once(self.stores, place, store.title, store)
                 self._check_embedded(place, store)
             else:

@@ -1,15 +1,24 @@
-"""`credfleet stores explain`: who reads which credential through a store, as files or a cluster say."""
+"""What `credfleet stores` answers: who reads which credential, what a namespace reaches, the other form."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 from components.connection import Connection
+from components.errors import ConfigurationError, Problem
+from components.secret_stores.access import StoreAccess, find_access
+from components.secret_stores.conditions import NAME_LABEL
 from components.secret_stores.eso_cluster import path_of, shortcoming
-from components.secret_stores.explain import Explanation, explain
+from components.secret_stores.explain import Explanation, KnownObjects, explain
+from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import SecretStore
+from components.secret_stores.rewriting import with_blocks, with_references
+from components.secret_stores.settings import SecretStoresSection, namespace_labels
 from components.secret_stores.stack_cluster import StackCluster
-from operations.cli.answer import CommandResult
+from components.stack_config.review import usable_namespaces
+from operations.cli.answer import CommandResult, as_yaml
 from operations.cli.tables import Column, Table
+from operations.config.settings import settings_of
 from operations.stores.documents import Documents, live, read
 
 _V1: Final = "external-secrets.io/v1"
@@ -77,16 +86,9 @@ def _told(documents: Documents, callers: Sequence[str]) -> tuple[Sequence[Explan
 
 
 def _as_document(each: Explanation) -> dict[str, Any]:
-    return {
-        "store": each.store,
-        "caller": each.caller,
-        "admitted": each.admitted,
-        "provider": each.provider,
-        "referent": each.referent,
-        "selectors": dict(each.selectors),
-        "ready": str(each.ready),
-        "reason": each.reason,
-    }
+    names = ("store", "caller", "admitted", "provider", "referent", "selectors", "ready", "reason")
+    told = {name: getattr(each, name) for name in names}
+    return {**told, "selectors": dict(each.selectors), "ready": str(each.ready)}
 
 
 def _row(each: Explanation) -> tuple[str, ...]:
@@ -99,3 +101,64 @@ def _row(each: Explanation) -> tuple[str, ...]:
         f"{reads} (by caller)" if each.referent and reads else reads,
         each.reason or "",
     )
+
+
+def list_access(namespace: str, documents: Documents) -> CommandResult:
+    """Return every store that a namespace can use, where it leads, and as whom it logs in."""
+    found = [*find_access(namespace, documents.stores, documents.around)]
+    columns = (
+        Column("Store", names=True),
+        "May",
+        "Where",
+        Column("Logs in by", folds=True),
+        Column("Let in by", leaves=1),
+    )
+    table = Table(f"What namespace {namespace} reaches", columns, map(_access_row, found))
+    nothing = f"Namespace {namespace} reaches nothing through the stores that are known."
+    return CommandResult([_access_document(each) for each in found], [table if found else nothing])
+
+
+def of_stack(stack: str) -> Documents:
+    """Return the stores of a stack as it declares them. Raises as `settings_of`."""
+    settings = settings_of(stack)
+    section = settings.secret_stores or SecretStoresSection()
+    providers = [
+        each for name in section.providers if not isinstance(each := section.provider(name), Problem)
+    ]
+    labels = namespace_labels({name: tenant.namespace for name, tenant in settings.tenants.items()})
+    usable = usable_namespaces(settings.tenants, settings.cluster)
+    namespaces = {name: {NAME_LABEL: name, **labels.get(name, {})} for name in usable}
+    around = KnownObjects(KINDS, {each.key: each for each in providers}, namespaces)
+    return Documents((*map(section.store, section.stores),), around)
+
+
+def _access_document(each: StoreAccess) -> dict[str, Any]:
+    between = [asdict(one) for one in each.between]
+    names = {name: getattr(each, name) for name in ("store", "provider", "reads", "writes")}
+    return {**names, "admittedBy": [*each.admitted_by], "where": dict(each.where), "between": between}
+
+
+def _access_row(each: StoreAccess) -> tuple[str, ...]:
+    may = " and ".join(word for word, able in (("read", each.reads), ("write", each.writes)) if able)
+    where = ", ".join(f"{path}={text}" for path, text in each.where.items())
+    between = ", ".join(f"{one} ({one.path})" for one in each.between)
+    return (
+        each.store,
+        may,
+        f"{each.provider.partition('/')[0]} {where}".strip(),
+        between or "whoever runs the update",
+        ", ".join(each.admitted_by) or "-",
+    )
+
+
+def convert(files: Sequence[str], *, embed: bool) -> CommandResult:
+    """Return documents in the other form, providers apart or embedded; raises as `read`.
+
+    What cannot be in the other form is a ConfigurationError.
+    """
+    told = [*(with_blocks if embed else with_references)(read(files).raw, KINDS)]
+    if problems := [each for each in told if isinstance(each, Problem)]:
+        raise ConfigurationError(problems)
+    items = [dict(each) for each in told if not isinstance(each, Problem)]
+    text = "---\n".join(map(as_yaml, items)).removesuffix("\n")
+    return CommandResult({"apiVersion": "v1", "kind": "List", "items": items}, [text])

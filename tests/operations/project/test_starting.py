@@ -18,7 +18,7 @@ from typer.testing import CliRunner, Result
 
 from operations.main import app
 from operations.project import commands
-from operations.project.words import ROOMS
+from operations.project.starting import ROOMS
 from operations.stack.at_rest import StackAtRest
 from tests.support.recorder import record
 from tests.support.stacks import ROOT
