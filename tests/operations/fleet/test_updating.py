@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from threading import Barrier
 
+import pytest
+
 from components.config.shards import Shards
 from operations.fleet.updating import Outcome, update_fleets
 from sandbox.tests.support.cli_folder import HANG, Cli, await_file, left_behind, running
@@ -55,6 +57,7 @@ threading.Event().wait()
 """
 
 
+@pytest.mark.life
 def test_ctrl_c_ends_every_cli_in_order_and_begins_with_no_other_stack(tmp_path: Path) -> None:
     cli = Cli(tmp_path)
     cli.program(STANDS)
