@@ -80,17 +80,7 @@ class Projection:
 
     def body(self, data: Mapping[str, str]) -> JsonObject:
         """Draw the target."""
-        return {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {
-                "name": self.target.name,
-                "namespace": self.target.namespace,
-                "annotations": {PROJECTED_BY: self.owner, PROJECTED_FROM: str(self.source)},
-            },
-            "type": "Opaque",
-            "data": dict(data),
-        }
+        return render_secret(self.target, self.owner, self.source, data)
 
     def missing(self) -> ProjectionError:
         """Say that there is no source."""
@@ -103,12 +93,33 @@ class Projection:
 
     def foreign(self, _target: JsonObject) -> ProjectionError:
         """Say that the target belongs to somebody else."""
-        return ProjectionError(
-            code="target-taken",
-            place=self.target.place,
-            problem="it exists and this claim did not write it, so it is not overwritten",
-            fix="deliver to another name under deliverTo, or delete that Secret",
+        problem = "it exists and this claim did not write it, so it is not overwritten"
+        return taken_error(
+            self.target, problem, "deliver to another name under deliverTo, or delete that Secret"
         )
+
+
+def render_secret(
+    target: SecretRef,
+    owner: str,
+    source: object,
+    data: Mapping[str, str],
+    *,
+    type_: str = "Opaque",
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+) -> JsonObject:
+    """Return a Secret that is made of a source, as it is written for an owner."""
+    noted = {**(annotations or {}), PROJECTED_BY: owner, PROJECTED_FROM: str(source)}
+    metadata = {"name": target.name, "namespace": target.namespace, "annotations": noted}
+    if labels is not None:
+        metadata["labels"] = {**labels}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": type_, "data": {**data}}
+
+
+def taken_error(target: SecretRef, problem: str, fix: str) -> ProjectionError:
+    """Return the error of what stands where a Secret belongs."""
+    return ProjectionError(code="target-taken", place=target.place, problem=problem, fix=fix)
 
 
 def is_owned(target: JsonObject, owner: str) -> bool:

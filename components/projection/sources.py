@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from components.errors import ProjectionError, SecretManagerError
 from components.labels import PREFIX
-from components.projection.model import (
-    COMPOSED,
-    PROJECTED_BY,
-    PROJECTED_FROM,
-    JsonObject,
-    SecretRef,
-    data_of,
-)
+from components.projection.model import COMPOSED, JsonObject, SecretRef, data_of, render_secret, taken_error
 
 if TYPE_CHECKING:
     from components.secret_manager import SecretManager
@@ -156,24 +149,10 @@ class Composition:
 
     def body(self, data: Mapping[str, str]) -> JsonObject:
         """Return the target, to be written."""
-        metadata = {
-            "name": self.target.name,
-            "namespace": self.target.namespace,
-            "labels": dict(self.labels),
-            "annotations": {
-                **self.annotations,
-                PROJECTED_BY: self.owner,
-                PROJECTED_FROM: str(self.origin),
-                COMPOSED: "true",
-            },
-        }
-        return {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": metadata,
-            "type": self.type,
-            "data": dict(data),
-        }
+        noted = {**self.annotations, COMPOSED: "true"}
+        return render_secret(
+            self.target, self.owner, self.origin, data, type_=self.type, labels=self.labels, annotations=noted
+        )
 
     def missing(self) -> ProjectionError:
         """Return the error that its first source went while it was made."""
@@ -183,11 +162,10 @@ class Composition:
 
     def foreign(self, _target: JsonObject) -> ProjectionError:
         """Return the error that somebody else wrote the target."""
-        return ProjectionError(
-            code="target-taken",
-            place=self.target.place,
-            problem="it exists, and no reference to another Secret made it, so it is not overwritten",
-            fix="delete it if nobody needs it; if this stack wrote it of an entry of credentials, take the"
+        return taken_error(
+            self.target,
+            "it exists, and no reference to another Secret made it, so it is not overwritten",
+            "delete it if nobody needs it; if this stack wrote it of an entry of credentials, take the"
             " entry it is of out, run an update, and put it back with the reference; without a gap it goes by"
             " handOver: true beside the entry, and an update before",
         )

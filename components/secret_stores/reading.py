@@ -15,12 +15,12 @@ from components.connection import ClusterTarget, Connection, reach
 from components.errors import ProjectionError, StoreError
 from components.projection.kubernetes_secrets import KubernetesSecrets
 from components.projection.model import (
-    PROJECTED_BY,
-    PROJECTED_FROM,
     JsonObject,
     SecretRef,
     WrittenCopy,
     data_of,
+    render_secret,
+    taken_error,
 )
 from components.projection.projector import Projector
 from components.secret_stores.admission import Purpose, Use
@@ -57,20 +57,8 @@ class Reading:
 
     def body(self, data: Mapping[str, str]) -> JsonObject:
         """Draw the target."""
-        return {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {
-                "name": self.target.name,
-                "namespace": self.target.namespace,
-                "annotations": {
-                    PROJECTED_BY: self.owner,
-                    PROJECTED_FROM: f"{self.read.store.kind}/{self.read.store.name}",
-                },
-            },
-            "type": "Opaque",
-            "data": dict(data),
-        }
+        store = f"{self.read.store.kind}/{self.read.store.name}"
+        return render_secret(self.target, self.owner, store, data)
 
     def missing(self) -> ProjectionError:
         """Say that there is no source; a store that lacks a value says so itself."""
@@ -80,12 +68,8 @@ class Reading:
 
     def foreign(self, _target: JsonObject, /) -> ProjectionError:
         """Say that the target belongs to somebody else."""
-        return ProjectionError(
-            code="target-taken",
-            place=self.target.place,
-            problem="it exists and this read did not write it, so it is not overwritten",
-            fix="give the read another target, or delete that Secret",
-        )
+        problem = "it exists and this read did not write it, so it is not overwritten"
+        return taken_error(self.target, problem, "give the read another target, or delete that Secret")
 
 
 def write_copy(reading: Reading, use: Use, target: StackTarget) -> WrittenCopy:

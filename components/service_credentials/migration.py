@@ -11,7 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from components.errors import ProjectionError
-from components.projection.model import PROJECTED_BY, PROJECTED_FROM, JsonObject, SecretRef, data_of
+from components.projection.model import (
+    PROJECTED_BY,
+    JsonObject,
+    SecretRef,
+    data_of,
+    render_secret,
+    taken_error,
+)
 from components.service_credentials.binding import (
     SECRET_TYPE,
     BoundInstance,
@@ -62,18 +69,7 @@ class Migration:
     def body(self, data: Mapping[str, str]) -> JsonObject:
         """Return the target, to be written."""
         labels = {SERVICE_INSTANCE_GUID: self.instance_guid} if self.bound is None else {}
-        return {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {
-                "name": self.target.name,
-                "namespace": self.target.namespace,
-                "labels": labels,
-                "annotations": {PROJECTED_BY: self.owner, PROJECTED_FROM: str(self.source)},
-            },
-            "type": OPAQUE,
-            "data": dict(data),
-        }
+        return render_secret(self.target, self.owner, self.source, data, labels=labels)
 
     def missing(self) -> ProjectionError:
         """Return the error that there is no legacy Secret."""
@@ -92,12 +88,7 @@ class Migration:
         else:
             whose = annotations.get(PROJECTED_BY, "somebody else")
             problem = f"it exists and is of {whose}, not of {self.owner}, so it is not overwritten"
-        return ProjectionError(
-            code="target-taken",
-            place=self.target.place,
-            problem=problem,
-            fix="delete it if nobody reads it any more, then run again",
-        )
+        return taken_error(self.target, problem, "delete it if nobody reads it any more, then run again")
 
     def _text(self, key: str, value: str) -> str:
         try:
