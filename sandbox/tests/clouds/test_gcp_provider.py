@@ -37,9 +37,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
 def cloud(running: Served) -> Served:
     """Return the service without a secret and without a fault."""
     running.service.faults.clear()
-    listed = cast(
-        "list[Properties]", live(running, "projects/acme-prod/secrets?pageSize=100").get("secrets", [])
-    )
+    listed = cast("list[Properties]", live(running, "projects/acme-prod/secrets").get("secrets", []))
     for each in listed:
         changed(running, "DELETE", str(each["name"]))
     return running
@@ -397,17 +395,17 @@ def test_a_policy_written_by_others_at_the_same_moment_is_read_again(cloud: Serv
 # Listing
 
 
-def test_secrets_are_listed_over_all_pages_and_none_is_no_error(engine: Engine):
+def test_secrets_are_listed_by_a_filter_and_none_is_no_error(engine: Engine):
     function = "gcp:secretmanager/getSecrets:getSecrets"
     assert engine.invoke(function)["secrets"] == []
-    for index in range(30):
+    for index in range(4):
         engine.create(ENTRY, entry(secretId=f"s{index}", labels={"half": str(index % 2)}))
-    assert len(cast("list[Value]", engine.invoke(function)["secrets"])) == 30
+    assert len(cast("list[Value]", engine.invoke(function)["secrets"])) == 4
     listed = engine.invoke(function, filter="labels.half=1", project="acme-prod")
     found = cast("list[Properties]", listed["secrets"])
-    assert len(found) == 15
+    assert len(found) == 2
     assert found[0]["labels"] == {"half": "1", "goog-pulumi-provisioned": "true"}
-    assert found[0]["secretId"] in {f"s{index}" for index in range(1, 30, 2)}
+    assert found[0]["secretId"] in {f"s{index}" for index in (1, 3)}
     assert listed["id"] == "projects/acme-prod/secrets/filter=labels.half=1"
 
 

@@ -10,7 +10,6 @@ from google.cloud.secretmanager_v1.services.secret_manager_service.transports.re
     SecretManagerServiceRestTransport,
 )
 from google.cloud.secretmanager_v1.types import Secret, SecretPayload, SecretVersion
-from google.iam.v1.policy_pb2 import Binding, Policy
 from google.oauth2.credentials import Credentials
 
 from sandbox.tests.support.clouds import Served, secret_manager
@@ -87,32 +86,12 @@ def test_a_version_goes_through_its_states_and_never_comes_back_from_the_last(
         client.enable_secret_version(name=name)
 
 
-def test_pages_hold_every_secret_once(client: SecretManagerServiceClient):
-    for number in range(5):
-        client.create_secret(parent=PROJECT, secret_id=f"s-{number}", secret=AUTOMATIC)
-    pages = client.list_secrets(request={"parent": PROJECT, "page_size": 2}).pages
-    names = [[secret.name.rpartition("/")[2] for secret in page.secrets] for page in pages]
-    assert names == [["s-0", "s-1"], ["s-2", "s-3"], ["s-4"]]
-
-
 def test_versions_are_listed_newest_first_and_by_state(client: SecretManagerServiceClient):
     client.create_secret(parent=PROJECT, secret_id="orders", secret=AUTOMATIC)
     names = [add(client, data).name for data in (b"1", b"2", b"3")]
     client.disable_secret_version(name=names[1])
     enabled = client.list_secret_versions(request={"parent": SECRET, "filter": "state:ENABLED"})
     assert [version.name for version in enabled] == [names[2], names[0]]
-
-
-def test_a_policy_with_a_condition_is_read_back_as_it_was_set(client: SecretManagerServiceClient):
-    client.create_secret(parent=PROJECT, secret_id="orders", secret=AUTOMATIC)
-    binding = Binding(role="roles/secretmanager.secretAccessor", members=["user:ada@example.com"])
-    binding.condition.title, binding.condition.expression = "expires", "request.time < timestamp('2030')"
-    kept = client.set_iam_policy(
-        request={"resource": SECRET, "policy": Policy(version=3, bindings=[binding])}
-    )
-    options = {"requested_policy_version": 3}
-    assert client.get_iam_policy(request={"resource": SECRET, "options": options}) == kept
-    assert kept.bindings == [binding]
 
 
 def test_a_deleted_secret_is_gone_and_its_name_free_again(client: SecretManagerServiceClient):

@@ -1,6 +1,5 @@
 """`gcp:secretmanager/getSecrets:getSecrets`: the secrets of a project that match a filter."""
 
-from collections.abc import Iterator
 from typing import cast
 
 from pulumi_sandbox.errors import SandboxError
@@ -25,25 +24,14 @@ def get_secrets(api: Rest, options: GoogleOptions, args: Properties) -> Properti
     project = str(args.get("project") or options.project)
     wanted = str(args.get("filter") or "")
     parent = f"projects/{project}/secrets"
-    found = [shown(each) for each in _pages(api, parent, wanted)]
+    listed = ask(api, "list", parent, "GET", parent, query={"filter": wanted}).get("secrets")
+    found = [shown(each) for each in (listed if isinstance(listed, list) else []) if isinstance(each, dict)]
     return {
         "filter": wanted or None,
         "id": f"{parent}/filter={wanted}" if wanted else parent,
         "project": project,
         "secrets": cast("list[Value]", found),
     }
-
-
-def _pages(api: Rest, parent: str, wanted: str) -> Iterator[Properties]:
-    query = {"filter": wanted} if wanted else {}
-    while True:
-        page = ask(api, "list", parent, "GET", parent, query=query)
-        listed = page.get("secrets")
-        yield from (each for each in (listed if isinstance(listed, list) else []) if isinstance(each, dict))
-        token = page.get("nextPageToken")
-        if not token:
-            return
-        query = {**query, "pageToken": str(token)}
 
 
 def shown(live: Properties) -> Properties:

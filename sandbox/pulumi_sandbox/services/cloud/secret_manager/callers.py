@@ -1,4 +1,4 @@
-"""Who asks, by the token, and what they may do: by policies of secrets, and by what a project gives them.
+"""Who asks, by the token, and what they may do: by IAM policies of secrets, and by what a project gives them.
 
 A token that names a member of a policy (`serviceAccount:reader@…`) is that member; any other is an owner of
 every project. The permissions of roles are those of https://cloud.google.com/secret-manager/docs/access-control.
@@ -6,12 +6,14 @@ every project. The permissions of roles are those of https://cloud.google.com/se
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+import re
+import secrets
+from collections.abc import Collection, Mapping
 from typing import Final
 
-from google.iam.v1.policy_pb2 import Policy
+from google.iam.v1.policy_pb2 import Binding, Policy
 
-from pulumi_sandbox.services.cloud.secret_manager.refusals import GcpRefusal
+from pulumi_sandbox.services.cloud.secret_manager.refusals import GcpRefusal, invalid, not_kept
 
 PREFIX: Final = "secretmanager."
 _LOOKING: Final = frozenset(
@@ -20,14 +22,14 @@ _LOOKING: Final = frozenset(
 _MANAGING: Final = frozenset(
     f"versions.{verb}" for verb in ("add", "get", "list", "enable", "disable", "destroy")
 )
-ALL: Final = (
+_ALL: Final = (
     _LOOKING
     | _MANAGING
     | {f"secrets.{verb}" for verb in ("create", "update", "delete", "setIamPolicy")}
     | {"versions.access"}
 )
 ROLES: Final[Mapping[str, frozenset[str]]] = {
-    "roles/secretmanager.admin": ALL,
+    "roles/secretmanager.admin": _ALL,
     "roles/secretmanager.secretAccessor": frozenset({"versions.access"}),
     "roles/secretmanager.secretVersionAdder": frozenset({"versions.add"}),
     "roles/secretmanager.secretVersionManager": _MANAGING,
@@ -36,6 +38,16 @@ ROLES: Final[Mapping[str, frozenset[str]]] = {
 """Role → what it allows, after `secretmanager.`."""
 
 _PUBLIC: Final = frozenset({"allUsers", "allAuthenticatedUsers"})
+_CALLER: Final = re.compile("(?:user|serviceAccount|group|principal|principalSet):.")
+_MEMBER: Final = re.compile(
+    r"(?:user|serviceAccount|group):[^\s@]+@[^\s@]+"
+    r"|serviceAccount:[a-z0-9-]+\.svc\.id\.goog\[[^\s/]+/[^\s/]+\]"
+    r"|(?:principal|principalSet)://iam\.googleapis\.com/\S+"
+)
+_OWN_ROLE: Final = re.compile(r"(?:projects|organizations)/[\w-]+/roles/[\w.]+")
+
+EMPTY_ETAG: Final = b"\0\x10\x01"
+"""`ABAB` in base64: the etag of a policy that nobody has set, much like Google's own."""
 
 
 class Callers:
@@ -56,47 +68,59 @@ class Callers:
         return sorted(self._used.get(member, ()))
 
     def check(self, header: str | None, permission: str, resource: str, policy: Policy | None) -> None:
-        """Refuse a request without a token, and one of a caller who may not; policy: of the secret."""
-        if not self.allowed(header, [permission], policy):
+        """Refuse a caller who may not; policy: of the secret. Raises Refusal."""
+        member = member_of(header)
+        if not _CALLER.match(member):
+            return
+        if permission not in self._given.get(member, frozenset()) | _by_policy(member, policy):
             raise GcpRefusal(
                 "PERMISSION_DENIED",
                 f"Permission '{PREFIX}{permission}' denied for resource '{resource}' (or it may not exist).",
             )
-
-    def allowed(self, header: str | None, asked: Iterable[str], policy: Policy | None) -> list[str]:
-        """Return which of the permissions the caller has; raises Refusal UNAUTHENTICATED."""
-        scheme, _, token = (header or "").partition(" ")
-        if scheme != "Bearer" or not token.strip():
-            raise GcpRefusal(
-                "UNAUTHENTICATED",
-                "Request is missing required authentication credential. Expected OAuth 2 access token.",
-            )
-        member = token.strip()
-        if not _is_member(member):
-            return [*asked]
-        has = self._given.get(member, frozenset()) | _by_policy(member, policy)
-        found = [each for each in asked if each in has]
-        self._used.setdefault(member, set()).update(found)
-        return found
+        self._used.setdefault(member, set()).add(permission)
 
 
-def _is_member(token: str) -> bool:
-    kind, separator, rest = token.partition(":")
-    return bool(separator and rest) and kind in (
-        "user",
-        "serviceAccount",
-        "group",
-        "principal",
-        "principalSet",
-    )
+def member_of(header: str | None) -> str:
+    """Return who asks; raises Refusal UNAUTHENTICATED."""
+    scheme, _, token = (header or "").partition(" ")
+    if scheme != "Bearer" or not token.strip():
+        raise GcpRefusal(
+            "UNAUTHENTICATED",
+            "Request is missing required authentication credential. Expected OAuth 2 access token.",
+        )
+    return token.strip()
 
 
 def _by_policy(member: str, policy: Policy | None) -> frozenset[str]:
-    """Return what the unconditional bindings give; whether a condition holds, nobody decides here."""
     bindings = policy.bindings if policy else ()
     return frozenset(
         permission
         for binding in bindings
-        if not binding.HasField("condition") and {member, *_PUBLIC} & {*binding.members}
+        if {member, *_PUBLIC} & {*binding.members}
         for permission in ROLES.get(binding.role, ())
     )
+
+
+def replaced(present: Policy, wanted: Policy) -> Policy:
+    """Return what is kept when `wanted` is set over `present`.
+
+    Raises Refusal ABORTED when `wanted` carries an etag that is not the present one; INVALID_ARGUMENT.
+    """
+    if wanted.etag and wanted.etag != present.etag:
+        raise GcpRefusal(
+            "ABORTED",
+            "There were concurrent policy changes."
+            " Please retry the whole read-modify-write with exponential backoff.",
+        )
+    members: dict[str, set[str]] = {}
+    for binding in wanted.bindings:
+        if binding.HasField("condition"):
+            raise not_kept("conditions")
+        if binding.role not in ROLES and not _OWN_ROLE.fullmatch(binding.role):
+            raise invalid(f"Role {binding.role} is not supported for this resource.")
+        for member in binding.members:
+            if member not in _PUBLIC and not _MEMBER.fullmatch(member):
+                raise invalid(f"The member {member} is of an unknown type.")
+        members.setdefault(binding.role, set()).update(binding.members)
+    merged = [Binding(role=role, members=sorted(named)) for role, named in sorted(members.items()) if named]
+    return Policy(version=1, bindings=merged, etag=secrets.token_bytes(8))

@@ -44,6 +44,11 @@ def invalid(message: str) -> GcpRefusal:
     return GcpRefusal("INVALID_ARGUMENT", message)
 
 
+def not_kept(what: str) -> GcpRefusal:
+    """Refuse what this stand-in would silently forget."""
+    return GcpRefusal("UNIMPLEMENTED", f"This stand-in does not keep {what}.")
+
+
 def stale(what: str) -> GcpRefusal:
     """Refuse a write whose etag is not the present one."""
     return GcpRefusal("FAILED_PRECONDITION", f"The etag provided does not match the current etag of {what}.")

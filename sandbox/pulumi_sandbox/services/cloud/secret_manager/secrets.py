@@ -1,12 +1,11 @@
 """What each request does to secrets, versions and policies; one request at a time."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from secrets import token_hex
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from google.cloud.secretmanager_v1.types import (
     AccessSecretVersionResponse,
@@ -19,8 +18,8 @@ from google.cloud.secretmanager_v1.types import (
 from google.iam.v1.policy_pb2 import Policy
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from pulumi_sandbox.services.cloud.secret_manager import iam, rules
-from pulumi_sandbox.services.cloud.secret_manager.checksum import crc32c
+from pulumi_sandbox.services.cloud.secret_manager import rules
+from pulumi_sandbox.services.cloud.secret_manager.callers import replaced
 from pulumi_sandbox.services.cloud.secret_manager.names import (
     checked_secret,
     is_regional,
@@ -31,88 +30,48 @@ from pulumi_sandbox.services.cloud.secret_manager.refusals import GcpRefusal, in
 from pulumi_sandbox.services.cloud.secret_manager.store import Kept, SecretStore, Version
 
 Attributes: TypeAlias = Mapping[str, str]
-"""What a filter may ask for: `name`, `labels.KEY`, `annotations.KEY`, and of a version `state`."""
+"""What a filter may ask for: `name`, `labels.KEY`, and of a version `state`."""
 
 Test: TypeAlias = Callable[[Attributes], bool]
 
 _WORD: Final = re.compile(
-    r"""\s*(?:(?P<junction>AND|OR)\b
-      | (?P<negation>NOT\s+|-)?(?P<field>[A-Za-z_]+(?:\.[\w-]+)?)
-        \s*(?P<operator>!=|=|:)\s*(?P<value>"[^"]*"|[^\s"()]+)
-      )""",
-    re.VERBOSE,
+    r"""\s*(?:AND\s+)?(?P<field>[A-Za-z_]+(?:\.[\w-]+)?)\s*(?P<operator>=|:)\s*(?P<value>"[^"]*"|[^\s"()]+)"""
 )
 
 
 def read_filter(text: str) -> Test:
-    """Read a filter; an empty one lets everything pass. OR binds closer than AND, which may be left out.
+    """Read a filter: conditions that all have to hold, with AND between them or none.
 
     `=` compares whole values (a name's last part counts as the whole); `:` looks for a part, `:*` for any.
 
     Raises Refusal INVALID_ARGUMENT.
     """
-    groups: list[list[Test]] = []
-    joined_by_or = False
-    for junction, test in _words(text):
-        if test is None:
-            joined_by_or = junction == "OR"
-        elif joined_by_or and groups:
-            groups[-1].append(test)
-            joined_by_or = False
-        else:
-            groups.append([test])
-    return lambda attributes: all(any(test(attributes) for test in group) for group in groups)
-
-
-def _words(text: str) -> Iterator[tuple[str | None, Test | None]]:
+    tests: list[Test] = []
     position = 0
     while text[position:].strip():
         word = _WORD.match(text, position)
         if word is None:
             raise invalid(f"The filter is not understood from [{text[position:].strip()}] on.")
         position = word.end()
-        yield word["junction"], None if word["junction"] else _test(word)
+        tests.append(_test(word["field"], word["operator"], word["value"].strip('"')))
+    return lambda attributes: all(test(attributes) for test in tests)
 
 
-def _test(word: re.Match[str]) -> Test:
-    field, operator, value = word["field"], word["operator"], word["value"].strip('"')
-    if field not in ("name", "state") and not field.startswith(("labels.", "annotations.")):
+def _test(field: str, operator: str, value: str) -> Test:
+    if field not in ("name", "state") and not field.startswith("labels."):
         raise invalid(f"The filter names [{field}], by which this stand-in cannot filter.")
-    wanted = (operator == "!=") is not bool(word["negation"])
 
     def test(attributes: Attributes) -> bool:
         found = attributes.get(field)
-        if operator == ":":
-            hit = found is not None and (value == "*" or value.lower() in found.lower())
-        else:
-            hit = found is not None and (found == value or (field == "name" and found.endswith(f"/{value}")))
-        return hit is not wanted
+        if found is None or operator == ":":
+            return found is not None and (value == "*" or value.lower() in found.lower())
+        return found == value or (field == "name" and found.endswith(f"/{value}"))
 
     return test
 
 
-PAGE_LIMIT = 25_000
-
 State = SecretVersion.State
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class ListRequest:
-    """What a list is asked for: a filter, at most so many entries (0: the limit), and where to go on."""
-
-    filter: str
-    size: int
-    token: str
-
-
-@dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
-    """A part of a list, the token of the next part (empty: this was the last), and the size of the whole."""
-
-    found: list[T]
-    token: str
-    total: int
 
 
 class Secrets:
@@ -154,13 +113,11 @@ class Secrets:
         """Read a secret."""
         return self._kept(parent, secret).about
 
-    def list(self, parent: str, asked: ListRequest) -> Page[Secret]:
-        """Return a page of secrets, by name."""
-        passes = read_filter(asked.filter)
-        found = [
-            kept.about for kept in self._store.secrets(parent).values() if passes(_attributes_of(kept.about))
-        ]
-        return _page(found, asked)
+    def list(self, parent: str, filter_: str) -> list[Secret]:
+        """Return the secrets that pass a filter, by name."""
+        passes = read_filter(filter_)
+        kept = (each.about for each in self._store.secrets(parent).values())
+        return [secret for secret in kept if passes(_attributes_of(secret))]
 
     def update(self, parent: str, secret: str, wanted: Secret, mask: str) -> Secret:
         """Take over the fields of a mask."""
@@ -169,8 +126,6 @@ class Secrets:
         def change(kept: Kept) -> Secret:
             _check_etag(wanted.etag, kept.about.etag, kept.about.name)
             rules.check_labels(wanted.labels)
-            rules.check_annotations(wanted.annotations)
-            rules.check_aliases(wanted.version_aliases, range(1, len(kept.versions) + 1))
             for field in fields:
                 setattr(kept.about, field, getattr(wanted, field))
             kept.about.etag = _etag()
@@ -195,7 +150,6 @@ class Secrets:
                 state=State.ENABLED,
                 replication_status=None if is_regional(parent) else _replicated(kept.about.replication),
                 etag=_etag(),
-                client_specified_payload_checksum="data_crc32c" in payload,
             )
             kept.versions.append(Version(about, payload.data))
             return about
@@ -203,25 +157,21 @@ class Secrets:
         return self._change(parent, secret, change)
 
     def get_version(self, parent: str, secret: str, version: str) -> SecretVersion:
-        """Read a version by number, alias or `latest`; its payload is not in it."""
+        """Read a version by number or `latest`; its payload is not in it."""
         return _version_of(self._kept(parent, secret), version).about
 
-    def list_versions(self, parent: str, secret: str, asked: ListRequest) -> Page[SecretVersion]:
-        """Return a page of versions, the newest first."""
-        passes = read_filter(asked.filter)
-        found = [
-            version.about
-            for version in reversed(self._kept(parent, secret).versions)
-            if passes({"name": version.about.name, "state": State(version.about.state).name})
-        ]
-        return _page(found, asked)
+    def list_versions(self, parent: str, secret: str, filter_: str) -> Sequence[SecretVersion]:
+        """Return the versions that pass a filter, the newest first."""
+        passes = read_filter(filter_)
+        versions = [version.about for version in reversed(self._kept(parent, secret).versions)]
+        return [each for each in versions if passes({"name": each.name, "state": State(each.state).name})]
 
     def access(self, parent: str, secret: str, version: str) -> AccessSecretVersionResponse:
         """Read the payload of a version that is enabled."""
         found = _version_of(self._kept(parent, secret), version)
         if found.data is None or found.about.state != State.ENABLED:
             raise _in_state(found.about)
-        payload = SecretPayload(data=found.data, data_crc32c=crc32c(found.data))
+        payload = SecretPayload(data=found.data)
         return AccessSecretVersionResponse(name=found.about.name, payload=payload)
 
     def set_state(self, parent: str, secret: str, version: str, state: State, etag: str) -> SecretVersion:
@@ -242,18 +192,18 @@ class Secrets:
 
         return self._change(parent, secret, change)
 
-    def policy(self, parent: str, secret: str, version: int) -> Policy:
-        """Read the policy as a reader of a policy version sees it."""
-        return iam.as_version(self._kept(parent, secret).policy, version)
+    def policy(self, parent: str, secret: str) -> Policy:
+        """Read the policy."""
+        return self._kept(parent, secret).policy
 
     def set_policy(self, parent: str, secret: str, wanted: Policy) -> Policy:
         """Replace the policy."""
 
         def change(kept: Kept) -> Policy:
-            kept.policy = iam.replaced(kept.policy, wanted)
+            kept.policy = replaced(kept.policy, wanted)
             return kept.policy
 
-        return iam.as_version(self._change(parent, secret, change), iam.CONDITIONS_VERSION)
+        return self._change(parent, secret, change)
 
     def _kept(self, parent: str, secret: str) -> Kept:
         kept = self._store.get(parent, secret)
@@ -275,12 +225,12 @@ def _version_of(kept: Kept, version: str) -> Version:
         if not kept.versions:
             raise GcpRefusal("NOT_FOUND", f"Secret [{kept.about.name}] not found or has no versions.")
         return kept.versions[-1]
-    return _numbered(kept, str(kept.about.version_aliases.get(version, version)))
+    return _numbered(kept, version)
 
 
 def _numbered(kept: Kept, version: str) -> Version:
     if not re.fullmatch(r"[1-9][0-9]*", version):
-        raise invalid(f"Version [{version}] is neither a number nor an alias of the secret.")
+        raise invalid(f"Version [{version}] is neither a number nor latest.")
     if not 1 <= int(version) <= len(kept.versions):
         raise GcpRefusal("NOT_FOUND", f"Secret Version [{kept.about.name}/versions/{version}] not found.")
     return kept.versions[int(version) - 1]
@@ -297,18 +247,7 @@ def _check_etag(given: str, present: str, what: str) -> None:
 
 
 def _attributes_of(secret: Secret) -> Attributes:
-    labels = {f"labels.{key}": value for key, value in secret.labels.items()}
-    annotations = {f"annotations.{key}": value for key, value in secret.annotations.items()}
-    return {"name": secret.name, **labels, **annotations}
-
-
-def _page(found: list[T], asked: ListRequest) -> Page[T]:
-    """Cut a page out: a token is the number of entries before it."""
-    if asked.size < 0 or (asked.token and not asked.token.isdecimal()):
-        raise invalid("The page_size must not be negative, and the page_token be one that was answered.")
-    start = int(asked.token or 0)
-    end = start + min(asked.size or PAGE_LIMIT, PAGE_LIMIT)
-    return Page(found[start:end], str(end) if end < len(found) else "", len(found))
+    return {"name": secret.name, **{f"labels.{key}": value for key, value in secret.labels.items()}}
 
 
 def _replicated(replication: Replication) -> ReplicationStatus:

@@ -13,7 +13,7 @@ from google.protobuf import json_format
 
 from pulumi_sandbox import files
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.services.cloud.secret_manager.iam import EMPTY_ETAG
+from pulumi_sandbox.services.cloud.secret_manager.callers import EMPTY_ETAG
 from pulumi_sandbox.services.cloud.secret_manager.names import project_number
 from pulumi_sandbox.services.cloud.secret_manager.wire import shown
 
