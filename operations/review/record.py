@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -173,7 +173,12 @@ def make_record(at_rest: StackAtRest, state: Snapshot, settings: Settings, *, as
             " deployed",
             fix="run the update first, then export: the deploy workflow does both",
         )
-    shown = frozenset(text for each in state.resources for text in _plain_texts(each.inputs))
+    shown = frozenset(
+        text
+        for each in state.resources
+        for text in in_the_open(each.inputs).values()
+        if isinstance(text, str)
+    )
     held = reveal(_configured(state).get(NAMESPACE + KEY))
     credentials: Any = {} if is_unread(held) else read_json(text(held) or "{}")
     shapes = {
@@ -270,17 +275,6 @@ def _cluster(settings: Settings) -> Mapping[str, Any]:
     recording = record(target)
     Pool.snapshot(target, settings.account_pool.namespace)
     return recording.answers
-
-
-def _plain_texts(value: Value) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _plain_texts(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _plain_texts(item)
 
 
 def _ends(shown: frozenset[str]) -> frozenset[str]:

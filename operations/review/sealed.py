@@ -15,7 +15,7 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
@@ -245,6 +245,39 @@ def is_unread(value: Value) -> bool:
     return isinstance(value, str) and value.startswith(_UNREAD)
 
 
+def _held(value: Value) -> dict[Any, Value] | None:
+    """Return what a value holds, by its place in it; None for one that holds nothing."""
+    if isinstance(value, list):
+        return dict(enumerate(value))
+    return value if isinstance(value, dict) else None
+
+
+def _rebuilt(value: Value, make: Callable[[Any, Value], Value]) -> Value:
+    """Return a value with another one made of each that it holds, by its place."""
+    if isinstance(value, dict):
+        return {key: make(key, item) for key, item in value.items()}
+    return [make(*each) for each in enumerate(value)] if isinstance(value, list) else value
+
+
+def _paired(value: Value, made: Value) -> list[tuple[Value, Value]] | None:
+    """Return two values and what they hold at the same places; None where they are not of one structure."""
+    pairs, inner, others = [(value, made)], _held(value), _held(made)
+    if is_unread(value):
+        return pairs
+    if inner is None or others is None:
+        return pairs if inner is others else None
+    if type(value) is not type(made):
+        return pairs
+    if inner.keys() != others.keys():
+        return None
+    for key, item in inner.items():
+        below = _paired(item, others[key])
+        if below is None:
+            return None
+        pairs += below
+    return pairs
+
+
 def unread_outputs(outputs: Value, inputs: Value) -> dict[str, Value]:
     """Return what unread secrets of outputs became: what the aligned inputs have at the same place."""
     held, below = reveal(outputs), reveal(inputs)
@@ -268,29 +301,22 @@ def align(state: Properties, run: Properties) -> tuple[Properties, Mapping[str, 
 
 
 def _aligned(value: Value, run: Value, became: dict[str, Value]) -> Value:
+    made = reveal(run)
     if isinstance(value, Secret):
-        made = reveal(run)
-        if made is None or contains_unknown(made) or not _is_alike(reveal(value), made):
+        is_made = made is not None and not contains_unknown(made)
+        pairs = _paired(reveal(value), made) if is_made else None
+        if pairs is None:
             return conceal_unmade(value, became)
-        _note(reveal(value), made, became)
+        became |= {_key(old): new for old, new in pairs}
         return Secret(made)
-    if isinstance(value, dict):
-        inner = reveal(run)
-        below: Properties = inner if isinstance(inner, dict) else {}
-        return {key: _aligned(item, below.get(key), became) for key, item in value.items()}
-    if isinstance(value, list):
-        inner = reveal(run)
-        items = inner if isinstance(inner, list) and len(inner) == len(value) else [None] * len(value)
-        return [_aligned(item, made, became) for item, made in zip(value, items, strict=True)]
-    if (
-        isinstance(value, str)
-        and isinstance(run, str)
-        and value != run
-        and without_port(value) == without_port(run)
-    ):
+    if isinstance(value, str) and isinstance(run, str) and value != run:
+        if without_port(value) != without_port(run):
+            return value
         became[_key(value)] = run
         return run
-    return value
+    fits = not isinstance(value, list) or (isinstance(made, list) and len(made) == len(value))
+    below = (_held(made) if fits else None) or {}
+    return _rebuilt(value, lambda key, item: _aligned(item, below.get(key), became))
 
 
 def without_port(text: str) -> str:
@@ -298,44 +324,21 @@ def without_port(text: str) -> str:
     return _OWN_PORT.sub("127.0.0.1:0", text)
 
 
-def _is_alike(value: Value, made: Value) -> bool:
-    """Whether both are of one structure, so that one can stand in for the other."""
-    if is_unread(value):
-        return True
-    if isinstance(value, dict) and isinstance(made, dict):
-        return value.keys() == made.keys() and all(_is_alike(item, made[key]) for key, item in value.items())
-    if isinstance(value, list) and isinstance(made, list):
-        return len(value) == len(made) and all(map(_is_alike, value, made))
-    return isinstance(value, dict | list) == isinstance(made, dict | list)
-
-
-def _note(value: Value, made: Value, became: dict[str, Value]) -> None:
-    became[_key(value)] = made
-    if isinstance(value, dict) and isinstance(made, dict):
-        for key, item in value.items():
-            _note(item, made[key], became)
-    elif isinstance(value, list) and isinstance(made, list):
-        for item, each in zip(value, made, strict=True):
-            _note(item, each, became)
-
-
 def conceal_unmade(value: Value, became: Mapping[str, Value]) -> Value:
     """Return what stands in for secrets elsewhere in a resource: what they became, else nothing of them."""
     if isinstance(value, Secret):
         held = reveal(value)
         return Secret(became.get(_key(held), _unmade(held, became)))
-    if isinstance(value, dict):
-        return {key: conceal_unmade(item, became) for key, item in value.items()}
     if isinstance(value, str):
         return became.get(_key(value), value) if _OWN_PORT.search(value) else value
-    return [conceal_unmade(item, became) for item in value] if isinstance(value, list) else value
+    return _rebuilt(value, lambda _, item: conceal_unmade(item, became))
 
 
 def in_the_open(inputs: Value) -> dict[str, Value]:
     """Return the values that inputs have in plain: Google's provider marks even labels beside them."""
     if isinstance(inputs, Secret):
         return {}
-    below = inputs.values() if isinstance(inputs, dict) else inputs if isinstance(inputs, list) else ()
+    below = (_held(inputs) or {}).values()
     return {_key(inputs): inputs} | {key: item for each in below for key, item in in_the_open(each).items()}
 
 
