@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -128,9 +129,8 @@ def test_namespace_with_a_recorded_claim_is_not_deleted(
             api.create(body=manifest)
         record = pool.record(Phase.BOUND)
         namespaces: Any = admin.resources.get(api_version="v1", kind="Namespace")
-
-        def delete() -> str | None:
-            return refusal(lambda: namespaces.delete(name=pool.namespace, body={"dryRun": ["All"]}))
+        dry_run = {"dryRun": ["All"]}
+        delete = partial(refusal, partial(namespaces.delete, name=pool.namespace, body=dry_run))
 
         until(lambda: delete() is not None)
         said = str(delete())
