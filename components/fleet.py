@@ -148,7 +148,6 @@ class Fleet(pulumi.ComponentResource):
             settings.secret_stores, settings.tenants, settings.credentials, declared, opts
         )
 
-
     async def _until_services_settled(self) -> Sequence[pulumi.Resource]:
         """Wait for services, made or failed: one that failed is no store's trouble.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from pulumi_sandbox.steering import visible
 
-from components.errors import CredfleetError, Misused
+from components.errors import CredfleetError, Misused, Problem
 from operations.cli.ask import ask
 from operations.cli.options import ClusterOption, YesOption, complete_stacks
 from operations.folders import Folders
@@ -23,6 +23,8 @@ DEFAULT_NAMESPACE: Final = "account-pool"
 """The namespace that commands mean without being told."""
 DEFAULT_STACK: Final = "dev"
 """The stack whose rules and cleaners they mean then."""
+_NOT_FOUND: Final = 404
+_MISSING: Final = "it does not exist; if it held a pool, its accounts and claims are gone"
 
 if TYPE_CHECKING:
     from components.account_pool.core.pool import Pool
@@ -138,7 +140,11 @@ class PoolTarget:
         """
         from components.account_pool.core.pool import CLAIMS, Pool
 
-        return Pool.open(self.told(), self.namespace, manager=manager or CLAIMS)
+        target = self.told()
+        gone = namespace_problem(target, self.namespace)
+        if gone is not None and gone.problem == _MISSING:  # of one that is going, claims may be released
+            raise CredfleetError(code="no-pool", place=gone.place, problem=gone.problem, fix=gone.fix)
+        return Pool.open(target, self.namespace, manager=manager or CLAIMS)
 
     def open_existing(self, manager: str | None = None) -> Pool:
         """Open a pool that is there; raises as `open`, and CredfleetError of code `no-pool` for none."""
@@ -171,6 +177,29 @@ class PoolTarget:
 
     def agree(self, target: ClusterTarget) -> None:
         """Go on: a look harms nobody."""
+
+
+def namespace_problem(target: ClusterTarget, namespace: str) -> Problem | None:
+    """Return what to do about a namespace that does not exist, or is being deleted; None if it is in order.
+
+    An API server that does not answer, or does not let this user look, tells neither.
+    """
+    from components.account_pool.core.rebirth import RUNBOOK
+    from components.connection import NoReply, connect
+
+    try:
+        found = connect(target).call("GET", f"/api/v1/namespaces/{namespace}")
+    except NoReply:
+        return None
+    is_going = (found.body.get("status") or {}).get("phase") == "Terminating"
+    if found.status != _NOT_FOUND and not is_going:
+        return None
+    return Problem(
+        f"namespace {namespace}",
+        "it is being deleted, with every account and claim in it" if is_going else _MISSING,
+        "run `pulumi refresh`, then `pulumi up`, in the project of the stack that declares the pool;"
+        f" see {RUNBOOK}",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from components.errors import ClusterError, ConfigurationError, CredfleetError, 
 from operations.cli.answer import CommandResult
 from operations.cli.tables import Column, Table
 from operations.folders import Folders
-from operations.pool.access import DEFAULT_STACK, PoolTarget, typed_options
+from operations.pool.access import DEFAULT_STACK, PoolTarget, namespace_problem, typed_options
 from operations.pool.health import (
     OK,
     Diagnosis,
@@ -91,6 +91,9 @@ def _examine_pool(where: PoolTarget, stack: str | None) -> Iterator[Diagnosis]:
     target = where.target()
     look = _Look(connect(target), where.namespace)
     yield from look.cluster(target)
+    if (gone := namespace_problem(target, where.namespace)) is not None:
+        yield wrong("pool", f"{gone.place}: {gone.problem}", gone.fix)
+        return
     yield from rights(look.may, where.namespace)
     settings, diagnosis = settings_of_pool(look.config_map(), where.namespace)
     yield from admission(look.admission, where.namespace, settings or PoolConfigMap())

@@ -19,6 +19,7 @@ from components.account_pool.core.declared import DeclaredMember
 from components.account_pool.core.identity import cloud_account, find_other
 from components.account_pool.core.model import Partition
 from components.account_pool.core.pool import OPERATOR
+from components.account_pool.core.rebirth import Marks, marks_of_records
 from components.account_pool.members_file import ExistingMember, differences, read_members_file
 from components.account_pool.settings import Member
 from components.account_pool.settings_review import (
@@ -141,6 +142,7 @@ def import_accounts(where: WritablePoolOptions, file: Path, values: str, *, dry_
     if problems := [*problems, *review_identities({}, rows), *review_protected(pool.settings, {}, rows)]:
         raise ConfigurationError(problems)
     data = _data(new, values) if new else {}
+    records = pool.records() if new else ()
     connection = connect(where.target())
     told: list[tuple[ExistingMember, str, str]] = []
     for row in rows:
@@ -150,7 +152,8 @@ def import_accounts(where: WritablePoolOptions, file: Path, values: str, *, dry_
         elif dry_run:
             told.append((row, "to import", ""))
         else:
-            body = secret_of(row.name, row.declared(), data[row.name], pool.settings.scheme)
+            marks = marks_of_records(row.name, row.declared(), records)
+            body = secret_of(row.name, row.declared(), data[row.name], pool.settings.scheme, marks)
             reply = made_in(connection, where.namespace, body)
             made = reply.answer is HttpOutcome.DONE
             told.append((row, "imported" if made else "refused", "" if made else reply.reason))
@@ -224,10 +227,14 @@ def encode(text: str) -> Mapping[str, str]:
 
 
 def secret_of(
-    name: str, declared: DeclaredMember, data: Mapping[str, str], scheme: LabelScheme
+    name: str,
+    declared: DeclaredMember,
+    data: Mapping[str, str],
+    scheme: LabelScheme,
+    marks: Marks | None = None,
 ) -> Mapping[str, object]:
-    """Return the Secret of an account, with the labels and annotations that a declared one has."""
-    member = declared.as_member(name)
+    """Return the Secret of an account, with the labels and annotations that a declared one has, and marks."""
+    member = (marks or Marks()).on(declared.as_member(name))
     return {
         "apiVersion": "v1",
         "kind": "Secret",

@@ -151,11 +151,18 @@ def test_a_preview_says_which_claims_get_another_policy_and_who_keeps_a_limit_fr
     ]
 
 
-def test_a_refresh_notices_that_the_claim_is_gone(claim: Provider, namespace: str, members: Members) -> None:
+def test_claim_whose_record_is_gone_asks_for_its_former_account(
+    claim: Provider, namespace: str, members: Members
+) -> None:
     members.add("aws-1")
-    made = claim.create(wanted(namespace))
+    made = claim.create(wanted(namespace, releasePolicy="release"))
     claim.delete(made)
-    assert claim.refresh(made).id == ""
+    for number in range(2, 8):
+        members.add(f"aws-{number}")
+    seen = claim.refresh(made)
+    assert seen.outputs["phase"] == "Lost"
+    again = claim.update(seen, wanted(namespace, releasePolicy="release"))
+    assert (again.outputs["secretName"], again.outputs["phase"]) == ("aws-1", "Bound")
 
 
 def test_an_account_deleted_by_hand_is_lost_until_somebody_decides(
