@@ -31,6 +31,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from components.naming import HELD_AS, config_path
+
+
+def held_by_another_state(tenant: str, slot: str, holder: str) -> NotAllowed:
+    """Return why a claim is not this stack's, though it is held under its name."""
+    stack = holder.split("/")[3] if holder.count("/") > 2 else "STACK"
+    return NotAllowed(
+        place=f"claim {tenant}/{slot}",
+        problem=f"{holder} holds it from another Pulumi state: another backend has a stack of this name",
+        fix="give this stack another name; if that state is lost, run"
+        f" `pulumi config set {config_path(HELD_AS)} {stack} --stack {stack}`, then this again",
+    )
+
 
 def how_many(count: int, noun: str) -> str:
     """Return a count with its noun, as people write it: `1 claim`, `2 claims`."""

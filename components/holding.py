@@ -16,4 +16,9 @@ def current_holder(tenant: str, slot: str = "0") -> str:
     return stack_holder(pulumi.get_organization(), pulumi.get_project(), stack, tenant, slot)
 
 
+def takes_over() -> bool:
+    """Whether the stack says that what is held in its name is its own, whatever state claimed it."""
+    return pulumi.Config("credfleet").get(HELD_AS) == pulumi.get_stack()
+
+
 holder_here = current_holder  # its former name, for one release

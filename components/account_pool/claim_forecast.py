@@ -84,9 +84,9 @@ class ClaimForecasts:
         is_ours = Stacks.read(Path.cwd()).tenants_of(pulumi.get_stack())
         gone = leaving((each for each in snapshot.records if is_ours(each.tenant)), claims)
         moves = evacuation.plan_moves(snapshot, claims, declared.partition_keys, gone)
-        holders = {holder for record in snapshot.records for holder in record.holders}
+        held = {h: record.states.get(h, "") for record in snapshot.records for h in record.holders}
         skipped = [
-            skips(move.forecast.refusal, required=claim.required or claim.holder in holders)
+            skips(move.forecast.refusal, required=claim.required or claim.holder in held)
             for claim, move in zip(claims, moves, strict=True)
         ]
         asked = [evacuation.here(claim, move.generation) for claim, move in zip(claims, moves, strict=True)]
@@ -102,7 +102,10 @@ class ClaimForecasts:
         )
         return cls(
             {
-                (claim.tenant, claim.slot): _forecast(declared.namespace, move, is_skipped=is_skipped)
+                (claim.tenant, claim.slot): {
+                    **({"held": held[claim.holder]} if claim.holder in held else {}),
+                    **_forecast(declared.namespace, move, is_skipped=is_skipped),
+                }
                 for claim, move, is_skipped in zip(claims, moves, skipped, strict=True)
             },
             lines,

@@ -46,7 +46,7 @@ from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.seal import PoolSeal, PoolSealArgs
 from components.connection import ClusterTarget
 from components.dynamic import SECRET
-from components.holding import current_holder
+from components.holding import current_holder, takes_over
 from components.projection.model import HANDED_OVER
 from components.projection.provider import MarkedArgs, source_inputs
 from components.projection.sources import Source
@@ -165,6 +165,7 @@ class AccountPool(pulumi.ComponentResource):
         self._child = pulumi.ResourceOptions(parent=self)
         roster, forecasts = self._keep_roster(args)
         self.foreseen = forecasts.claims_after(roster)
+        self.state = roster.state
         born = Births(args.namespace, args.members, args.settings.scheme, roster, forecasts)
         namespace = Namespace(
             f"{name}-namespace",
@@ -317,7 +318,7 @@ class TenantAccountsArgs:
 
     reader: who may read the Secrets of the claimed accounts, each as long as its claim lasts; None: nobody
     gets rights in the pool. settings: what the pool says about itself, where the same program declares it.
-    foreseen: what the claims can expect.
+    foreseen: what the claims can expect. state: the state of the stack, as its roster names it.
     """
 
     pool_namespace: pulumi.Input[str]
@@ -328,6 +329,7 @@ class TenantAccountsArgs:
     foreseen: Mapping[Claim, pulumi.Input[ForecastInput | None]] = field(
         default_factory=dict[Claim, pulumi.Input[ForecastInput | None]]
     )
+    state: pulumi.Input[str | None] = None
 
 
 class ClaimedAccount(TypedDict):
@@ -375,6 +377,8 @@ class TenantAccounts(pulumi.ComponentResource):
                     spill=wanted.spill or None,
                     required=wanted.required or None,
                     forecast=args.foreseen.get((args.tenant, wanted.slot)),
+                    state=args.state,
+                    takes_over=takes_over() or None,
                 ),
                 pulumi.ResourceOptions(parent=self),
             )

@@ -24,7 +24,7 @@ from components.account_pool.forecast.forecast import ForecastInput
 from components.account_pool.forecast.skipping import LEFT_TO_OTHERS, SKIPPED, in_words, reason_of, skips
 from components.connection import DENIED_BY_POLICY, ClusterTarget
 from components.dynamic import IDENTITY, WARNING, DynamicProvider, DynamicResource, Properties, log
-from components.errors import CredfleetError, LostMember, NotAllowed, PoolError
+from components.errors import CredfleetError, LostMember, NotAllowed, PoolError, held_by_another_state
 
 T = TypeVar("T")
 
@@ -49,7 +49,8 @@ class AccountClaimArgs:
     pool's. pool_policy, pool_limit: what the pool says, where the program that claims declares it. spill: one
     more account when those of the slot are full; None means no. required: it fails where it would be skipped.
     generation: of the slot; the provider finds it (docs/adr/0008-evacuation-by-generations.md).
-    forecast: what it can expect (`ClaimForecast`); None where the pool was not looked at.
+    forecast: what it can expect (`ClaimForecast`); None where the pool was not looked at. state: the state of
+    the stack. takes_over: what another state holds under the same name is this one's.
     """
 
     namespace: Input[str] = field(metadata=IDENTITY)
@@ -69,6 +70,8 @@ class AccountClaimArgs:
     required: Input[bool] | None = field(default=None, compare=False)
     generation: Input[int] | None = field(default=None, metadata=IDENTITY)
     forecast: Input[ForecastInput | None] | None = field(default=None, compare=False)
+    state: Input[str | None] | None = field(default=None, compare=False)
+    takes_over: Input[bool] | None = field(default=None, compare=False)
 
 
 class AccountClaimProvider(DynamicProvider):
@@ -100,15 +103,17 @@ class AccountClaimProvider(DynamicProvider):
         limits = {key: inputs[key] for key in ("limit", "poolLimit")}
         whole = {k: int(v) for k, v in limits.items() if isinstance(v, float) and v.is_integer()}
         is_waiting = not _olds or not _WAITING.isdisjoint(_olds)
+        state = {"state": _olds.get("state") or inputs.get("state")}  # it stays, whatever stack it moves to
         generation = {"generation": _generation(inputs, _olds)}
         expected = (is_waiting and _forecast(inputs)) or {}
         bad = {key: expected[key] for key in _WAITING & expected.keys()}
-        return {**inputs, **whole, **generation, **bad}
+        return {**inputs, **whole, **state, **generation, **bad}
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
         """Refuse what no pool could serve."""
         yield from _failures(inputs)
         yield from _meaningless(inputs)
+        yield from _held_elsewhere(inputs, _olds)
 
     def is_stale(self, olds: Properties, news: Properties) -> bool:
         """Whether the account was lost, so that `up` says so, or the pool's policy or limit is another.
@@ -151,6 +156,7 @@ class AccountClaimProvider(DynamicProvider):
                 new_holder=news["holder"],
                 policy=_policy(news),
                 limit=_limit(news),
+                state=news.get("state"),
             )
             former = olds.get("secretName")
             return pool.claim(replace(_request(news), former=former)) if moved is None else moved
@@ -178,7 +184,7 @@ class AccountClaimProvider(DynamicProvider):
         """Release, unless this holder has claimed again since, as a replacement has."""
         if props.get("phase") == SKIPPED:
             return
-        fence = Fence(props["recordUid"], int(props["sequence"]))
+        fence = Fence(props["recordUid"], int(props["sequence"]), props.get("state"))
         self._in_pool(props, lambda pool: pool.release(props["record"], props["holder"], fence=fence))
 
     def _in_pool(self, props: Properties, act: Callable[[Pool], T]) -> T:
@@ -246,6 +252,21 @@ def _meaningless(inputs: Properties) -> Iterator[CheckFailure]:
             yield CheckFailure("partition" if error.place.startswith("partition") else "type", str(error))
 
 
+def _held_elsewhere(inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
+    """Refuse a new claim that is held under its name already, unless this state holds it.
+
+    held: by which state; empty where none is recorded, as in claims of older versions.
+    """
+    held = (_forecast(inputs) or {}).get("held")
+    if olds or held is None or inputs.get("takesOver"):
+        return
+    state = inputs.get("state")
+    if held == state or (not held and not isinstance(state, str)):
+        return
+    error = held_by_another_state(str(inputs["tenant"]), str(inputs["slot"]), str(inputs["holder"]))
+    yield CheckFailure("", str(error))
+
+
 def _forecast(props: Properties) -> ForecastInput | None:
     """Return what the claim can expect; None where the pool was not looked at, as in older states."""
     known = props.get("forecast")
@@ -301,6 +322,8 @@ def _request(props: Properties) -> ClaimRequest:
         limit=_limit(props),
         spill=bool(props.get("spill")),
         required=bool(props.get("required")),
+        state=props.get("state"),
+        takes_over=bool(props.get("takesOver")),
     )
 
 

@@ -7,6 +7,7 @@ of its classes are written into the state of stacks; they never move. Import-pur
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -77,6 +78,7 @@ class PoolRosterProvider(DynamicProvider):
     """Compares what was declared with what is declared now."""
 
     args = PoolRosterArgs
+    outputs = ("state",)
 
     def prepare(self, inputs: Properties, olds: Properties) -> Properties:
         """Note which members have Secrets, and which lost them; a pool that is unseen tells neither."""
@@ -165,6 +167,10 @@ class PoolRosterProvider(DynamicProvider):
         """Return the one name of a roster."""
         return "roster"
 
+    def create_resource(self, _props: Properties) -> Properties:
+        """Name the state that this roster is in, before anything is claimed for it."""
+        return {"state": uuid.uuid4().hex}
+
     def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
         """Look once more, now that it counts; nothing in the cluster has changed yet."""
         try:
@@ -174,7 +180,7 @@ class PoolRosterProvider(DynamicProvider):
             raise RunError(f"what is in use is unknown: {error}") from None
         if problems:
             raise RunError("; ".join(map(_line, problems)))
-        return {}
+        return {} if olds.get("state") else self.create_resource(news)
 
     def _census(self, namespace: str) -> PoolSnapshot:
         snapshot = Pool.snapshot(ClusterTarget.parse(self.cluster_of_pool), namespace)
@@ -189,6 +195,7 @@ class PoolRoster(DynamicResource[PoolRosterArgs], module="credfleet", name="Pool
     provider = PoolRosterProvider
 
     owner: Output[str | None]
+    state: Output[str | None]
     made: Output[Sequence[str] | None]
     lost: Output[Mapping[str, str] | None]
 

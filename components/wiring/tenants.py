@@ -65,6 +65,7 @@ class Tenants:
         self._ready: dict[Account, pulumi.Output[Sequence[pulumi.Resource]]] = {}
         self.pool: Mapping[str, pulumi.Output[Any]] = {}
         self._settings = None
+        self._state: pulumi.Input[str | None] = None
         self._foreseen: Mapping[Claim, pulumi.Input[ForecastInput | None]] = {}
         claimable, claims = None, {}
         if section is not None:
@@ -89,13 +90,13 @@ class Tenants:
             target = ClusterTarget(cluster.context, cluster.kubeconfig, cluster.uid)
             forecasts = ClaimForecasts.of(target, declared, claims, elsewhere=True)
             forecasts.tell_after(roster, owner)
-            self._foreseen = forecasts.claims
+            self._foreseen, self._state = forecasts.claims, roster.state
             return [roster]
         args = _pool_args(section, credentials, claims)
         self._settings = args.settings
         pool = AccountPool("account-pool", args, self._child)
         self.pool = {"namespace": pool.namespace, "members": pool.members}
-        self._foreseen = pool.foreseen
+        self._foreseen, self._state = pool.foreseen, pool.state
         return pool.claimable
 
     @property
@@ -142,6 +143,7 @@ class Tenants:
                 reader=self._settings and _account_reader(name, namespace, self._child),
                 settings=self._settings,
                 foreseen=self._foreseen,
+                state=self._state,
             ),
             pulumi.ResourceOptions.merge(self._child, pulumi.ResourceOptions(depends_on=claimable)),
         )

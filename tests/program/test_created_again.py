@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -71,3 +72,33 @@ def test_accounts_of_a_deleted_namespace_are_not_given_to_others(
     left = project.run("pool", "clean", "-n", project.pool, "--command", "aws=true", "--yes")
     assert f"credfleet pool mark-dirty {leaked}" in left.said
     assert states(admin, project)[leaked] == "dirty"
+
+
+@pytest.mark.life
+def test_stack_of_the_same_name_in_another_backend_neither_claims_nor_releases(
+    project: FleetProject, admin: DynamicClient, tmp_path: Path
+) -> None:
+    project.configure(credentials=CREDENTIALS, tenants={}, pool=pool_of(1, 2, 3))
+    project.up().quiet()
+    stacks: list[FleetProject] = []
+    for backend in ("one", "other"):
+        (tmp_path / backend).mkdir()
+        stack = project.consumer(tmp_path / backend / "same")
+        tenant = {**tenant_of(project, "acme"), "namespace": f"{project.pool}-{backend}"}
+        pool = {"from": {"namespace": project.pool}}
+        stack.configure(credentials={}, tenants={"acme": tenant}, pool=pool)
+        stacks.append(stack)
+    first, second = stacks
+    first.up().quiet()
+    before = accounts(admin, project)
+    assert "another Pulumi state" in second.preview().quiet(1).said
+    refused = second.up().quiet(1)
+    assert "pulumi config set credfleet:heldAs test --stack test" in refused.said
+    second.destroy().quiet()
+    assert accounts(admin, project) == before
+    first.up("--expect-no-changes").quiet()
+    second.typed("pulumi config set credfleet:heldAs test --stack test").quiet()
+    second.up().quiet()
+    first.destroy().quiet()
+    assert holding(admin, project).keys() == {"acme"}
+    assert states(admin, project) == dict.fromkeys(before)

@@ -44,7 +44,7 @@ from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.consumers import Consumer, consumer_of
 from components.account_pool.core.holders import Holder, cleaning_token
 from components.account_pool.core.judgement import Verdict, judge
-from components.account_pool.core.keys import CLEANING_TOKEN, POOL_RECORD
+from components.account_pool.core.keys import CLEANING_TOKEN, CREATED_AGAIN, POOL_RECORD
 from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import (
     Claimed,
@@ -323,14 +323,14 @@ class Claims:
     shared: bool = False
     spill: bool = False
     consumers: tuple[Consumer, ...] = ()
+    former: str | None = None
 
     @property
     def wanted(self) -> Wanted:
         """The request, placed."""
         partition = AWS_SHARED if self.shared else AWS
-        return Wanted(
-            POOL, partition, self.tenant, self.slot, self.holder, self.policy, self.limit, spill=self.spill
-        )
+        wanted = Wanted(POOL, partition, self.tenant, self.slot, self.holder, self.policy, self.limit)
+        return replace(wanted, spill=self.spill, former=self.former)
 
     def start(self, _held: Mapping[str, Claimed]) -> Steps[Any]:
         """Begin, or begin again after a crash."""
@@ -685,6 +685,8 @@ class World:
     def _check_wipe(self, process: Process, name: str) -> None:
         member = self.server.member(name)
         assert isinstance(process.op, Cleans)
+        if CREATED_AGAIN in member.annotations:
+            raise Violation(f"I8: {name} was wiped, and it is not known who uses it")
         mine = member.annotations.get(CLEANING_TOKEN) == process.op.token
         if self.rotates and not (mine and member.state == State.CLEANING):
             return

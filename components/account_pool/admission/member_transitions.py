@@ -172,13 +172,13 @@ _CLAIMS: Final = allow(
             when=(OWNER_AGREES,),
         ),
         "takesBackUnowned": Transition(
-            "C3: take an account that the claim had before its Secret was created again",
+            "C3: take back a lost account",
             {**_LOST, OWNER: ABSENT, KEPT_BACK: _NOT_TRUE},
             {**_TAKEN_BACK, OWNER: PRESENT, ORIGIN: one_of("pool")},
             when=(OWNER_AGREES,),
         ),
         "takesBackOwn": Transition(
-            "C3: take an account of its tenant that the claim had before its Secret was created again",
+            "C3: take back its tenant's lost account",
             {**_LOST, OWNER: PRESENT, ORIGIN: ABSENT},
             {**_TAKEN_BACK, ORIGIN: one_of("owner")},
             when=(OWNER_AGREES,),

@@ -62,9 +62,10 @@ WHOSE, PART, SLOT = _datum("tenant"), _datum("partition"), _datum("slot")
 MEMBER, MEMBER_UID, ATTEMPT = _datum("member"), _datum("member-uid", "memberUid"), _datum("attempt")
 PHASE, AGREED, LIMIT = _datum("phase"), _datum("policy"), _datum("limit")
 HOLDERS, RETIRED, FORMER = _datum("holders"), _datum("retired"), _datum("former-uid", "formerUid")
+STATES: Final = _datum("states")
 _OTHERS: Final = (OTHER_LABELS, OTHER_ANNOTATIONS, OTHER_DATA, OTHER_BINARY_DATA, *BLOCKING)
 _FIELDS: Final = (
-    *(PHASE, WHOSE, PART, SLOT, MEMBER, MEMBER_UID, ATTEMPT, AGREED, LIMIT, HOLDERS, RETIRED, FORMER),
+    *(PHASE, WHOSE, PART, SLOT, MEMBER, MEMBER_UID, ATTEMPT, AGREED, LIMIT, HOLDERS, RETIRED, FORMER, STATES),
     *(MARK, TYPE, OWNER, *_OTHERS),
 )
 
@@ -73,6 +74,7 @@ _COUNT: Final = AllowedValues(form="[0-9]{1,9}")
 _COUNT_OR_NONE: Final = AllowedValues(form="[0-9]{1,9}", absent=True)
 _HELD: Final = AllowedValues(form=f"[{{]{_HOLDER}(, {_HOLDER})*[}}]")
 _HELD_ONCE: Final = AllowedValues(form=f"[{{]{TEXT}: 1[}}]")
+_HOLDING: Final = {HOLDERS: _HELD, RETIRED: _COUNT_OR_NONE, STATES: ANYTHING}
 _PENDING, _BOUND, _RELEASING = (one_of(str(phase)) for phase in Phase)
 _LIVE: Final = one_of(str(Phase.PENDING), str(Phase.BOUND))
 _NOT_BOUND: Final = AllowedValues((Phase.BOUND,), negated=True)
@@ -153,7 +155,7 @@ _CLAIMS: Final = allow(
         "bindsClaim": _rewrite(
             "C5: say that the account was taken, and join",
             _PENDING,
-            {PHASE: _BOUND, MEMBER_UID: PRESENT, HOLDERS: _HELD},
+            {PHASE: _BOUND, MEMBER_UID: PRESENT, HOLDERS: _HELD, STATES: ANYTHING},
             *_NUMBERED,
             _WITHIN_LIMIT,
         ),
@@ -166,7 +168,7 @@ _CLAIMS: Final = allow(
         "changesHoldersOfBound": _rewrite(
             "C8, R1, update: a holder joins, claims again, leaves, or agrees on policy and limit",
             _BOUND,
-            {HOLDERS: _HELD, RETIRED: _COUNT_OR_NONE, AGREED: POLICIES, LIMIT: _COUNT_OR_NONE},
+            {**_HOLDING, AGREED: POLICIES, LIMIT: _COUNT_OR_NONE},
             *_NUMBERED,
             _WITHIN_LIMIT,
         ),
@@ -179,19 +181,19 @@ _RELEASES: Final = allow(
         "changesHoldersOfPending": _rewrite(
             "R1: a holder leaves a claim that has no account yet",
             _PENDING,
-            {HOLDERS: _HELD, RETIRED: _COUNT_OR_NONE},
+            _HOLDING,
             *_NUMBERED,
         ),
         "removesLastHolder": _rewrite(
             "R2: the last holder leaves",
             _LIVE,
-            {PHASE: _RELEASING, HOLDERS: one_of("{}"), RETIRED: _COUNT_OR_NONE},
+            {PHASE: _RELEASING, HOLDERS: one_of("{}"), RETIRED: _COUNT_OR_NONE, STATES: ANYTHING},
             *_NUMBERED,
         ),
         "endsAbandonedClaim": _rewrite(
             "S3: end a claim that is not pursued any more",
             _PENDING,
-            {PHASE: _RELEASING, HOLDERS: one_of("{}")},
+            {PHASE: _RELEASING, HOLDERS: one_of("{}"), STATES: ANYTHING},
         ),
         "deletesUnboundClaim": Transition(
             "C6, X3: end a claim that is not bound", {PHASE: _NOT_BOUND}, on="DELETE"
@@ -229,6 +231,7 @@ def build_record_machine(partition_keys: Sequence[str]) -> StateMachine:
             HOLDERS: _HELD_ONCE,
             MEMBER_UID: PRESENT,
             RETIRED: ABSENT,
+            STATES: ANYTHING,
             MARK: one_of("true"),
             TYPE: PRESENT,
             OWNER: PRESENT,

@@ -64,8 +64,8 @@ def survey(
             left.append((member, Wiped.IN_USE, _doubled(member, twins[member.name])))
         elif (record := in_use(member, snapshot.records)) is not None:
             left.append((member, Wiped.IN_USE, _used(member, record, snapshot.namespace)))
-        elif member.is_created_again:
-            left.append((member, Wiped.IN_USE, _unknown(member, body["metadata"].get("namespace", ""))))
+        elif (unknown := _unknown(member, body["metadata"].get("namespace", ""))) is not None:
+            left.append((member, Wiped.IN_USE, unknown))
         else:
             found.append(member)
     return found, left
@@ -97,7 +97,10 @@ def _used(member: Member, record: Record, namespace: str) -> Problem:
     )
 
 
-def _unknown(member: Member, namespace: str) -> Problem:
+def _unknown(member: Member, namespace: str) -> Problem | None:
+    """Return why a member is left alone that was created again; None for another."""
+    if not member.is_created_again:
+        return None
     command = f"credfleet pool mark-dirty {member.name} --reason 'nobody uses it' -n {namespace}"
     return Problem(
         f"Secret {member.name}",

@@ -361,6 +361,7 @@ class Record:
     (docs/design/claim-protocol.md, sequence numbers).
     retired: the highest sequence number of a holder who left, so that one who returns never gets it again.
     former_uid: the uid before a restore from a backup, so that fences of that time are still understood.
+    states: holder → the state of the stack that claimed under that name; absent of others.
     """
 
     name: str
@@ -379,6 +380,7 @@ class Record:
     retired: int = 0
     former_uid: str = ""
     since: str = ""
+    states: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def token(self) -> Token:
@@ -398,19 +400,26 @@ class Record:
         """Whether the limit lets this holder in; one who is in already always fits."""
         return self.limit is None or holder in self.holders or len(self.holders) < self.limit
 
-    def with_holder(self, holder: str) -> Record:
-        """Return the same claim after one more claim of this holder."""
+    def with_holder(self, holder: str, state: str | None = None) -> Record:
+        """Return the same claim after one more claim of this holder. state: of its stack."""
         sequence = max(self.holders.get(holder, 0), self.retired) + 1
-        return replace(self, holders={**self.holders, holder: sequence})
+        states = self.states if state is None else {**self.states, holder: state}
+        return replace(self, holders={**self.holders, holder: sequence}, states=states)
+
+    def is_of_another_state(self, holder: str, state: str | None) -> bool:
+        """Whether it is held under this name by a stack of another state."""
+        return holder in self.holders and self.states.get(holder, state) != state
 
     def without_holder(self, holder: str) -> Record:
         """Return the same claim after this holder left."""
         rest = {h: n for h, n in self.holders.items() if h != holder}
-        return replace(self, holders=rest, retired=max(self.retired, self.holders.get(holder, 0)))
+        states = {h: state for h, state in self.states.items() if h != holder}
+        retired = max(self.retired, self.holders.get(holder, 0))
+        return replace(self, holders=rest, retired=retired, states=states)
 
     def fence(self, holder: str) -> Fence:
         """Return what a release must show that means the claim this holder has now."""
-        return Fence(self.uid, self.holders[holder])
+        return Fence(self.uid, self.holders[holder], self.states.get(holder))
 
     def moved_to(self, member: Member) -> Record:
         """Return the same claim trying another member: a new attempt, so the old token is dead."""
@@ -446,6 +455,8 @@ class Record:
             data["retired"] = str(self.retired)
         if self.former_uid:
             data["formerUid"] = self.former_uid
+        if self.states:
+            data["states"] = json.dumps(self.states, sort_keys=True)
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
     @classmethod
@@ -454,6 +465,7 @@ class Record:
         meta, data = body["metadata"], _texts(body.get("data"))
         try:
             holders: dict[str, Any] = read_json(data["holders"])
+            states: dict[str, Any] = read_json(data.get("states", "{}"))
             tenant_label(data["tenant"])
             return cls(
                 name=meta["name"],
@@ -472,6 +484,7 @@ class Record:
                 retired=int(data.get("retired", "0")),
                 former_uid=data.get("formerUid", ""),
                 since=str(meta.get("creationTimestamp") or ""),
+                states={holder: str(state) for holder, state in states.items()},
             )
         except (KeyError, ValueError, TypeError, AttributeError, Misconfigured):
             raise Misconfigured(
@@ -501,7 +514,8 @@ class ClaimRequest:
     holder: the consumer, the same text whenever it runs again, by one process at a time.
     spill: one more account when the limit of those the slot has is reached (`spilling.py`).
     required: a stack's update fails when it cannot be served, instead of going on without it (`skipping.py`).
-    former: the account that the claim had before its record was lost; it is asked for first.
+    former: the account that the claim had before its record was lost; it is asked for first. state: of the
+    stack that claims, None of others. takes_over: it claims what another state holds under its name.
     """
 
     tenant: str
@@ -515,6 +529,8 @@ class ClaimRequest:
     spill: bool = False
     required: bool = field(default=False, compare=False)
     former: str | None = None
+    state: str | None = None
+    takes_over: bool = False
 
     def placed(
         self, namespace: str, keys: Iterable[str], policy: Policy = Policy.CLEAN, limit: int | None = None
@@ -542,6 +558,8 @@ class ClaimRequest:
             limit=(limit if self.limit is None else self.limit) or None,
             spill=self.spill,
             former=self.former,
+            state=self.state,
+            takes_over=self.takes_over,
         )
 
 
@@ -563,6 +581,8 @@ class Wanted:
     only: str | None = None
     spill: bool = False
     former: str | None = None
+    state: str | None = None
+    takes_over: bool = False
     avoid: Container[str] = field(default=frozenset[str](), compare=False, repr=False)
 
     @property
@@ -628,13 +648,16 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Which claim a release means: a later claim of the same holder is not touched by it."""
+    """Which claim a release means: a later claim of the same holder, or of another state, is not touched."""
 
     record_uid: str
     sequence: int
+    state: str | None = None
 
     def is_overtaken(self, record: Record, holder: str) -> bool:
         """Whether the holder claimed again since, on this record or on one made after it."""
         if self.record_uid not in (record.uid, record.former_uid):
+            return True
+        if record.is_of_another_state(holder, self.state):
             return True
         return record.holders.get(holder, 0) > self.sequence

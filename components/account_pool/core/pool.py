@@ -220,6 +220,7 @@ class Pool:
         new_holder: str | None = None,
         policy: Policy | None = None,
         limit: int | None = None,
+        state: str | None = None,
     ) -> Claimed | None:
         """Change who holds a claim, its policy and its limit, without giving it up; None when it is gone.
 
@@ -237,6 +238,7 @@ class Pool:
                 holder=new_holder or holder,
                 policy=policy or self.settings.policy,
                 limit=(self.settings.limit_for(found.partition.type) if limit is None else limit) or None,
+                state=state,
             )
             return (yield from protocol.update(record, holder, amended, self.namespace))
 

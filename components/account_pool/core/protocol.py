@@ -76,6 +76,7 @@ from components.errors import (
     QuotaReached,
     Restored,
     Withheld,
+    held_by_another_state,
 )
 
 
@@ -107,6 +108,7 @@ def claim(wanted: Wanted, begin: Begin = _begin, choose: Choose = next_to_take) 
         if attempt:
             yield Pause(attempt - 1)
         record, consumer = yield from begin(wanted)  # C0
+        _refuse_other_state(None if wanted.takes_over else record, wanted.holder, wanted.state)
         counted = None if consumer is None or consumer.quota_on(wanted.partition) is None else consumer
         member: Member | None = None
         room: quotas.Room | None = None
@@ -134,6 +136,12 @@ def claim(wanted: Wanted, begin: Begin = _begin, choose: Choose = next_to_take) 
         if claimed is not None:
             return claimed
     raise AssertionError
+
+
+def _refuse_other_state(record: Record | None, holder: str, state: str | None) -> None:
+    """C0: raise NotAllowed where a stack of another state has the claim under this name."""
+    if record is not None and record.is_of_another_state(holder, state):
+        raise held_by_another_state(record.tenant, record.slot, holder)
 
 
 def _candidate(wanted: Wanted, choose: Choose) -> Steps[Member | None]:
@@ -303,6 +311,7 @@ def _create(wanted: Wanted, member: Member) -> Steps[Record | None]:
         policy=wanted.policy,
         limit=wanted.limit,
         holders={wanted.holder: 1},
+        states={} if wanted.state is None else {wanted.holder: wanted.state},
     )
     body = yield from write(Create(Kind.RECORD, record.render(wanted.namespace)))
     return None if body is None else Record.parse(body)
@@ -398,7 +407,7 @@ def _bind(
         has_room = record.has_room_for(wanted.holder)
         bound = replace(record, phase=Phase.BOUND, member_uid=member.uid)
         if has_room and wanted.holder not in bound.holders:
-            bound = bound.with_holder(wanted.holder)
+            bound = bound.with_holder(wanted.holder, wanted.state)
         written = yield from replace_record(bound, wanted.namespace)  # C5
         if written is not None:
             if not has_room:
@@ -452,7 +461,7 @@ def _join(record: Record, wanted: Wanted) -> Steps[Claimed | None]:
         )
     if not record.has_room_for(wanted.holder):
         raise _limit_reached(record)
-    joined = yield from replace_record(record.with_holder(wanted.holder), wanted.namespace)
+    joined = yield from replace_record(record.with_holder(wanted.holder, wanted.state), wanted.namespace)
     return None if joined is None else Claimed.by(joined, member, wanted.holder, reused=True)
 
 
@@ -523,6 +532,7 @@ class Amendment:
     holder: str
     policy: Policy
     limit: int | None
+    state: str | None = None
 
 
 def update(name: str, holder: str, amended: Amendment, namespace: str) -> Steps[Claimed | None]:
@@ -538,6 +548,8 @@ def update(name: str, holder: str, amended: Amendment, namespace: str) -> Steps[
         record = yield from get_record(name)
         if record is None or not (_has(record, holder) or _has(record, amended.holder)):
             return None
+        for each in (holder, amended.holder):
+            _refuse_other_state(record, each, amended.state)
         member = yield from get_member(record.member)
         if member is None or not member.carries(record):
             yield from read_claim(name, holder if holder in record.holders else amended.holder)
@@ -546,7 +558,8 @@ def update(name: str, holder: str, amended: Amendment, namespace: str) -> Steps[
             record = record.without_holder(holder)
         if amended.holder not in record.holders:
             record = record.with_holder(amended.holder)
-        changed = replace(record, policy=amended.policy, limit=amended.limit)
+        states = record.states if amended.state is None else {**record.states, amended.holder: amended.state}
+        changed = replace(record, policy=amended.policy, limit=amended.limit, states=states)
         if changed.limit is not None and len(changed.holders) > changed.limit:
             raise _limit_reached(changed)
         noted = changes.agree(member, changed)  # first, so that no account whose record is lost goes free

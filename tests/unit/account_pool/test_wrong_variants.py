@@ -16,7 +16,13 @@ import pytest
 from components.account_pool.core import changes, cleaning, judgement, protocol, selection
 from components.account_pool.core.calls import Delete, Kind, Patch, Steps
 from components.account_pool.core.judgement import Judgement, Verdict, judge
-from components.account_pool.core.keys import CLAIM_ORIGIN, CLEANING_TOKEN, POOL_STATE, SHARED_CAPACITY
+from components.account_pool.core.keys import (
+    CLAIM_ORIGIN,
+    CLEANING_TOKEN,
+    CREATED_AGAIN,
+    POOL_STATE,
+    SHARED_CAPACITY,
+)
 from components.account_pool.core.model import (
     Claimed,
     JsonObject,
@@ -32,7 +38,7 @@ from components.account_pool.core.model import (
 from components.account_pool.core.protocol import ClaimStanding
 from components.account_pool.core.selection import MEMBERS, RECORDS, Choose
 from components.account_pool.core.steps import change_member, get_member, list_all, record_of, replace_record
-from components.errors import Exhausted
+from components.errors import Exhausted, Problem
 from components.labels import SHARED, TENANT_NAME
 from tests.support.memory_pool import (
     POOL,
@@ -173,6 +179,25 @@ def dirty() -> MemoryServer:
     return server
 
 
+def created_again(tenant: str | None = None) -> MemoryServer:
+    server = MemoryServer()
+    owner = {} if tenant is None else {TENANT_NAME: tenant}
+    server.add_member("m0", {POOL_STATE: "dirty", **owner}, {CREATED_AGAIN: "true"})
+    server.add_member("m1")
+    return server
+
+
+def known_again(_member: Member, _namespace: str) -> Problem | None:
+    return None
+
+
+def taken_back_by_anybody(member: Member, _partition: Partition, _owner: str, former: str | None) -> bool:
+    return member.name == former and member.is_created_again
+
+
+A_BACK, B_BACK = Claims("a", "h1", former="m0"), Claims("b", "h4", former="m0")
+
+
 def shared_for_one() -> World:
     server = MemoryServer()
     server.add_member("s0", {SHARED: "true"}, {SHARED_CAPACITY: "1"})
@@ -249,6 +274,14 @@ VARIANTS = {
     "a claim made again writes nothing": Variant(abandoned, "I3", {"_join": unfenced}),
     "a label stripped while pending is not put back": Variant(
         lambda: world(1, (A,), (A2,), (STRIP,)), "I9", {"_set_right": unhealing}
+    ),
+    "a cleaner takes an account that was created again": Variant(
+        lambda: World.of(created_again(), (A_BACK,), (Cleans("k1"),)), "I8", {"_unknown": known_again}
+    ),
+    "an account that was created again goes to another tenant": Variant(
+        lambda: World.of(created_again("a"), (A_BACK,), (B_BACK,)),
+        "I1",
+        {"may_take_back": taken_back_by_anybody},
     ),
     "a claim moves to the account it names already": Variant(
         shared_for_one, r"I[19]", {"_move": always_move}, is_large=True
