@@ -24,8 +24,7 @@ from operations.folders import Folders, stack_here
 from operations.stack.at_rest import StackAtRest
 from operations.stack.project_file import Project
 
-_SOURCES: Final = ("*.py", "*.ts", "*.go")
-_FLEET: Final = re.compile(r"\b(New)?Fleet\b")
+_FLEET: Final = re.compile(r"\bFleet\b")
 _RESPELT: Final = (
     "it is a whole number that is not written in digits alone, and readers of YAML differ on such",
     "write the digits alone, or quote it if it is a text",
@@ -145,7 +144,7 @@ def _is_silent(at_rest: StackAtRest) -> bool:
 def _is_of_a_fleet(project: Project) -> bool:
     """Whether a program declares what the configuration says: its Pulumi.yaml or its source names that."""
     folder = project.program if project.program.is_dir() else project.program.parent
-    sources = (each for pattern in _SOURCES for each in folder.glob(pattern) if each.is_file())
+    sources = (each for each in folder.glob("*.py") if each.is_file())
     return declares(each.key for each in project.declarations) or any(
         _FLEET.search(each.read_text(encoding="utf-8", errors="replace")) for each in sources
     )

@@ -94,12 +94,8 @@ class Backend:
         try:
             return [each.name for each in self._workspace(self.variables(_ANY)).list_stacks()]
         except CommandError as error:
-            raise CredfleetError(
-                code="backend-unreachable",
-                place=os.environ.get(_BACKEND, "the backend"),
-                problem=f"the Pulumi CLI cannot list its stacks: {last_words(error)}",
-                fix="correct that: `pulumi stack ls` must answer",
-            ) from None
+            place = os.environ.get(_BACKEND, "the backend")
+            raise _failed("backend-unreachable", place, "list its stacks", "pulumi stack ls", error) from None
 
     def exported(self, stack: str, *, in_plain: bool = False) -> Exported:
         """Return the state of a stack, its secrets encrypted or in plain; raises `state-unreadable`."""
@@ -107,12 +103,8 @@ class Backend:
         try:
             done = self.command.run(words, str(self.folders.project), self.variables(stack))
         except CommandError as error:
-            raise CredfleetError(
-                code="state-unreadable",
-                place=f"stack {stack}",
-                problem=f"the Pulumi CLI cannot export it: {last_words(error)}",
-                fix=f"correct that: `pulumi stack export --stack {stack}` must answer",
-            ) from None
+            command = f"pulumi stack export --stack {stack}"
+            raise _failed("state-unreadable", f"stack {stack}", "export it", command, error) from None
         return json.loads(done.stdout)
 
     def deployments(self, stacks: Iterable[str], at_once: int = 1) -> dict[str, Mapping[str, Any]]:
@@ -148,6 +140,11 @@ class Backend:
 
     def _workspace(self, variables: Mapping[str, str]) -> LocalWorkspace:
         return _Workspace(work_dir=str(self.folders.project), env_vars=variables, pulumi_command=self.command)
+
+
+def _failed(code: str, place: str, what: str, command: str, error: CommandError) -> CredfleetError:
+    problem, fix = f"the Pulumi CLI cannot {what}: {last_words(error)}", f"`{command}` must answer"
+    return CredfleetError(code=code, place=place, problem=problem, fix=f"correct that: {fix}")
 
 
 def deployment_of(exported: Exported) -> Mapping[str, Any]:

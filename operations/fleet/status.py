@@ -83,14 +83,8 @@ def fleet_status(*, drift: bool = False, at_once: int = 1, kubeconfig: Path | No
     ]
     tenants, accounts = sum(each.tenants for each in found), sum(each.accounts for each in found)
     document = {"stacks": [asdict(each) for each in found], "tenants": tenants, "accounts": accounts}
-    told = ", ".join(
-        (
-            how_many(len(found), "stack"),
-            how_many(tenants, "tenant"),
-            how_many(accounts, "account"),
-            f"{len(failed)} with failures",
-        )
-    )
+    counted = ((len(found), "stack"), (tenants, "tenant"), (accounts, "account"))
+    told = ", ".join((*(how_many(*each) for each in counted), f"{len(failed)} with failures"))
     return CommandResult(document, [Table("Stacks", columns, rows), told], 1 if failed else 0)
 
 

@@ -137,14 +137,14 @@ class _Updates:
                 stack, "new", 0, why="the backend does not have it yet: `credfleet fleet up` makes it"
             )
         began = time.monotonic()
-        self.progress.begin(stack)
+        self.progress(stack)
         try:
             done = self._deployed(stack)
             found = _outcome(stack, done, self._skipped(stack, done))
         except (ExplainedError, SandboxError) as error:
             found = Outcome(stack, "failed", GENERIC, why=_why(error))
         found = replace(found, seconds=round(time.monotonic() - began, 3))
-        self.progress.end(found)
+        self.progress(stack, f"{found.outcome} after {found.seconds:.0f} s")
         return found
 
     def _deployed(self, stack: str) -> Deployed:
@@ -211,19 +211,14 @@ class _Progress:
         self._running: list[str] = []
         self._ended = 0
 
-    def begin(self, stack: str) -> None:
-        """Say that a stack is begun with."""
+    def __call__(self, stack: str, ended: str = "") -> None:
+        """Say that a stack is begun with, or how it ended."""
         with self._lock:
-            self._running.append(stack)
-            self._say(f"now {', '.join(self._running)}")
-
-    def end(self, outcome: Outcome) -> None:
-        """Say how it ended with a stack."""
-        with self._lock:
-            self._running.remove(outcome.stack)
-            self._ended += 1
-            self._say(f"{outcome.stack}: {outcome.outcome} after {outcome.seconds:.0f} s")
-
-    def _say(self, what: str) -> None:
-        told = f"{self._ended} of {self._total} stacks {self._verb}; {what}"
-        self._line(Step(told, time.monotonic() - self._began))
+            if ended:
+                self._running.remove(stack)
+                self._ended += 1
+            else:
+                self._running.append(stack)
+            what = f"{stack}: {ended}" if ended else f"now {', '.join(self._running)}"
+            told = f"{self._ended} of {self._total} stacks {self._verb}; {what}"
+            self._line(Step(told, time.monotonic() - self._began))

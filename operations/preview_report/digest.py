@@ -147,6 +147,7 @@ def _gathered(events: Sequence[dict[str, Any]], place: str) -> dict[str, Any]:
         raise _unreadable(place, "it is JSON, but no preview")
     summary = next(_of_kind(events, "summaryEvent"), {})
     prelude = next(_of_kind(events, "preludeEvent"), {})
+    policies = [*_of_kind(events, "policyEvent")]
     return {
         "config": prelude.get("config"),
         "steps": [_step(each.get("metadata")) for each in _of_kind(events, "resourcePreEvent")],
@@ -156,7 +157,7 @@ def _gathered(events: Sequence[dict[str, Any]], place: str) -> dict[str, Any]:
             if not each.get("ephemeral")
         ],
         "changeSummary": summary.get("resourceChanges"),
-        "policyEvents": _policies(events),
+        "policyEvents": policies if any("policyLoadEvent" in event for event in events) else None,
         "failed": summary.get("result") != "succeeded",
     }
 
@@ -175,25 +176,12 @@ def _of_kind(events: Iterable[dict[str, Any]], kind: str) -> Any:
     return (event[kind] for event in events if isinstance(event.get(kind), dict))
 
 
-def _policies(events: Sequence[dict[str, Any]]) -> list[Any] | None:
-    """Return what policies said; None when no pack was loaded."""
-    if not any("policyLoadEvent" in event for event in events):
-        return None
-    return [*_of_kind(events, "policyEvent")]
-
-
 def _step(metadata: Any) -> Any:
     if not isinstance(metadata, dict):
         return metadata
-    renamed = {
-        "oldState": "old",
-        "newState": "new",
-        "diffReasons": "diffs",
-        "replaceReasons": "keys",
-        "detailedDiff": "detailedDiff",
-    }
-    given = {name: metadata.get(event_name) for name, event_name in renamed.items()}
-    return {"op": metadata.get("op"), "urn": metadata.get("urn"), **given}
+    given = {"op": "op", "urn": "urn", "oldState": "old", "newState": "new", "diffReasons": "diffs"}
+    given |= {"replaceReasons": "keys", "detailedDiff": "detailedDiff"}
+    return {name: metadata.get(event_name) for name, event_name in given.items()}
 
 
 def _unreadable(place: str, problem: str) -> CredfleetError:
