@@ -187,11 +187,10 @@ def test_the_cli_finds_every_provider_that_furnish_names(
     }
 
 
-@pytest.mark.parametrize("package", MODULES)
 @pytest.mark.parametrize("how", ["closed", "killed"])
-def test_a_local_provider_ends_with_its_engine(tmp_path: Path, package: str, how: str) -> None:
+def test_a_local_provider_ends_with_its_engine(tmp_path: Path, how: str) -> None:
     pulumi_cli.furnish(tmp_path / "home")
-    (file,) = (tmp_path / "home").rglob(f"pulumi-resource-{package}")
+    (file,) = (tmp_path / "home").rglob(PROGRAM)
     pipe = subprocess.PIPE
     with subprocess.Popen(
         [str(file), "127.0.0.1:1"], stdin=pipe, stdout=pipe, start_new_session=True

@@ -203,6 +203,7 @@ def test_what_a_killed_start_left_behind_is_ended_by_the_next(tmp_path: Path):
     assert pids(folder) == {part: [] for part in Part}
 
 
+@pytest.mark.life
 def test_what_runs_is_ended_though_its_folder_was_removed(own_plane: ControlPlane):
     shutil.rmtree(own_plane.folder)
     assert ControlPlane.find(own_plane.folder) is None
@@ -257,6 +258,7 @@ def test_a_start_that_finds_its_ports_taken_every_time_names_who_took_one(
     assert caught.value.owner.pid == os.getpid()
 
 
+@pytest.mark.life
 def test_a_part_that_cannot_start_is_an_error_with_its_last_words(own_plane: ControlPlane):
     own_plane.kill(Part.API_SERVER)
     key = Layout(own_plane.folder).signing_key

@@ -185,6 +185,7 @@ def test_free_ports_differ_and_are_none_the_kernel_gives_to_outgoing_connections
     assert max(chosen) < lowest
 
 
+@pytest.mark.life
 def test_the_tests_control_plane_dies_with_a_killed_test_run(tmp_path: Path):
     test = tmp_path / "test_killed.py"
     test.write_text(
