@@ -156,7 +156,10 @@ class Cleaner:
         command = self.command(member.type)
         if command is None:
             return f"no cleaner is configured for type {member.type}"
-        if (failure := self._misidentified(member)) is not None:
+        failure = self._misidentified(member)
+        if self.stopped.is_set():
+            raise KeyboardInterrupt
+        if failure is not None:
             return failure
         name = Path(command[0]).name
         typer.echo(f"· {member.name}: {name}, which writes to {self.logs[member.name]}", err=True)
@@ -187,6 +190,7 @@ class Cleaner:
                     env=self._environment(member),
                     timeout=min(self.limits.seconds, _IDENTIFY_SECONDS),
                     check=False,
+                    start_new_session=True,
                 )
             except subprocess.TimeoutExpired:
                 return f"nothing was wiped: {name} did not answer in time"
