@@ -191,8 +191,9 @@ def namespace_problem(target: ClusterTarget, namespace: str) -> Problem | None:
         found = connect(target).call("GET", f"/api/v1/namespaces/{namespace}")
     except NoReply:
         return None
-    is_going = (found.body.get("status") or {}).get("phase") == "Terminating"
-    if found.status != _NOT_FOUND and not is_going:
+    is_missing = found.status == _NOT_FOUND
+    is_going = not is_missing and "deletionTimestamp" in (found.body.get("metadata") or {})
+    if not (is_missing or is_going):
         return None
     return Problem(
         f"namespace {namespace}",

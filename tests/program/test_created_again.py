@@ -61,6 +61,10 @@ def test_accounts_of_a_deleted_namespace_are_not_given_to_others(
     (leaked,) = {"aws-1", "aws-2", "aws-3"} - {*before.values()}
     project.run("pool", "quarantine", leaked, "--reason", "leaked", "-n", project.pool, "--yes").quiet()
     lose_namespace(admin, project)
+    for words in (("status",), ("claim", "-t", "aws", "--tenant", "hooli", "--yes")):
+        told = project.run("pool", *words, "-n", project.pool).quiet(1).said
+        assert f"namespace {project.pool}: it does not exist" in told
+        assert "pulumi refresh" in told
     project.refresh().quiet()
     tenants = {name: tenant_of(project, name) for name in ("acme", "globex", "initech")}
     project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1, 2, 3))
@@ -72,6 +76,10 @@ def test_accounts_of_a_deleted_namespace_are_not_given_to_others(
     left = project.run("pool", "clean", "-n", project.pool, "--command", "aws=true", "--yes")
     assert f"credfleet pool mark-dirty {leaked}" in left.said
     assert states(admin, project)[leaked] == "dirty"
+    unused = ("mark-dirty", leaked, "--reason", "nobody uses it", "-n", project.pool, "--yes")
+    assert f"account {leaked} is dirty now" in project.run("pool", *unused).quiet().said
+    project.run("pool", "clean", "-n", project.pool, "--command", "aws=true", "--yes").quiet()
+    assert states(admin, project)[leaked] is None
 
 
 @pytest.mark.life
