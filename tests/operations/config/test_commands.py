@@ -17,6 +17,7 @@ from operations.pool.cleaning import load_commands
 from operations.stack.passphrase import PassphraseCrypter
 from operations.stack.program_config import compact
 from tests.operations.conftest import PASSPHRASE
+from tests.support.cases import cases, table
 from tests.support.stacks import ROOT
 
 CREDENTIAL = '{"accessKeyID":"AK","secretAccessKey":"sEcrEt"}'
@@ -165,18 +166,7 @@ def test_a_salt_that_was_lost_is_one_problem_and_the_rest_is_checked(project: Pa
     assert told == [("encryptionsalt", 1), ("credfleet:tenants", 3 if salt else 2)]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "# cut off\n",
-        "encryptionsalt: v1:abc\n",
-        "config:\n",
-        "config:\n  gcp:project: p\n",
-        "config:\n  credfleet:cluster:\n    context: mine\n",
-        "config:\n  credfleet:heldAs: old\n  cluster: {context: mine}\n  credentials: {}\n",
-    ],
-)
+@cases("text", table(__file__, "test_a_file_that_says_nothing_of_this_program_never_counts_as_empty"))
 def test_a_file_that_says_nothing_of_this_program_never_counts_as_empty(project: Path, text: str) -> None:
     configure(project, text)
     result = run("config", "check")

@@ -230,17 +230,7 @@ def test_a_skipped_pull_secret_is_told_with_what_its_cluster_waits_for():
     assert row in section(render(found, "p.json"), "Skipped")
 
 
-@pytest.mark.parametrize(
-    ("what", "why"),
-    [
-        ("SecretStore ci", "the cluster does not serve external-secrets.io/v1/SecretStore: install it"),
-        ("ExternalSecret deploy-token", "waits for claim acme/aws"),
-        ("ASO credential team-a/billing", "waits for claim acme/azure"),
-        ("resource team-a/ResourceGroup.resources.azure.com/shop", "waits for claim acme/azure"),
-        ("service orders", "waits for claim acme/aws"),
-        ("push orders-db", "waits for claim acme/aws"),
-    ],
-)
+@cases("what, why", table(__file__, "test_all_that_is_skipped_is_in_the_review"))
 def test_all_that_is_skipped_is_in_the_review(what: str, why: str):
     found = reviewed(diagnostics=[skipped(what, why, by="fleet", type_="credfleet:index:Fleet")])
 

@@ -20,6 +20,7 @@ from operations.main import app
 from operations.project import commands
 from operations.project.starting import ROOMS
 from operations.stack.at_rest import StackAtRest
+from tests.support.cases import cases, table
 from tests.support.recorder import record
 from tests.support.stacks import ROOT
 
@@ -86,16 +87,8 @@ def test_a_new_project_is_sound(told: tuple[str, ...], monkeypatch: pytest.Monke
     assert checked.output == "✓ the configuration of stack dev is sound\n"
 
 
-@pytest.mark.parametrize(
-    ("encrypted_by", "signs_in_with"),
-    [
-        ("passphrase", "secrets.PULUMI_CONFIG_PASSPHRASE"),
-        ("awskms://alias/fleet?region=eu-central-1", "aws-actions/configure-aws-credentials"),
-        ("gcpkms://projects/p/locations/l/keyRings/r/cryptoKeys/k", "google-github-actions/auth"),
-        ("azurekeyvault://v.vault.azure.net/keys/k", "azure/login"),
-    ],
-)
-def test_a_cluster_of_ones_own_gets_a_stack_and_a_workflow(
+@cases("encrypted_by, signs_in_with", table(__file__, "test_a_cluster_of_ones_own_gets_stack_and_workflow"))
+def test_a_cluster_of_ones_own_gets_stack_and_workflow(
     encrypted_by: str, signs_in_with: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = "arn:aws:eks:eu-1:1:cluster/ours # not this"
@@ -165,19 +158,7 @@ def test_what_a_project_has_stays_byte_for_byte_and_what_it_lacks_is_added(
     assert files(folder) == now
 
 
-@pytest.mark.parametrize(
-    ("told", "code"),
-    [
-        (("init",), "usage"),
-        (("init", "mine", "--here"), "usage"),
-        (("init", "project"), "folder-not-empty"),
-        (("init", "--here"), "no-project"),
-        (("init", "mine", "--rooms", "accountPool,kitchen"), "unknown-room"),
-        (("init", "mine", "--secrets-provider", "awskms://k"), "no-cluster"),
-        (("init", "mine", "--cluster", "ours", "--secrets-provider", "vault"), "no-secrets-provider"),
-        (("init", "project/__main__.py/mine"), "not-written"),
-    ],
-)
+@cases("told, code", table(__file__, "test_what_cannot_be_begun_is_refused_before_anything_is_written"))
 def test_what_cannot_be_begun_is_refused_before_anything_is_written(
     told: tuple[str, ...], code: str, project: Path
 ) -> None:
@@ -237,18 +218,7 @@ def test_what_an_option_says_is_not_asked_and_a_cloud_is_asked_for_until_it_is_o
     assert "type: gcp" in Path("mine/Pulumi.dev.yaml").read_text()
 
 
-@pytest.mark.parametrize(
-    ("told", "line"),
-    [
-        (None, "credfleet==0.1.0"),
-        ('{"url": "file:///code", "dir_info": {"editable": true}}', "credfleet @ file:///code"),
-        (
-            '{"url": "file:///dist/a.whl", "archive_info": {"hash": "sha256=ab12"}}',
-            "credfleet @ file:///dist/a.whl#sha256=ab12",
-        ),
-    ],
-    ids=["an index", "a checkout", "a wheel"],
-)
+@cases("told, line", table(__file__, "test_it_depends_on_the_package_from_where_it_was_installed"))
 def test_it_depends_on_the_package_from_where_it_was_installed(
     told: str | None, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from components.pull_secret.observations import read
 from operations.main import app
 from sandbox.tests.support.clouds import Served
+from tests.support.cases import cases, table
 from tests.support.hyperfleet import bring, delete, say, served_hyperfleet
 
 AUTH = "dXNlcjpTM2NyM3Q="  # user:S3cr3t
@@ -194,18 +195,8 @@ def test_a_hyperfleet_that_refuses_leaves_the_file_as_it_was(
     assert file.read_text() == "as it was"
 
 
-@pytest.mark.parametrize(
-    ("section", "place"),
-    [
-        ({"hyperfleet": {"apiUrl": "http://127.0.0.1:1"}}, "credfleet:pullSecrets.adaptersFrom"),
-        ({"adaptersFrom": "observed.json"}, "credfleet:pullSecrets.hyperfleet"),
-        (
-            {"adaptersFrom": "a.json", "hyperfleet": {"apiUrl": "http://127.0.0.1:1", "contract": "v3"}},
-            "credfleet:pullSecrets.hyperfleet.contract",
-        ),
-    ],
-)
-def test_a_stack_that_does_not_say_whom_to_ask_or_where_to_write_is_told(
+@cases("section, place", table(__file__, "test_a_stack_that_names_no_hyperfleet_or_no_file_is_told"))
+def test_a_stack_that_names_no_hyperfleet_or_no_file_is_told(
     project: Path, section: dict[str, Any], place: str
 ) -> None:
     configure(project, **section)

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from operations.main import app
+from tests.support.cases import cases, table
 
 DATABASE = '{"type":"database","port":5432,"user":{"name":"alice", "password": "hunter2"}}'
 
@@ -111,19 +112,8 @@ def test_a_warning_is_told_beside_the_secrets_and_refuses_them_with_strict(given
     assert "hunter2" not in told.output + refused.output
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ('{"user": {"pin": NaN, "password": "hunter2"}}', "user.pin"),
-        ('{"user": 1e400, "password": "hunter2"}', "user"),
-        ('{"password": "hunter2"', "line 1"),
-        ('{"password": "hunter2"} hunter2', "line 1"),
-        ('["hunter2"]', "credentials"),
-        ("", "credentials"),
-        ('{"my key": "hunter2"}', '["my key"]'),
-    ],
-)
-def test_invalid_credentials_end_with_1_and_the_key_at_fault_never_a_value(
+@cases("text, place", table(__file__, "test_invalid_credentials_end_with_1_and_their_key_never_a_value"))
+def test_invalid_credentials_end_with_1_and_their_key_never_a_value(
     given: Path, text: str, place: str
 ) -> None:
     given.write_text(text)

@@ -81,15 +81,7 @@ spec: {provider: {kubernetes: {auth: {serviceAccount: {name: r}}, server: SERVER
 """
 
 
-@pytest.mark.parametrize(
-    ("server", "words"),
-    [
-        ("null", "there is no server.url, and ESO knows no API server of its own"),
-        ("{}", "server.url has no https://, so ESO sends the token in plain"),
-        ("{url: 'https://kubernetes.default'}", "nothing says what the API server is known by"),
-        ("{url: 'http://api.example'}", "anybody on the way could read the token"),
-    ],
-)
+@cases("server, words", table(__file__, "test_what_eso_misses_in_a_store_as_it_stands_is_told"))
 def test_what_eso_misses_in_a_store_as_it_stands_is_told(server: str, words: str) -> None:
     (told,) = rows("-", "--caller", "b", stdin=EMBEDDED.replace("SERVER", server))
     assert (told["ready"], words in told["reason"]) == ("Invalid", True)
