@@ -120,6 +120,21 @@ class Reply:
         return self.answer is HttpOutcome.ABSENT or any(each.get("reason") == _TERMINATING for each in causes)
 
 
+def served_kinds(get: Callable[[str], Mapping[str, Any]], version: str) -> Mapping[str, str]:
+    """Return the kinds that an API server serves of a group and version, each with its plural.
+
+    get: returns what is at a path. The groups are asked first: of what it does not serve an API server tells
+    with no document.
+    """
+    path = "/api/v1" if version == "v1" else f"/apis/{version}"
+    if version != "v1":
+        groups = get("/apis").get("groups") or ()
+        if not any(version == each["groupVersion"] for group in groups for each in group["versions"]):
+            return {}
+    listed = get(path).get("resources") or ()
+    return {str(each["kind"]): str(each["name"]) for each in listed if "/" not in each["name"]}
+
+
 class NoReply(Exception):  # noqa: N818 - not an error of the program: a fact about a call
     """No answer came: the call may have been carried out or not."""
 

@@ -15,7 +15,7 @@ import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
 from components.aso_credentials import keys
-from components.connection import ClusterTarget, NoReply, connect
+from components.connection import ClusterTarget, NoReply, connect, served_kinds
 from components.errors import CredfleetError
 from components.http_answers import HttpOutcome
 from components.refusing import refusing
@@ -99,21 +99,18 @@ def refusal_of_unserved(cluster: ClusterTarget) -> Callable[[pulumi.ResourceHook
 
 
 def _served(cluster: ClusterTarget, version: str) -> frozenset[str] | None:
-    """Return the kinds a cluster serves of a group and version; None when it cannot be seen.
+    """Return the kinds a cluster serves of a group and version; None when it cannot be seen."""
 
-    The groups are listed first: to what it does not serve an API server answers with no document.
-    """
+    def get(path: str) -> Mapping[str, Any]:
+        reply = connect(cluster).patient.call("GET", path)
+        if reply.answer is not HttpOutcome.DONE:
+            raise NoReply(reply.reason)
+        return reply.body
+
     try:
-        known = connect(cluster).patient.call("GET", "/apis")
-        if known.answer is not HttpOutcome.DONE:
-            return None
-        groups = known.body.get("groups", ())
-        if not any(version == each["groupVersion"] for group in groups for each in group["versions"]):
-            return frozenset()
-        reply = connect(cluster).patient.call("GET", f"/apis/{version}")
+        return frozenset(served_kinds(get, version))
     except (CredfleetError, NoReply):
         return None
-    return frozenset(each["kind"] for each in reply.body.get("resources", ()))
 
 
 def _metadata(resource: AsoResourceArgs) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Final, TypeVar
 
 from components.connection import RECORDED, ClusterTarget
-from components.errors import StoreError
+from components.errors import SecretManagerError, StoreError
 from components.secret_manager import SecretManagerTarget
 from components.secret_stores.admission import Purpose, Use
 from components.secret_stores.clients.client import ClientRequest, SecretsClient, Validity
@@ -119,7 +119,7 @@ def retry(use: Use, work: Callable[[], T], wait: Callable[[float], None] = time.
     for _ in range(_RETRIES if given.max_retries is None else given.max_retries):
         try:
             return work()
-        except StoreError as error:
+        except (SecretManagerError, StoreError) as error:
             if error.code not in _PASSING:
                 raise
         wait(interval)

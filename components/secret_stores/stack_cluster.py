@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from components.connection import ClusterTarget, NoReply, Reply, connect
+from components.connection import ClusterTarget, NoReply, Reply, connect, served_kinds
 from components.errors import StoreError
 from components.http_answers import HttpOutcome
 
@@ -79,16 +78,7 @@ class StackCluster:
 
     def served(self, group_version: str) -> frozenset[str]:
         """Name the kinds that the API server serves of a group and version."""
-        if group_version not in self._versions:
-            return frozenset()
-        found = self._get(f"/apis/{group_version}", group_version)
-        return frozenset(str(each["kind"]) for each in found["resources"])
-
-    @cached_property
-    def _versions(self) -> frozenset[str]:
-        """Groups with their versions; the server's answer about one that it lacks is no JSON."""
-        groups = self._get("/apis", "groups of the API server")["groups"]
-        return frozenset(str(version["groupVersion"]) for each in groups for version in each["versions"])
+        return frozenset(served_kinds(lambda path: self._get(path, group_version), group_version))
 
     def _get(self, path: str, place: str) -> Mapping[str, Any]:
         return self._answered(self._call("GET", path, place), place)

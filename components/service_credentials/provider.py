@@ -16,7 +16,7 @@ from urllib.parse import quote
 from pulumi import Input, Output
 from pulumi.dynamic import CheckFailure
 
-from components.connection import ClusterTarget, Connection, NoReply, Reply, connect, reach
+from components.connection import ClusterTarget, Connection, NoReply, Reply, connect, reach, served_kinds
 from components.dynamic import (
     IDENTITY,
     INCARNATION,
@@ -515,12 +515,9 @@ class WorkloadBinding(DynamicResource[WorkloadBindingArgs], module="credfleet", 
 def _workload_path(connection: Connection, props: Properties) -> str | None:
     """Return where a workload is, None when its kind is not served."""
     version = props["apiVersion"]
-    group = "/api/v1" if version == "v1" else f"/apis/{version}"
-    groups = {str(each["name"]) for each in _called(connection, "GET", "/apis").body.get("groups") or []}
-    if version != "v1" and version.partition("/")[0] not in groups:
+    kinds = served_kinds(lambda path: _called(connection, "GET", path).body, version)
+    if props["kind"] not in kinds:
         return None
-    for each in _called(connection, "GET", group).body.get("resources") or []:
-        if each["kind"] == props["kind"] and "/" not in each["name"]:
-            namespace, name = quote(props["namespace"], safe=""), quote(props["name"], safe="")
-            return f"{group}/namespaces/{namespace}/{each['name']}/{name}"
-    return None
+    group = "/api/v1" if version == "v1" else f"/apis/{version}"
+    namespace, name = quote(props["namespace"], safe=""), quote(props["name"], safe="")
+    return f"{group}/namespaces/{namespace}/{kinds[props['kind']]}/{name}"

@@ -85,7 +85,7 @@ class Kept:
 class SecretsClient(Protocol):
     """One place where secrets are kept, as one identity; safe for any number of threads.
 
-    All methods raise StoreError.
+    All methods raise CredfleetError.
     """
 
     def validate(self) -> Validity:

@@ -97,7 +97,7 @@ class GcpSecretManagerClient:
         except SecretManagerError as error:
             if error.code == "absent":
                 return None
-            raise _failed(error) from None
+            raise
         if ref.property_name is not None and not is_json(found.content):
             raise no_field(name, ref.property_name)
         return Value(property_of(found.content, ref.property_name, name), str(found.version))
@@ -115,12 +115,8 @@ class GcpSecretManagerClient:
                 "External Secrets Operator finds no secret of a location by labels, so neither back end does"
             )
             raise StoreError(code="refused", place=parent, problem=problem, fix="find them by name")
-        try:
-            names = self._manager.secrets(parent, wanted.tags or {})
-        except SecretManagerError as error:
-            raise _failed(error) from None
         found: dict[str, Value] = {}
-        for name in names:
+        for name in self._manager.secrets(parent, wanted.tags or {}):
             if matches(wanted, name):
                 value = self.read(RemoteRef(key=name))
                 if value is None:
@@ -135,15 +131,12 @@ class GcpSecretManagerClient:
     def look(self, place: Place, owner: str) -> Kept | None:
         """Read what is there: the newest version, as far as it is enabled."""
         name = self._name(place.key)
-        try:
-            entry = self._manager.secret(name)
-            if entry is None:
-                return None
-            newest = self._newest(name)
-            enabled = newest is not None and newest.state is VersionState.ENABLED
-            content = self._manager.access(newest.name).content if newest and enabled else None
-        except SecretManagerError as error:
-            raise _failed(error) from None
+        entry = self._manager.secret(name)
+        if entry is None:
+            return None
+        newest = self._newest(name)
+        enabled = newest is not None and newest.state is VersionState.ENABLED
+        content = self._manager.access(newest.name).content if newest and enabled else None
         owned = entry.labels.get(PUSHED_BY) == owner_label(owner)
         return Kept(content, owned=owned, edition=_Seen(entry.etag, newest and newest.number))
 
@@ -154,26 +147,20 @@ class GcpSecretManagerClient:
         earlier stays below it.
         """
         name = self._name(place.key)
-        try:
-            if over is None:
-                if not self._manager.create(name, {PUSHED_BY: owner_label(owner)}):
-                    return False
-            elif self._moved(name, over):
+        if over is None:
+            if not self._manager.create(name, {PUSHED_BY: owner_label(owner)}):
                 return False
-            self._manager.add(name, content)
-        except SecretManagerError as error:
-            raise _failed(error) from None
+        elif self._moved(name, over):
+            return False
+        self._manager.add(name, content)
         return True
 
     def remove(self, place: Place, seen: Kept) -> bool:
         """Delete the secret with all its versions, if its owner and its newest one are those seen."""
         name = self._name(place.key)
-        try:
-            if self._moved(name, seen):
-                return False
-            self._manager.delete(name, seen.edition.etag)
-        except SecretManagerError as error:
-            raise _failed(error) from None
+        if self._moved(name, seen):
+            return False
+        self._manager.delete(name, seen.edition.etag)
         return True
 
     def _name(self, key: str) -> str:
@@ -192,7 +179,7 @@ class GcpSecretManagerClient:
         except SecretManagerError as error:
             if error.code == "absent":
                 return None
-            raise _failed(error) from None
+            raise
         return next((each.number for each in versions if each.state is VersionState.ENABLED), None)
 
 
@@ -225,10 +212,7 @@ def open_gcpsm(request: ClientRequest) -> SecretsClient:
     if reference is not None:
         token = _token(request.cluster.secret(reference), request.title)
         target = SecretManagerTarget(target.endpoint, token)
-    try:
-        manager = new_secret_manager(target.at(spec.location), _PATIENCE)
-    except SecretManagerError as error:
-        raise _failed(error) from None
+    manager = new_secret_manager(target.at(spec.location), _PATIENCE)
     strict = spec.secret_version_selection_policy == "LatestOrFail"  # noqa: S105 - a policy, no secret
     return GcpSecretManagerClient(manager, str(spec.project_id), spec.location, fetch=not strict)
 
@@ -264,7 +248,3 @@ def _token(key: bytes, title: str) -> str:
             fix="make a new key and put it there as it was downloaded",
         ) from None
     return str(credentials.token)
-
-
-def _failed(error: SecretManagerError) -> StoreError:
-    return StoreError(code=error.code, place=error.place, problem=error.problem, fix=error.fix)

@@ -9,7 +9,7 @@ import pytest
 from google.auth.exceptions import TransportError
 from google.auth.transport import requests as google_requests
 
-from components.errors import StoreError
+from components.errors import SecretManagerError, StoreError
 from components.secret_manager import (
     LATEST,
     SecretManagerTarget,
@@ -46,7 +46,7 @@ def test_a_secret_that_became_anothers_since_it_was_looked_at_is_not_deleted(
     manager.delete(name := secret_name(PROJECT, place.key), seen.edition.etag)
     assert manager.create(name, {})
     manager.add(name, b"theirs")
-    with pytest.raises(StoreError) as caught:
+    with pytest.raises(SecretManagerError) as caught:
         client.remove(place, seen)
     assert caught.value.code == "refused"
     there = client.look(place, OWNER)
@@ -75,7 +75,7 @@ def test_an_older_version_is_fetched_only_where_none_is_named(google: SecretMana
     found = client.read(RemoteRef.model_validate({"key": key}))
     assert found is not None
     assert found.content == b"one"
-    with pytest.raises(StoreError, match="FAILED_PRECONDITION"):
+    with pytest.raises(SecretManagerError, match="FAILED_PRECONDITION"):
         client.read(RemoteRef.model_validate({"key": key, "version": "latest"}))
 
 
