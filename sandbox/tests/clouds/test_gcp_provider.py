@@ -114,20 +114,18 @@ def test_an_existing_secret_is_an_error_with_the_import_command(engine: Engine):
 
 
 def test_unchanged_inputs_are_no_difference(engine: Engine):
-    made = engine.create(ENTRY, entry(annotations={"note": "n"}))
-    assert engine.diff(made, entry(annotations={"note": "n"})).changes == provider_pb2.DiffResponse.DIFF_NONE
+    made = engine.create(ENTRY, entry())
+    assert engine.diff(made, entry()).changes == provider_pb2.DiffResponse.DIFF_NONE
 
 
-def test_labels_and_annotations_are_updated_in_place_beside_those_of_others(engine: Engine, cloud: Served):
-    made = engine.create(ENTRY, entry(annotations={"note": "n"}))
+def test_labels_are_updated_in_place_beside_those_of_others(engine: Engine, cloud: Served):
+    made = engine.create(ENTRY, entry())
     theirs: Properties = {**cast("Properties", live(cloud, NAME)["labels"]), "theirs": "kept"}
     changed(cloud, "PATCH", f"{NAME}?updateMask=labels", {"labels": theirs})
     seen = engine.refresh(made)
-    wanted = entry(labels={"region": "eu"}, annotations={"note": "m"})
+    wanted = entry(labels={"region": "eu"})
     answer = engine.diff(seen, wanted)
     assert set(answer.detailedDiff) == {
-        "annotations.note",
-        "effectiveAnnotations.note",
         *(
             f"{labels}.{key}"
             for labels in ("labels", "pulumiLabels", "effectiveLabels")
@@ -139,7 +137,6 @@ def test_labels_and_annotations_are_updated_in_place_beside_those_of_others(engi
     expected = {"region": "eu", "theirs": "kept", "goog-pulumi-provisioned": "true"}
     assert updated.outputs["effectiveLabels"] == live(cloud, NAME)["labels"] == expected
     assert updated.outputs["labels"] == {"region": "eu"}
-    assert live(cloud, NAME)["annotations"] == {"note": "m"}
 
 
 def test_a_label_changed_by_others_shows_on_refresh_and_is_set_back(engine: Engine, cloud: Served):

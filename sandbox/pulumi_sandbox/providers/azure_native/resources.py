@@ -113,10 +113,6 @@ RESOURCES: Final[Mapping[str, Resource]] = {
         path="/{scope}/providers/Microsoft.Authorization/roleAssignments/{roleAssignmentName}",
         api_version="2022-04-01",
         schema={
-            "condition": Input(),
-            "conditionVersion": Input(),
-            "delegatedManagedIdentityResourceId": Input(),
-            "description": Input(),
             "principalId": Input(required=True, replaces=True),
             "principalType": Input(),
             "roleAssignmentName": _PART_OF_ID,
@@ -126,12 +122,8 @@ RESOURCES: Final[Mapping[str, Resource]] = {
         envelope=frozenset(),
         outputs=frozenset(
             {
-                "condition",
-                "conditionVersion",
                 "createdBy",
                 "createdOn",
-                "delegatedManagedIdentityResourceId",
-                "description",
                 "name",
                 "principalId",
                 "principalType",

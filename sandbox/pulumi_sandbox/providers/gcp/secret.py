@@ -35,15 +35,6 @@ def planned(declared: Value, recorded: Properties | None) -> Properties:
     }
 
 
-def planned_annotations(declared: Value, recorded: Properties | None) -> Properties:
-    """Return the outputs `annotations` and `effectiveAnnotations` as declared annotations ask for them."""
-    if contains_unknown(declared):
-        return {"annotations": declared, "effectiveAnnotations": UNKNOWN}
-    before, own = recorded or {}, _object(declared)
-    others = _others(_object(before.get("effectiveAnnotations")), before.get("annotations"))
-    return {"annotations": own, "effectiveAnnotations": {**others, **own}}
-
-
 def live_part(live: Value, recorded: Value) -> Properties:
     """Return what is live of the keys that are recorded."""
     present = _object(live)
@@ -68,7 +59,6 @@ _REPLICATION: Final = Input("object", required=True, replaces=True, fields=_REPL
 
 
 SCHEMA: Final[Mapping[str, Input]] = {
-    "annotations": Input("map"),
     "deletionPolicy": Input(),
     "deletionProtection": Input("flag"),
     "labels": Input("map"),
@@ -77,7 +67,17 @@ SCHEMA: Final[Mapping[str, Input]] = {
     "secretId": Input(required=True, replaces=True),
 }
 UNSERVED: Final = frozenset(
-    {"expireTime", "rotation", "secretType", "tags", "topics", "ttl", "versionAliases", "versionDestroyTtl"}
+    {
+        "annotations",
+        "expireTime",
+        "rotation",
+        "secretType",
+        "tags",
+        "topics",
+        "ttl",
+        "versionAliases",
+        "versionDestroyTtl",
+    }
 )
 POLICIES: Final = ("DELETE", "ABANDON")
 
@@ -107,7 +107,7 @@ class Secrets(ResourceKind):
     def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
         """Compare with what is recorded; labels of others are no difference."""
         before = {key: old.outputs.get(key) for key in (*SCHEMA, *_OWNED)}
-        after = {**declared(new), **self._planned(new, old.outputs)}
+        after = {**declared(new), **planned(new.get("labels"), old.outputs)}
         after.setdefault("project", before.get("project"))
         found = changes(_bare(before), _bare(after), SCHEMA, ignored)
         same_place = equal(before.get("secretId"), after.get("secretId")) and equal(
@@ -119,7 +119,8 @@ class Secrets(ResourceKind):
         """Return the inputs, and what only the service knows as unknown."""
         return {
             **declared(new),
-            **self._planned(new, None),
+            **planned(new.get("labels"), None),
+            **_NOT_ANNOTATED,
             "project": self._project(new),
             "createTime": UNKNOWN,
             "expireTime": UNKNOWN,
@@ -130,11 +131,10 @@ class Secrets(ResourceKind):
         """Create the entry; one that is there already is an error, whoever made it."""
         project, secret_id = text(self._project(new)), text(new.get("secretId"))
         name = names.secret_name(project, secret_id)
-        plan = self._planned(new, None)
+        plan = planned(new.get("labels"), None)
         body: Properties = {
             "replication": _replication_to_api(new["replication"]),
             "labels": plan["effectiveLabels"],
-            "annotations": plan["effectiveAnnotations"],
         }
         try:
             live = self._api.send(
@@ -148,22 +148,17 @@ class Secrets(ResourceKind):
 
     def preview_update(self, old: State, new: Properties) -> Properties:
         """Return what is recorded with the new inputs on top."""
-        return {**super().preview_update(old, new), **self._planned(new, old.outputs)}
+        return {**super().preview_update(old, new), **planned(new.get("labels"), old.outputs)}
 
     def update(self, old: State, new: Properties) -> Properties:
-        """Change labels and annotations, if they changed; everything else is the provider's own."""
-        plan = self._planned(new, old.outputs)
-        body = {
-            field: plan[output]
-            for field, output in (("labels", "effectiveLabels"), ("annotations", "effectiveAnnotations"))
-            if not equal(plan[output], old.outputs.get(output) or {})
-        }
-        project = text(old.outputs.get("project"))
-        if not body:
+        """Change the labels, if they changed; everything else is the provider's own."""
+        plan = planned(new.get("labels"), old.outputs)
+        labels = plan["effectiveLabels"]
+        if equal(labels, old.outputs.get("effectiveLabels") or {}):
             return {**old.outputs, **declared(new), **plan}
-        mask = {"updateMask": ",".join(body)}
+        mask, body = {"updateMask": "labels"}, {"labels": labels}
         live = ask(self._api, "update", old.id, "PATCH", old.id, query=mask, body=body)
-        return self._outputs(live, project, new, plan)
+        return self._outputs(live, text(old.outputs.get("project")), new, plan)
 
     def read(self, old: State) -> State | None:
         """Return the live entry; without old inputs (`.get`, import) no label counts as declared."""
@@ -193,20 +188,13 @@ class Secrets(ResourceKind):
     def _project(self, new: Properties) -> Value:
         return new.get("project") or self._options.project
 
-    def _planned(self, new: Properties, recorded: Properties | None) -> Properties:
-        return {
-            **planned(new.get("labels"), recorded),
-            **planned_annotations(new.get("annotations"), recorded),
-        }
-
     def _outputs(self, live: Properties, project: str, inputs: Properties, owned: Properties) -> Properties:
-        """Return the outputs; of labels and annotations those in `owned` count as ours."""
+        """Return the outputs; of labels those in `owned` count as ours."""
         return {
-            "annotations": live_part(live.get("annotations"), owned.get("annotations")),
+            **_NOT_ANNOTATED,
             "createTime": live.get("createTime"),
             "deletionPolicy": inputs.get("deletionPolicy"),
             "deletionProtection": inputs.get("deletionProtection"),
-            "effectiveAnnotations": live.get("annotations") or {},
             "effectiveLabels": live.get("labels") or {},
             "expireTime": live.get("expireTime") or "",
             "labels": live_part(live.get("labels"), owned.get("labels")),
@@ -218,7 +206,8 @@ class Secrets(ResourceKind):
         }
 
 
-_OWNED: Final = ("pulumiLabels", "effectiveLabels", "effectiveAnnotations")
+_OWNED: Final = ("pulumiLabels", "effectiveLabels")
+_NOT_ANNOTATED: Final[Properties] = {"annotations": {}, "effectiveAnnotations": {}}
 
 
 def _read_inputs(inputs: Properties, outputs: Properties, *, imported: bool) -> Properties:

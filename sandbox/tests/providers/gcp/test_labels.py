@@ -32,5 +32,3 @@ def test_the_mark_is_not_put_back_once_it_is_gone():
 def test_one_unknown_label_makes_all_effective_ones_unknown():
     planned = secret.planned({"a": UNKNOWN}, None)
     assert planned["effectiveLabels"] is planned["pulumiLabels"] is UNKNOWN
-    annotations = secret.planned_annotations({"a": UNKNOWN}, None)
-    assert annotations["effectiveAnnotations"] is UNKNOWN

@@ -57,10 +57,8 @@ def make_app(folder: Path, pace: Pace | None = None) -> Service:
 
 
 async def _metadata(request: Request) -> Response:
-    """Say where things are, so that a client needs to know this host only.
-
-    From version 2022-09-01 on the answer is one cloud, before that a list of clouds.
-    """
+    """Say where things are, so that a client needs to know this host only."""
+    _check_version(request)
     address = f"{request.url.scheme}://{request.url.netloc}"
     cloud = {
         "name": "pulumi-sandbox",
@@ -77,8 +75,7 @@ async def _metadata(request: Request) -> Response:
         "microsoftGraphResourceId": address,
         "suffixes": {},
     }
-    one = _api_version(request) >= "2022-09-01"
-    return JSONResponse(cloud if one else [cloud])
+    return JSONResponse(cloud)
 
 
 def _id_of(request: Request) -> ResourceId:
@@ -88,11 +85,11 @@ def _id_of(request: Request) -> ResourceId:
         raise ArmRefusal(
             401, "AuthenticationFailed", "Authentication failed. The 'Authorization' header is missing."
         )
-    _api_version(request)
+    _check_version(request)
     return ResourceId.read(request.url.path)
 
 
-def _api_version(request: Request) -> str:
+def _check_version(request: Request) -> None:
     given = next((value for key, value in request.query_params.items() if key.lower() == "api-version"), "")
     if not given:
         raise bad_request(
@@ -101,7 +98,6 @@ def _api_version(request: Request) -> str:
         )
     if not _VERSION.fullmatch(given):
         raise bad_request(f"The api-version '{given}' is invalid.", "InvalidApiVersionParameter")
-    return given
 
 
 async def _body_of(request: Request) -> dict[str, Any]:

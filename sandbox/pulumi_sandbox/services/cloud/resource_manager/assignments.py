@@ -14,7 +14,6 @@ _ROLE: Final = re.compile(
     r"(?:/subscriptions/[^/]+)?/providers/Microsoft\.Authorization/roleDefinitions/([^/]+)", re.IGNORECASE
 )
 _SERVICE_PRINCIPAL: Final = "ServicePrincipal"
-_OPTIONAL: Final = ("condition", "conditionVersion", "description", "delegatedManagedIdentityResourceId")
 
 
 class Directory:
@@ -70,7 +69,12 @@ def assignment(
     given: Any = body.get("properties")
     properties = _checked(given if isinstance(given, dict) else {})
     if present is not None:
-        return _kept(id_, present, properties)
+        if _grants({**properties, "scope": id_.scope}) != _grants(present["properties"]):
+            raise bad_request(
+                "Tenant ID, application ID, principal ID, and scope are not allowed to be updated.",
+                "RoleAssignmentUpdateNotPermitted",
+            )
+        return present
     directory.check(properties["principalId"], properties["principalType"])
     for other in store.of(PathKind.ASSIGNMENT):
         if _grants(other["properties"]) == _grants({**properties, "scope": id_.scope}):
@@ -97,23 +101,8 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
         raise bad_request(
             f"The Principal ID '{principal}' is not valid. Principal ID must be a GUID.", "InvalidPrincipalId"
         )
-    more = {name: given[name] for name in _OPTIONAL if given.get(name) is not None}
     kind = given.get("principalType")
-    return {"roleDefinitionId": role, "principalId": principal.lower(), "principalType": kind, **more}
-
-
-def _kept(id_: ResourceId, present: Document, properties: dict[str, Any]) -> Document:
-    former = present["properties"]
-    if _grants({**properties, "scope": id_.scope}) != _grants(former):
-        raise bad_request(
-            "Tenant ID, application ID, principal ID, and scope are not allowed to be updated.",
-            "RoleAssignmentUpdateNotPermitted",
-        )
-    more = {name: properties[name] for name in _OPTIONAL if name in properties}
-    fixed = {name: value for name, value in former.items() if name not in _OPTIONAL}
-    changed = {name: former.get(name) for name in _OPTIONAL} != {name: more.get(name) for name in _OPTIONAL}
-    moment = {"updatedOn": datetime.now(UTC).isoformat()} if changed else {}
-    return document(id_, present, {**fixed, **more, **moment})
+    return {"roleDefinitionId": role, "principalId": principal.lower(), "principalType": kind}
 
 
 def _grants(properties: dict[str, Any]) -> tuple[str, str, str]:
