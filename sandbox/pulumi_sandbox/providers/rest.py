@@ -41,15 +41,11 @@ _TIMEOUT_SECONDS: Final = (5.0, 60.0)
 
 
 class ServiceRefusedError(contract.RefusedError):
-    """The service's own answer to a request it did not fulfil.
+    """The service's own answer to a request it did not fulfil; `code` is its name of the error."""
 
-    `code` is its name of the error; `retry_after` the seconds after which it wants to be asked again.
-    """
-
-    def __init__(self, status: int, code: str, message: str, retry_after: float | None = None) -> None:
+    def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(status, message)
         self.code = code
-        self.retry_after = retry_after
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +53,11 @@ class Retries:
     """When a request is made again.
 
     Both tell the seconds before each further attempt, as long as the failure stays of that kind; none at all
-    for a failure that is final. A `Retry-After` of the answer takes the place of the delay where
-    `heeds_retry_after`.
+    for a failure that is final.
     """
 
     after_refusal: Callable[[ServiceRefusedError], Sequence[float]]
     after_loss: Callable[[Method, Loss], Sequence[float]]
-    heeds_retry_after: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +111,7 @@ class Rest:
                 delays = self._retries.after_refusal(refusal)
                 if attempts >= len(delays):
                     raise
-                asked = refusal.retry_after if self._retries.heeds_retry_after else None
-                delay = delays[attempts] if asked is None else asked
+                delay = delays[attempts]
             except _LostError as lost:
                 delays = self._retries.after_loss(method, lost.loss)
                 if attempts >= len(delays):
@@ -169,13 +162,8 @@ def _read(answer: Response) -> Properties:
     told = told if isinstance(told, dict) else {}
     code = told.get("status") or told.get("code") or ""
     message = told.get("message")
-    later = answer.headers.get("Retry-After", "")
-    raise ServiceRefusedError(
-        answer.status_code,
-        str(code),
-        message if isinstance(message, str) else "",
-        float(later) if later.isdigit() else None,
-    )
+    text = message if isinstance(message, str) else ""
+    raise ServiceRefusedError(answer.status_code, str(code), text)
 
 
 def _loss(error: RequestException) -> Loss:

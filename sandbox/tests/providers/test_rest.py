@@ -81,15 +81,6 @@ def test_an_answer_that_is_no_json_is_told_by_its_status():
         rest(url, NEVER).send("GET", "x")
 
 
-@pytest.mark.parametrize(("heeds", "pauses"), [(True, [7, 2]), (False, [1, 2])])
-def test_the_service_may_say_when_to_come_back(heeds: bool, pauses: list[float]):
-    waited: list[float] = []
-    retries = Retries(lambda _: (1, 2), lambda _method, _loss: (), heeds_retry_after=heeds)
-    with answering(answer(429, headers="Retry-After: 7\r\n"), answer(503), answer(200)) as url:
-        rest(url, retries, waited.append).send("GET", "x")
-    assert waited == pauses
-
-
 def test_a_refusal_after_the_last_attempt_is_final():
     retries = Retries(lambda _: (0,), lambda _method, _loss: ())
     with answering(answer(503), answer(503)) as url, pytest.raises(ServiceRefusedError):

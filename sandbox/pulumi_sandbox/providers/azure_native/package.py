@@ -36,7 +36,7 @@ def _after_loss(method: Method, loss: Loss) -> Sequence[float]:
     return () if loss == "unreachable" else _DELAYS
 
 
-_RETRIES: Final = Retries(_after_refusal, _after_loss, heeds_retry_after=True)
+_RETRIES: Final = Retries(_after_refusal, _after_loss)
 
 
 def _resource_manager(chosen: AzureOptions, pause: Callable[[float], None]) -> Rest:

@@ -1,17 +1,17 @@
 """The certificate of a stand-in that speaks HTTPS, and the file by which clients trust it.
 
-The authority can vouch for loopback only, and its key is thrown away once it has signed one certificate: to
-trust it gives nobody anything to pretend with.
+It vouches for itself, on loopback, and for nothing else: to trust it gives nobody anything to pretend with.
 """
 
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -23,79 +23,32 @@ _VALID = timedelta(days=365)
 
 
 def signed(now: datetime) -> tuple[str, str]:
-    """Return the PEM of a new certificate with its key, and that of the authority which signed it."""
-    authority_key = ec.generate_private_key(ec.SECP256R1())
+    """Return the PEM of a new certificate with its key, and of the certificate alone: its own authority."""
     key = ec.generate_private_key(ec.SECP256R1())
-    authority_name = _name("pulumi-sandbox authority")
-    identifier = x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key())
-    authority = (
-        _builder(authority_name, authority_name, authority_key.public_key(), now)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs_certificates=True), critical=True)
-        .add_extension(
-            x509.NameConstraints(
-                [x509.IPAddress(IPv4Network("127.0.0.0/8")), x509.DNSName("localhost")], None
-            ),
-            critical=True,
-        )
-        .add_extension(identifier, critical=False)
-        .sign(authority_key, hashes.SHA256())
-    )
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "pulumi-sandbox")])
+    alternatives = [x509.IPAddress(IPv4Address(LOOPBACK)), x509.DNSName("localhost")]
+    identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    known_by = x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
     certificate = (
-        _builder(_name("pulumi-sandbox"), authority_name, key.public_key(), now)
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + _VALID)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(signs_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(
-            x509.SubjectAlternativeName([x509.IPAddress(IPv4Address(LOOPBACK)), x509.DNSName("localhost")]),
-            critical=False,
-        )
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False
-        )
-        .sign(authority_key, hashes.SHA256())
+        .add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
+        .add_extension(identifier, critical=False)
+        .add_extension(known_by, critical=False)
+        .sign(key, hashes.SHA256())
     )
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    return _pem(certificate) + private.decode(), _pem(authority)
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime
-) -> x509.CertificateBuilder:
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + _VALID)
-    )
-
-
-def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=not signs_certificates,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs_certificates,
-        crl_sign=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _name(common: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
-
-
-def _pem(certificate: x509.Certificate) -> str:
-    return certificate.public_bytes(serialization.Encoding.PEM).decode()
+    public = certificate.public_bytes(serialization.Encoding.PEM).decode()
+    return public + private.decode(), public
 
 
 TRUST_VARIABLE = "SSL_CERT_FILE"
@@ -125,7 +78,7 @@ class Certificate:
 
     @property
     def authority(self) -> Path:
-        """The authority's certificate."""
+        """The certificate alone."""
         return self.folder / "authority.pem"
 
     @property
@@ -150,9 +103,6 @@ class Certificate:
         files.replace(self.trusted, f"{others.rstrip()}\n{self.authority.read_text(encoding='utf-8')}")
 
     def _is_valid(self) -> bool:
-        from cryptography import x509
-        from cryptography.exceptions import InvalidSignature
-
         try:
             authority = x509.load_pem_x509_certificate(self.authority.read_bytes())
             present = x509.load_pem_x509_certificate(self.serving.read_bytes())
