@@ -113,11 +113,6 @@ def test_an_existing_secret_is_an_error_with_the_import_command(engine: Engine):
     assert f"gcp:secretmanager/secret:Secret entry and the id {NAME}" in message(refused)
 
 
-def test_unchanged_inputs_are_no_difference(engine: Engine):
-    made = engine.create(ENTRY, entry())
-    assert engine.diff(made, entry()).changes == provider_pb2.DiffResponse.DIFF_NONE
-
-
 def test_labels_are_updated_in_place_beside_those_of_others(engine: Engine, cloud: Served):
     made = engine.create(ENTRY, entry())
     theirs: Properties = {**cast("Properties", live(cloud, NAME)["labels"]), "theirs": "kept"}
@@ -311,17 +306,6 @@ def test_a_version_is_found_by_its_id_alone(engine: Engine):
         engine.get(VERSION, NAME)
 
 
-def test_a_version_that_was_refused_leaves_a_secret_without_one_and_the_next_is_the_first(
-    engine: Engine, cloud: Served
-):
-    engine.create(ENTRY, entry())
-    failing(cloud, "POST", ":addVersion", status=403)
-    with pytest.raises(grpc.RpcError):
-        engine.create(VERSION, version())
-    assert "versions" not in live(cloud, f"{NAME}/versions")
-    assert engine.create(VERSION, version()).outputs["version"] == "1"
-
-
 def test_a_payload_never_enters_an_error(engine: Engine):
     engine.create(ENTRY, entry())
     with pytest.raises(grpc.RpcError) as refused:
@@ -463,14 +447,6 @@ def test_a_preview_writes_nothing_and_knows_no_answers(engine: Engine, cloud: Se
         assert engine.preview_create(MEMBER, grant(secretId=UNKNOWN))["etag"] is UNKNOWN
         unknown = engine.preview_create(ENTRY, entry(labels={"cluster": UNKNOWN}))
         assert unknown["effectiveLabels"] is UNKNOWN
-
-
-def test_a_preview_of_an_update_keeps_what_stays(engine: Engine, cloud: Served):
-    made = engine.create(ENTRY, entry())
-    with nothing_asked(cloud):
-        shown = engine.update(made, entry(labels={"cluster": "two"}), preview=True).outputs
-    assert shown["name"] == made.outputs["name"]
-    assert shown["labels"] == {"cluster": "two"}
 
 
 @pytest.mark.parametrize(

@@ -74,11 +74,11 @@ def possible(service: Served, member: str) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("permission", CALLS)
-def test_a_permission_of_the_project_allows_its_call_and_no_other(service: Served, permission: str) -> None:
-    allow(service, ADA, permission)
-    assert possible(service, ADA) == {permission}
-    assert used(service, ADA) == [permission]
+def test_a_permission_of_the_project_allows_its_call_and_no_other(service: Served) -> None:
+    for permission in CALLS:
+        allow(service, ADA, permission)
+        assert possible(service, ADA) == {permission}
+        assert used(service, ADA) == [permission]
 
 
 @pytest.mark.parametrize("role", ROLES)

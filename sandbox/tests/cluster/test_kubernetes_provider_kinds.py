@@ -180,15 +180,6 @@ def test_a_wait_ends_when_the_run_is_cancelled(engine: Engine):
     assert "being stopped" in failure(lambda: engine.delete(held))
 
 
-def test_changed_data_replaces_where_the_provider_does_not_call_it_mutable(engine: Engine):
-    made = engine.create(urn(CONFIG_MAP, "m"), config_map(metadata={"name": "m"}, data={"a": "1"}))
-    answer = engine.diff(made, config_map(metadata={"name": "m"}, data={"a": "2"}))
-    assert (answer.replaces, answer.deleteBeforeReplace) == (["data.a"], True)
-    drawn = engine.create(urn(CONFIG_MAP, "drawn"), config_map(data={"a": "1"}))
-    answer = engine.diff(drawn, config_map(data={"a": "2"}))
-    assert (answer.replaces, answer.deleteBeforeReplace) == (["data.a"], False)
-
-
 @pytest.mark.parametrize(
     ("inputs", "place", "words"),
     [
@@ -206,11 +197,6 @@ def test_inputs_that_cannot_be_served_are_refused_at_their_place(
     (problem,) = engine.checked(urn(CONFIG_MAP, "m"), inputs).failures
     assert problem.property == place
     assert words in problem.reason
-
-
-def test_a_chart_is_refused_by_name_before_anything_is_written(engine: Engine):
-    (problem,) = engine.checked(urn("kubernetes:helm.sh/v3:Release", "chart"), {"chart": "nginx"}).failures
-    assert "kubernetes:helm.sh/v3:Release" in problem.reason
 
 
 def test_functions_are_refused_by_name(engine: Engine):

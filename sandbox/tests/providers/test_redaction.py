@@ -4,6 +4,8 @@ import base64
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pulumi_sandbox.protocol.values import Properties, Secret
 from pulumi_sandbox.providers.redaction import without_secrets
 
@@ -41,3 +43,12 @@ def test_secret_within_a_secret_is_taken_out() -> None:
 def test_what_is_in_the_open_too_or_too_short_stays() -> None:
     given: Properties = {"labels": Secret({"app": "orders"}), "name": "orders", "short": Secret("abcd")}
     assert without_secrets("no orders, no abcd", given) == "no orders, no abcd"
+
+
+@given(st.text(min_size=5).filter(lambda text: text not in "[secret]"), st.text(), st.text())
+def test_no_form_of_a_secret_stays_in_a_message(secret: str, before: str, after: str) -> None:
+    encoded = base64.b64encode(secret.encode()).decode()
+    cleaned = without_secrets(f"{before}|{encoded}|{secret}|{after}", {"data": Secret({"k": secret})})
+    assert "[secret]" in cleaned
+    assert encoded not in cleaned
+    assert f"|{secret}|" not in cleaned
