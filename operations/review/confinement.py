@@ -1,15 +1,24 @@
-"""How a program that nobody trusts is shut in, by `confined.py`."""
+"""How a program that nobody trusts is shut in, by `confined.py`, and what the hosts of a review are told."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
+
+LANGUAGE_HOST: Final = f"{__package__}.language_host"
+DYNAMIC_HOST: Final = f"{__package__}.dynamic_host"
+TASK: Final = "CREDFLEET_REVIEW_TASK"
+"""The variable that names the file of a task."""
+CONFIGURED: Final = "CREDFLEET_REVIEW_CONFIGURED"
+"""The variable that names the file for the configuration of dynamic providers."""
+PROJECT: Final = "PULUMI_PROJECT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +69,51 @@ class Confinement:
             with given:
                 given.write(json.dumps({**self.specification, "folder": str(folder)}).encode())
         return process
+
+
+def start(
+    shut: Confinement | None, folder: Path, command: list[str], variables: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    """Start a command with these variables as well, shut in or, where it is our own, as it is."""
+    if shut is not None:
+        return replace(shut, environment={**shut.environment, **variables}).start(folder, command)
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**os.environ, **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """How to run a program: its folder, and what it is in it; the executor of the SDK that runs it.
+
+    socket: where the gate listens. notes: the file for what is declared. ended: that for its exit code.
+    confinement: how it is shut in; None for a program of our own.
+    """
+
+    folder: str
+    entry: str
+    executor: str
+    socket: str
+    notes: str
+    ended: str
+    confinement: dict[str, Any] | None
+
+    @classmethod
+    def read(cls, file: Path) -> Self:
+        """Read what `write` wrote."""
+        return cls(**json.loads(file.read_bytes()))
+
+    def write(self, file: Path) -> None:
+        """Write it down."""
+        file.write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+    def start(self, words: list[str], config: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        """Start the executor with these words and variables."""
+        command = [sys.executable, "-u", self.executor, *words]
+        shut = None if self.confinement is None else Confinement.of(self.confinement)
+        return start(shut, Path(self.folder), command, config)

@@ -25,8 +25,8 @@ from pulumi.runtime import Settings, configure, rpc
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from components.dynamic import DynamicResource
+from operations.review.confinement import CONFIGURED, PROJECT
 from operations.review.gate import OPTIONS, note
-from operations.review.task import CONFIGURED, PROJECT
 
 _PROVIDER: Final = "__provider"
 _DECLARING: Final = ("fleet", "wiring.pull_secrets")

@@ -21,8 +21,8 @@ from pulumi.runtime.proto import analyzer_pb2, language_pb2
 from pulumi_sandbox import language_host
 
 from components.seals import COULD_NOT
+from operations.review.confinement import TASK, Task
 from operations.review.gate import OPTIONS, Gate, forward, path_of
-from operations.review.task import TASK, Task
 
 _JUDGING: Final = ("Analyze", "AnalyzeStack")
 _THREADS: Final = 16

@@ -13,7 +13,6 @@ import os
 import re
 import secrets
 import shlex
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,8 +37,16 @@ from components.errors import CredfleetError
 from components.stack_config.stack import NAMESPACE
 from operations.folders import Folders
 from operations.review import confined
-from operations.review.confinement import Confinement
-from operations.review.task import CONFIGURED, DYNAMIC_HOST, LANGUAGE_HOST, PROJECT, TASK, Task
+from operations.review.confinement import (
+    CONFIGURED,
+    DYNAMIC_HOST,
+    LANGUAGE_HOST,
+    PROJECT,
+    TASK,
+    Confinement,
+    Task,
+    start,
+)
 from operations.sandbox.control_plane import OWNER
 from operations.stack.at_rest import StackAtRest
 from operations.stack.passphrase import PassphraseCrypter
@@ -126,11 +133,11 @@ def preview(
         executor = cli.program.resolve().with_name(_EXECUTOR)
         _task(layout, at_rest, executor, recorded, shut).write(layout.folder / "task.json")
         command = [str(cli.program), *words]
-        if shut is None:
-            process = _started(command, layout.project, environment)
-        else:
+        outer = None
+        if shut is not None:
             own = (cli.program, cli.program.resolve(), executor, *base.policy_packs)
-            process = _outer(layout, at_rest, environment, own).start(layout.project, command)
+            outer = _outer(layout, at_rest, own)
+        process = start(outer, layout.project, command, environment)
         with process:
             try:
                 said = process.communicate()[0].decode(errors="replace")
@@ -140,27 +147,12 @@ def preview(
         return Previewed([*_events(said)], _declared(layout))
 
 
-def _started(command: list[str], folder: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Start the CLI for a program of our own."""
-    return subprocess.Popen(
-        command,
-        cwd=folder,
-        env={**os.environ, **environment},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-
-
-def _outer(
-    layout: _Layout, at_rest: StackAtRest, environment: dict[str, str], own: Iterable[Path]
-) -> Confinement:
+def _outer(layout: _Layout, at_rest: StackAtRest, own: Iterable[Path]) -> Confinement:
     """Return how all that takes part is shut in, itself our own: without a network, and with these files."""
     packages = (Path(each) for each in (sys.prefix, sys.base_prefix))
     return Confinement(
         readable=(*packages, *own_code(), *own, at_rest.project.directory),
         writable=(layout.folder,),
-        environment=environment,
         seconds=_SECONDS,
         nests=True,
     )

@@ -18,7 +18,7 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import provider_pb2
 
 from operations.review import dynamic_host
-from operations.review.task import CONFIGURED, PROJECT
+from operations.review.confinement import CONFIGURED, PROJECT
 from tests.support.stacks import ROOT
 
 CLAIM: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
