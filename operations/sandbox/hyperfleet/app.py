@@ -20,8 +20,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from components.documents import read_json
-from operations.sandbox.hyperfleet.clusters import is_gone, render, shown_report
-from operations.sandbox.hyperfleet.reports import Report, counts, problems
+from operations.sandbox.hyperfleet.clusters import Report, counts, is_gone, problems, render, shown_report
 
 
 class Store:
