@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -21,7 +21,7 @@ from pulumi.automation import (
     LocalWorkspace,
     Stack,
 )
-from pulumi.automation.events import EngineEvent, PolicyEvent, StepEventMetadata, SummaryEvent
+from pulumi.automation.events import EngineEvent, PolicyEvent, SummaryEvent
 from pulumi_sandbox.protocol import urns
 
 from components.errors import CredfleetError
@@ -86,64 +86,42 @@ class Deployed:
         return self.outputs_differ or any(step.op != "same" for step in steps)
 
 
-@dataclass(slots=True)
-class _Record:
-    """Keeps what events tell, and shows each."""
+def _came_to(events: Sequence[EngineEvent], outcome: Outcome) -> Deployed:
+    """Return what events come to."""
+    said = [each.diagnostic_event for each in events if each.diagnostic_event]
+    lasting = [(each.severity == "error", each.message.strip()) for each in said if not each.ephemeral]
+    summary = next((each.summary_event for each in reversed(events) if each.summary_event), None)
+    outputs = [differ for each in events if (differ := _outputs_differ(each)) is not None]
+    return Deployed(
+        outcome,
+        changes_of(summary) if summary else {},
+        float(summary.duration_seconds) if summary else 0.0,
+        (*{(step.urn, step.op): step for step in map(_step, events) if step}.values(),),
+        [each.policy_event for each in events if each.policy_event],
+        [message for is_error, message in lasting if not is_error],
+        [message for is_error, message in lasting if is_error],
+        bool(outputs) and outputs[-1],  # they come when the program ends
+    )
 
-    show: Show
-    steps: dict[tuple[str, str], Step] = field(default_factory=dict[tuple[str, str], Step])
-    policy: list[PolicyEvent] = field(default_factory=list[PolicyEvent])
-    messages: list[str] = field(default_factory=list[str])
-    errors: list[str] = field(default_factory=list[str])
-    changes: Mapping[str, int] = field(default_factory=dict[str, int])
-    seconds: float = 0.0
-    outputs_differ: bool = False
 
-    def take(self, event: EngineEvent) -> None:
-        """Keep what an event tells."""
-        if event.resource_pre_event:
-            self._keep(event.resource_pre_event.metadata, done=False)
-        elif event.res_outputs_event:
-            self._keep(event.res_outputs_event.metadata, done=not event.res_outputs_event.planning)
-            self._compare(event.res_outputs_event.metadata)
-        elif event.res_op_failed_event:
-            self._keep(event.res_op_failed_event.metadata, done=True, failed=True)
-        elif event.policy_event:
-            self.policy.append(event.policy_event)
-        elif event.diagnostic_event and not event.diagnostic_event.ephemeral:
-            said = self.errors if event.diagnostic_event.severity == "error" else self.messages
-            said.append(event.diagnostic_event.message.strip())
-        elif event.summary_event:
-            self.changes = changes_of(event.summary_event)
-            self.seconds = float(event.summary_event.duration_seconds)
-        self.show(event)
+def _step(event: EngineEvent) -> Step | None:
+    done, failed = bool(event.res_op_failed_event), bool(event.res_op_failed_event)
+    told = event.resource_pre_event or event.res_op_failed_event
+    if event.res_outputs_event:
+        told, done = event.res_outputs_event, not event.res_outputs_event.planning
+    state = (told.metadata.new or told.metadata.old) if told else None
+    if told is None or state is None:
+        return None
+    op, urn = told.metadata.op.value, told.metadata.urn
+    return Step(op, urn, state.type, state.id or "", state.inputs or {}, done, failed)
 
-    def _keep(self, told: StepEventMetadata, *, done: bool, failed: bool = False) -> None:
-        state = told.new or told.old
-        op = told.op.value
-        if state is None:
-            return
-        self.steps[told.urn, op] = Step(
-            op, told.urn, state.type, state.id or "", state.inputs or {}, done, failed
-        )
 
-    def _compare(self, told: StepEventMetadata) -> None:
-        """Compare the stack's outputs, of which the last event is right: they come when the program ends."""
-        if told.type == urns.ROOT_STACK_TYPE and told.old and told.new:
-            self.outputs_differ = told.old.outputs != told.new.outputs
-
-    def ended(self, outcome: Outcome) -> Deployed:
-        """Return what it came to."""
-        return Deployed(
-            outcome,
-            self.changes,
-            self.seconds,
-            (*self.steps.values(),),
-            self.policy,
-            self.messages,
-            self.errors,
-            self.outputs_differ,
-        )
+def _outputs_differ(event: EngineEvent) -> bool | None:
+    """Whether an event tells of other outputs of the stack; None for one that tells nothing of them."""
+    told = event.res_outputs_event.metadata if event.res_outputs_event else None
+    if told is None or told.type != urns.ROOT_STACK_TYPE or not told.old or not told.new:
+        return None
+    return told.old.outputs != told.new.outputs
 
 
 def changes_of(summary: SummaryEvent) -> dict[str, int]:
@@ -185,11 +163,17 @@ def deploy(
     Raises:
         CredfleetError: code `stack-locked`.
     """
-    record = _Record(show)
+    events = list[EngineEvent]()
     outcome: Outcome = "succeeded"
+    last = ""
+
+    def take(event: EngineEvent) -> None:
+        events.append(event)
+        show(event)
+
     with nullcontext(stopped) if stopped else interruptible() as interrupted:
         try:
-            run(on_event=record.take, **options)
+            run(on_event=take, **options)
         except ConcurrentUpdateError as error:
             raise CredfleetError(
                 code="stack-locked",
@@ -199,9 +183,9 @@ def deploy(
             ) from None
         except CommandError as error:
             outcome = "cancelled" if interrupted.is_set() else "failed"
-            if not record.errors:
-                record.errors.append(last_words(error))
-    return record.ended(outcome)
+            last = last_words(error)
+    done = _came_to(events, outcome)
+    return replace(done, errors=[last]) if last and not done.errors else done
 
 
 def last_words(error: CommandError) -> str:

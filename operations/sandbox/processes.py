@@ -59,12 +59,7 @@ def stop_all(folders: Folders, clouds: Clouds) -> bool:
 def status(folders: Folders) -> dict[str, Any]:
     """Return what runs of this project's sandbox: kubeconfig, server (null when stopped), users, services."""
     services = {
-        each.service.name: {
-            "running": each.pid is not None,
-            "pid": each.pid,
-            "address": each.address,
-            "log": str(each.log),
-        }
+        each.service.name: _process(each.pid, each.address, each.log)
         for each in cloud_services.stand_ins(folders).started()
     }
     state = find_backend(folders.backend).as_uri()
@@ -72,15 +67,7 @@ def status(folders: Folders) -> dict[str, Any]:
     if plane is None:
         return {"kubeconfig": None, "server": None, "users": {}, "services": services, "state": state}
     pids = {part: plane.pid(part) for part in Part}
-    parts = {
-        str(part): {
-            "running": pid is not None,
-            "pid": pid,
-            "address": plane.address(part),
-            "log": str(plane.log(part)),
-        }
-        for part, pid in pids.items()
-    }
+    parts = {str(part): _process(pid, plane.address(part), plane.log(part)) for part, pid in pids.items()}
     runs = all(pids.values())
     return {
         "kubeconfig": str(plane.kubeconfig("admin")) if runs else None,
@@ -89,6 +76,10 @@ def status(folders: Folders) -> dict[str, Any]:
         "services": parts | services,
         "state": state,
     }
+
+
+def _process(pid: int | None, address: str | None, log: Path) -> dict[str, Any]:
+    return {"running": pid is not None, "pid": pid, "address": address, "log": str(log)}
 
 
 def shown_status() -> CommandResult:
