@@ -87,18 +87,17 @@ def reviewed(tmp_path_factory: pytest.TempPathFactory, record: bytes) -> Reviewe
     (folder / "outside").write_text(CANARY)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        done, checkout = _review(
-            folder, record, HOSTILE.format(outside=str(folder / "outside"), port=port), port
-        )
+        prologue = HOSTILE.format(outside=str(folder / "outside"), port=port)
+        done, checkout = _review(folder, record, prologue + (ROOT / "__main__.py").read_text(), port)
         server.setblocking(False)
         connections = sum(1 for _ in _accepted(server))
     return Reviewed(done.stdout, done.stderr, done.returncode, connections, checkout)
 
 
 def _review(
-    folder: Path, record: bytes, prologue: str, port: int
+    folder: Path, record: bytes, program: str, port: int
 ) -> tuple[subprocess.CompletedProcess[str], Path]:
-    """Review a branch whose program begins with `prologue`; variables of a proxy name the port."""
+    """Review a branch with this program; variables of a proxy name the port."""
     checkout = folder / "branch"
     (checkout / ".git").mkdir(parents=True)
     (checkout / ".git" / "config").write_text(CANARY)
@@ -112,7 +111,7 @@ def _review(
         document = edit.applied(document, lambda text: f"v1:{len(text)}:edited")
     (checkout / f"Pulumi.{STACK}.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
     (folder / "record.json").write_bytes(record)
-    (checkout / "__main__.py").write_text(prologue + (ROOT / "__main__.py").read_text())
+    (checkout / "__main__.py").write_text(program)
     proxy = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "https_proxy"), f"http://127.0.0.1:{port}")
     given = ["--stack", STACK, "--checkout", str(checkout), "--record", str(folder / "record.json")]
     done = subprocess.run(

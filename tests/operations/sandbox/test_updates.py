@@ -144,12 +144,6 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["sandbox", *arguments])
 
 
-def test_up_previews_first_and_then_updates(cli: Cli) -> None:
-    result = run("up")
-    assert result.exit_code == 0, result.output
-    assert cli.verbs == ["preview", "up"]
-
-
 def test_up_without_a_preview_asks_first_and_updates_at_once(cli: Cli) -> None:
     refused = run("up", "--skip-preview")
     assert refused.exit_code != 0
@@ -164,6 +158,8 @@ def test_up_without_a_preview_asks_first_and_updates_at_once(cli: Cli) -> None:
 def test_up_says_in_json_what_was_declared_and_claimed_and_masks_secrets(cli: Cli, project: Path) -> None:
     result = run("up", "--output", "json")
     told = json.loads(result.stdout)
+    assert cli.verbs == ["preview", "up"]
+    assert "Previewing" in result.stderr
     assert told["outcome"] == "succeeded"
     assert told["changes"] == {"create": 4}
     assert told["declared"] == [
@@ -223,14 +219,6 @@ def test_a_second_up_that_finds_everything_there_says_so_and_updates_nothing(cli
     assert result.exit_code == 0
     assert cli.verbs == ["preview"]
     assert "Nothing changed" in result.stdout
-
-
-def test_what_changes_is_updated(cli: Cli) -> None:
-    run("up")
-    cli.calls.clear()
-    cli.tells |= {"preview": "second-preview", "up": "second-up"}
-    assert run("up", "--yes").exit_code == 0
-    assert cli.verbs == ["preview", "up"]
 
 
 @pytest.mark.parametrize(("stopped", "exit_code"), [(False, 1), (True, 8)])
@@ -380,12 +368,6 @@ def test_people_are_not_shown_what_a_table_tells_them(cli: Cli) -> None:
     shown = run("up").output
     assert "adapter dns" not in shown
     assert "info: expected to get aws-1" in shown
-
-
-def test_up_for_machines_prints_one_document(cli: Cli) -> None:
-    result = run("up", "--output", "json")
-    assert json.loads(result.stdout)["stack"] == "dev"
-    assert "Previewing" in result.stderr
 
 
 def test_up_refuses_a_state_that_an_earlier_version_has_to_end(cli: Cli, project: Path) -> None:
