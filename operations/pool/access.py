@@ -138,13 +138,16 @@ class PoolTarget:
 
         manager: under which name the API server books what is written; None means a claimer's.
         """
+        from components.account_pool.core.config_map import PoolConfigMap
         from components.account_pool.core.pool import CLAIMS, Pool
 
         target = self.told()
-        gone = namespace_problem(target, self.namespace)
-        if gone is not None and gone.problem == _MISSING:  # of one that is going, claims may be released
-            raise CredfleetError(code="no-pool", place=gone.place, problem=gone.problem, fix=gone.fix)
-        return Pool.open(target, self.namespace, manager=manager or CLAIMS)
+        pool = Pool.open(target, self.namespace, manager=manager or CLAIMS)
+        if pool.settings == PoolConfigMap() and not pool.is_declared():
+            gone = namespace_problem(target, self.namespace)
+            if gone is not None and gone.problem == _MISSING:  # of one that is going, claims may be released
+                raise CredfleetError(code="no-pool", place=gone.place, problem=gone.problem, fix=gone.fix)
+        return pool
 
     def open_existing(self, manager: str | None = None) -> Pool:
         """Open a pool that is there; raises as `open`, and CredfleetError of code `no-pool` for none."""
