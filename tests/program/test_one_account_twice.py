@@ -25,4 +25,4 @@ def test_new_entry_for_a_brought_account_is_refused_by_preview_and_update(projec
     assert said in preview.said
     assert said in update.said
     project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1))
-    project.preview("--expect-no-changes").quiet()
+    project.up().quiet()
