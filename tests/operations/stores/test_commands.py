@@ -296,7 +296,11 @@ class Speaking(Served):
         }
         answers = {
             "/apis": {"groups": [served]},
-            f"/apis/{version}": {"resources": [{"kind": "ExternalSecret"}, {"kind": "SecretStore"}]},
+            f"/apis/{version}": {
+                "resources": [
+                    {"kind": kind, "name": f"{kind.lower()}s"} for kind in ("ExternalSecret", "SecretStore")
+                ]
+            },
             f"/apis/{version}/namespaces/a/externalsecrets": {
                 "items": [{"metadata": {"name": "key"}, "status": {"conditions": [failed]}}]
             },
