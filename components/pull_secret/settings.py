@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Self, TypeAlias
@@ -34,7 +35,7 @@ from components.labels import hyperscaler_of
 from components.naming import is_gcp_project
 from components.projection.settings import CredentialFrom, CredentialSource
 from components.projection.sources import Source
-from components.pull_secret import grants, names
+from components.pull_secret import names
 from components.pull_secret.hyperfleet import Contract, Observed
 from components.pull_secret.model import Availability, Cluster, Phase
 from components.pull_secret.observations import read
@@ -136,9 +137,9 @@ class EntryUser(ConfigModel):
     def member(self) -> str:
         """Its name as Google Cloud's policies have it."""
         if self.workload is None:
-            return grants.service_account(self.service_account or "")
+            return service_account(self.service_account or "")
         one = self.workload
-        return grants.workload(one.project_number, one.project, one.namespace, one.service_account)
+        return workload(one.project_number, one.project, one.namespace, one.service_account)
 
 
 class ClusterEntry(ConfigModel):
@@ -285,11 +286,11 @@ class PullSecretsSection(Section):
         place = self.place("clusters", id_, "pullSecretFrom")
         return None if given is None or given.entry is not None else given.source(place)
 
-    def grants(self, id_: str) -> Sequence[grants.Grant]:
+    def grants(self, id_: str) -> Sequence[Grant]:
         """Return the rights on a cluster's entry."""
         given = self.clusters[id_]
         reader, adapter = given.reader or self.reader, given.adapter or self.adapter
-        return [*grants.grants(reader and reader.member, adapter and adapter.member)]
+        return [*list_grants(reader and reader.member, adapter and adapter.member)]
 
     def written(self) -> Iterator[Written]:
         """Yield the Secret that each cluster pulls with."""
@@ -408,3 +409,46 @@ def _review_account(place: str, account: str, context: ReviewContext) -> Problem
     elif known.type is not None and hyperscaler_of(known.type) != "gcp":
         problem = f"the account is of type {known.type}, and its id is no project of Google Cloud"
         yield Problem(place, problem, "name an account of type gcp")
+
+
+READER: Final = {"accessor": "roles/secretmanager.secretAccessor"}
+ADAPTER: Final = {
+    "viewer": "roles/secretmanager.viewer",
+    "adder": "roles/secretmanager.secretVersionAdder",
+    "accessor": "roles/secretmanager.secretAccessor",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A role on the secret. name: to tell grants of one secret apart, such as adapter-viewer."""
+
+    name: str
+    role: str
+    member: str
+
+
+def service_account(email: str) -> str:
+    """Name an account of Google Cloud: the older way, by an annotation of the Kubernetes account."""
+    return f"serviceAccount:{email}"
+
+
+def workload(project_number: str, project: str, namespace: str, account: str) -> str:
+    """Name a ServiceAccount of a GKE cluster itself: no account of Google Cloud, no annotation.
+
+    project: of the cluster, whose pool of identities is meant. Clusters of one project that have the same
+    namespace and account share the grant.
+    """
+    pool = f"projects/{project_number}/locations/global/workloadIdentityPools/{project}.svc.id.goog"
+    return f"principal://iam.googleapis.com/{pool}/subject/ns/{namespace}/sa/{account}"
+
+
+def list_grants(reader: str | None, adapter: str | None) -> Iterator[Grant]:
+    """Yield the grants on a secret: least privilege, by roles on that one secret.
+
+    The reader gets pull secrets, as worker nodes do. The adapter looks at the secret, adds a version and
+    reads it back, as HyperFleet's own job does; neither may change labels, delete, or give rights.
+    """
+    for who, member, roles in (("reader", reader, READER), ("adapter", adapter, ADAPTER)):
+        if member is not None:
+            yield from (Grant(f"{who}-{name}", role, member) for name, role in roles.items())

@@ -39,8 +39,7 @@ from components.errors import ConfigurationError, Problem
 from components.naming import config_path
 from components.open_ports import is_in_environment
 from components.pull_secret.settings import PullSecretsSection
-from components.secret_stores.certificate_files import read_certificates
-from components.secret_stores.settings import SecretStoresSection
+from components.secret_stores.settings import SecretStoresSection, read_certificates
 from components.service_credentials.settings import Services
 from components.stack_config.cloud_keys import NAMESPACES, cloud_meant, review_cloud_keys
 from components.stack_config.cloud_sdks import review_sdk

@@ -1,10 +1,10 @@
 """An entry that is there already, and who may do what with one."""
 
-from components.pull_secret.grants import grants, service_account, workload
+from components.pull_secret.settings import list_grants, service_account, workload
 
 
 def test_the_reader_reads_and_the_adapter_looks_adds_and_reads_back() -> None:
-    assert {one.name: (one.role, one.member) for one in grants("r", "a")} == {
+    assert {one.name: (one.role, one.member) for one in list_grants("r", "a")} == {
         "reader-accessor": ("roles/secretmanager.secretAccessor", "r"),
         "adapter-viewer": ("roles/secretmanager.viewer", "a"),
         "adapter-adder": ("roles/secretmanager.secretVersionAdder", "a"),
@@ -13,7 +13,7 @@ def test_the_reader_reads_and_the_adapter_looks_adds_and_reads_back() -> None:
 
 
 def test_nobody_gets_rights_by_default() -> None:
-    assert [*grants(None, None)] == []
+    assert [*list_grants(None, None)] == []
 
 
 def test_both_forms_of_an_identity_are_as_google_cloud_writes_them() -> None:

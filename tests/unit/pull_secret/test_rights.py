@@ -12,7 +12,7 @@ import pytest
 import requests
 
 from components.errors import SecretManagerError
-from components.pull_secret.grants import grants, service_account, workload
+from components.pull_secret.settings import list_grants, service_account, workload
 from components.secret_manager import (
     LATEST,
     SecretManager,
@@ -48,7 +48,7 @@ def google(tmp_path: Path) -> Generator[Served]:
         owner = connected(running, "an-owner")
         owner.create(NAME, {})
         owner.add(NAME, b"1")
-        bindings = [{"role": each.role, "members": [each.member]} for each in grants(READER, ADAPTER)]
+        bindings = [{"role": each.role, "members": [each.member]} for each in list_grants(READER, ADAPTER)]
         path = f"{running.url}/v1/{NAME}:setIamPolicy"
         answer = requests.post(path, json={"policy": {"bindings": bindings}}, headers=OWNER, timeout=10)
         answer.raise_for_status()
