@@ -16,6 +16,7 @@ from components.errors import ConfigurationError, CredfleetError, Problem
 from operations.cli.ask import ask
 from operations.cli.failures import PAGES, ReportingGroup, exit_code
 from operations.cli.options import Form, OutputOption
+from tests.support.cases import cases, table
 
 
 def run(raising: Callable[[], None], *arguments: str) -> Result:
@@ -44,18 +45,7 @@ def an_error(code: str) -> CredfleetError:
     return CredfleetError(code=code, place="pool account-pool", problem="it is empty", fix="add accounts")
 
 
-@pytest.mark.parametrize(
-    ("code", "exit_code"),
-    [
-        ("anything-else", 1),
-        ("bad-configuration", 2),
-        ("wrong-context", 2),
-        ("exhausted", 3),
-        ("misconfigured", 4),
-        ("not-allowed", 5),
-        ("cancelled", 8),
-    ],
-)
+@cases("code, exit_code", table(__file__, "test_the_code_of_an_error_decides_the_exit_code"))
 @pytest.mark.parametrize("kind", [CredfleetError, SandboxError])
 def test_the_code_of_an_error_decides_the_exit_code(
     kind: type[CredfleetError | SandboxError], code: str, exit_code: int

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from operations.cli.tables import Column, Commands, Table
+from tests.support.cases import cases, table
 
 WORDS = st.text("abcdefgh-é漢", min_size=1, max_size=30)
 CELLS = st.lists(WORDS, max_size=6).map(" ".join)
@@ -29,37 +29,7 @@ def accounts(*more: Column) -> Table:
     return Table("Accounts", columns, [(*row, *("wiped by hand, ticket 4711, see there" for _ in more))])
 
 
-@pytest.mark.parametrize(
-    ("width", "shown"),
-    [
-        (
-            None,
-            [
-                "Account  Type  Since                 Holders",
-                "aws-1    aws   2026-11-22T10:24:41Z  pulumi/organization/credfleet/dev/acme/aws",
-            ],
-        ),
-        (
-            60,
-            [
-                "Account  Type  Since",
-                "aws-1    aws   2026-11-22T10:24:41Z",
-                "· --output wide shows Holders as well",
-            ],
-        ),
-        (20, ["Account  Type", "aws-1    aws", "· --output wide shows Since, Holders as well"]),
-        (
-            10,
-            [
-                "Account  aws-1",
-                "Type     aws",
-                "Since    2026-11-22T10:24:41Z",
-                "Holders  pulumi/organization/credfleet/dev/acme/aws",
-            ],
-        ),
-    ],
-    ids=["pipe", "last-leaves", "both-leave", "no-table-at-all"],
-)
+@cases("width, shown", table(__file__, "test_columns_leave_in_the_order_that_is_stated"))
 def test_columns_leave_in_the_order_that_is_stated(width: int | None, shown: list[str]) -> None:
     assert lines(accounts(), width) == ["Accounts", *shown]
 

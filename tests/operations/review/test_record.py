@@ -16,6 +16,7 @@ from operations.config.settings import read_settings
 from operations.review.record import Record, code_of, make_record
 from operations.stack.at_rest import StackAtRest
 from operations.stack.state import Resource, Snapshot
+from tests.support.cases import cases, table
 
 LIST: Final = "/api/v1/namespaces/pool/secrets?labelSelector=x"
 RECORDS: Final = "/api/v1/namespaces/pool/configmaps?labelSelector=y"
@@ -104,21 +105,7 @@ def test_no_record_is_made_of_a_state_that_other_files_of_tenants_made(tmp_path:
     assert (refused.value.code, refused.value.place) == ("not-deployed", "tenants")
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *(
-            "components/a.py",
-            "components/new.py",
-            "components/a.json",
-            "uv.lock",
-            "__main__.py",
-            "Pulumi.yaml",
-        ),
-        *("pulumi.py", "pulumi_kubernetes/__init__.py", "sandbox/sitecustomize.py", "evil__pycache__/a.py"),
-        *("components/a.cpython-311-x86_64-linux-gnu.so", "components/a.pyc"),
-    ],
-)
+@cases("path", table(__file__, "test_whatever_the_program_could_import_or_read_makes_it_another"))
 def test_whatever_the_program_could_import_or_read_makes_it_another(tmp_path: Path, path: str) -> None:
     before = code_of(_program(tmp_path))
     _write(tmp_path / path, "another")

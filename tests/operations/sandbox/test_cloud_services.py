@@ -12,7 +12,6 @@ import requests
 from pulumi_sandbox.services.cloud.registry import (
     RESOURCE_MANAGER,
     SECRET_MANAGER,
-    CloudService,
     named,
 )
 from pulumi_sandbox.services.ports import free_ports
@@ -26,6 +25,7 @@ from operations.folders import Folders
 from operations.main import app
 from operations.sandbox import updates
 from operations.sandbox.cloud_services import HYPERFLEET, SERVICES, stand_ins, start
+from tests.support.cases import cases, table
 from tests.support.hyperfleet import moment
 
 
@@ -54,33 +54,11 @@ def folders(project: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Folders
 GCP, AZURE, FLEET = "gcp:secretManagerCustomEndpoint", "azure-native:metadataHost", "credfleet:pullSecrets"
 
 
-@pytest.mark.parametrize(
-    ("values", "ports"),
-    [
-        ({}, {}),
-        ({GCP: "http://127.0.0.1:18551/v1/"}, {SECRET_MANAGER: 18551}),
-        ({GCP: "http://localhost:18551/v1/"}, {SECRET_MANAGER: 18551}),
-        ({GCP: "http://localhost:0/v1/"}, {SECRET_MANAGER: 0}),
-        ({GCP: "https://127.0.0.1:18551/v1/"}, {}),
-        ({GCP: "https://secretmanager.googleapis.com/v1/"}, {}),
-        ({GCP: "http://127.0.0.1/v1/"}, {}),
-        ({AZURE: "127.0.0.1:18552"}, {RESOURCE_MANAGER: 18552}),
-        ({AZURE: "management.azure.com"}, {}),
-        ({AZURE: "127.0.0.1:port"}, {}),
-        ({AZURE: "[127.0.0.1"}, {}),
-        ({FLEET: '{"hyperfleet": {"apiUrl": "http://127.0.0.1:18553"}}'}, {HYPERFLEET: 18553}),
-        ({FLEET: '{"hyperfleet": {"apiUrl": "http://localhost:18553/"}}'}, {HYPERFLEET: 18553}),
-        ({FLEET: '{"hyperfleet": {"apiUrl": "https://127.0.0.1:18553"}}'}, {}),
-        ({FLEET: '{"hyperfleet": {"apiUrl": "https://127.0.0.1.example:18553"}}'}, {}),
-        ({FLEET: '{"hyperfleet": {"apiUrl": "https://hyperfleet.example"}}'}, {}),
-        ({FLEET: '{"clusters": {}}'}, {}),
-        ({FLEET: "no JSON"}, {}),
-    ],
-)
+@cases("values, ports", table(__file__, "test_only_what_a_stack_names_on_loopback_is_started"))
 def test_only_what_a_stack_names_on_loopback_is_started(
-    values: dict[str, str], ports: dict[CloudService, int]
+    values: dict[str, str], ports: dict[str, int]
 ) -> None:
-    assert named(values, SERVICES) == ports
+    assert {service.name: port for service, port in named(values, SERVICES).items()} == ports
 
 
 def test_ports_that_a_file_leaves_open_are_told_to_a_shell_by_variables(

@@ -7,6 +7,7 @@ import pytest
 from components.documents import Unreadable
 from components.errors import CredfleetError
 from operations.stack.project_file import Project
+from tests.support.cases import cases, table
 
 
 def _load(directory: Path, text: str) -> Project:
@@ -19,17 +20,7 @@ def test_a_project_knows_where_its_program_and_its_stacks_are(tmp_path: Path):
     assert (project.program, project.stack_files) == (tmp_path / "app", tmp_path / "stacks")
 
 
-@pytest.mark.parametrize(
-    ("entry", "named"),
-    [
-        ("config: 5", "3:1 config is not a map"),
-        ("main: 5", "3:1 main is not a text"),
-        ("main: [a]", "3:1 main is not a text"),
-        ('main: "a\\0b"', "3:1 main names no folder"),
-        ("stackConfigDir: 5", "3:1 stackConfigDir is not a text"),
-        (f"stackConfigDir: {'a' * 5_000}", "3:1 stackConfigDir names no folder"),
-    ],
-)
+@cases("entry, named", table(__file__, "test_an_entry_of_another_type_is_told_with_its_line"))
 def test_an_entry_of_another_type_is_told_with_its_line(tmp_path: Path, entry: str, named: str):
     with pytest.raises(Unreadable) as caught:
         _load(tmp_path, f"name: shop\nruntime: python\n{entry}\n")

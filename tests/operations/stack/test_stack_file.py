@@ -10,6 +10,7 @@ from components.documents import Unreadable
 from components.errors import CredfleetError
 from operations.stack.stack_file import StackFile
 from operations.stack.yaml_file import load_yaml, merge
+from tests.support.cases import cases, table
 
 _WRITTEN = """\
 # who reads this knows why
@@ -45,17 +46,7 @@ config:
 """
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "changed"),
-    [
-        ("size", 12, []),
-        ("size", 13, ["  size:   12     # blanks as they like"]),
-        ("shop:new", {"key": "x"}, []),
-        ("shop:lists", ["deep", "deeper", "x"], []),
-        ("shop:lists", ["x", "deeper"], ["    - deep"]),
-        ("shop:far", {"x": 1, "y": 3}, ["  shop:far: {x: 1 , y: 2}"]),
-    ],
-)
+@cases("key, value, changed", table(__file__, "test_a_change_leaves_every_other_line_as_it_was_written"))
 def test_a_change_leaves_every_other_line_as_it_was_written(
     tmp_path: Path, key: str, value: object, changed: list[str]
 ):
@@ -74,14 +65,7 @@ def test_a_file_of_mixed_forms_is_written_whole_rather_than_broken(tmp_path: Pat
     assert load_yaml(path) == document
 
 
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("environment: [base]", "environment"),
-        ("encryptedkey: abc", "encryptedkey"),
-        ("secretsprovider: awskms://alias/x", "awskms"),
-    ],
-)
+@cases("text, named", table(__file__, "test_what_only_the_cli_does_is_refused_by_name_where_a_key_is_wanted"))
 def test_what_only_the_cli_does_is_refused_by_name_where_a_key_is_wanted(path: Path, text: str, named: str):
     path.write_text(f"{text}\nconfig: {{shop:a: b}}\n")
     file = _loaded(path)
@@ -91,20 +75,7 @@ def test_what_only_the_cli_does_is_refused_by_name_where_a_key_is_wanted(path: P
     assert caught.value.code == "stack-unsupported"
 
 
-@pytest.mark.parametrize(
-    ("text", "at", "problem"),
-    [
-        ("config:\n  a: 1\n  a: hunter2\n", "3:3", "the same key stands twice"),
-        ("config:\n  a: [hunter2\n", "3:1", "the list that [ opens in line 2 is not closed"),
-        ("- hunter2\n", "1:1", "it holds no map of keys"),
-        ("config: hunter2\n", "1:1", "config is no map of keys"),
-        ("config: []\n", "1:1", "config is no map of keys"),
-        ("config:\n  shop:a: 1\n  a: hunter2\n", "3:3", "a and shop:a are one key"),
-        ("config:\n  shop:config:a: 1\n  a: hunter2\n", "3:3", "a and shop:config:a are one key"),
-        ("config:\n  a:b:c: hunter2\n", "2:3", "a:b:c is no key of configuration"),
-        ("config:\n  a:config:b:c: hunter2\n", "2:3", "a:config:b:c is no key of configuration"),
-    ],
-)
+@cases("text, at, problem", table(__file__, "test_a_mistake_is_told_with_its_place_but_not_its_text"))
 def test_a_mistake_is_told_with_its_place_but_not_its_text(path: Path, text: str, at: str, problem: str):
     path.write_text(text)
     with pytest.raises(Unreadable) as caught:
