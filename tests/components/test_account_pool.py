@@ -18,6 +18,8 @@ from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.declared import DeclaredMember
 from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import ClaimRequest, Policy
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.snapshot import PoolSnapshot
 from components.projection.sources import Source
 from components.providers import kubernetes_provider
 from tests.support.memory_pool import KEB
@@ -205,7 +207,10 @@ def test_a_credential_travels_as_a_secret_and_only_to_the_secret_that_holds_it()
 
 
 @pytest.mark.parametrize("option", ["ignoreChanges", "replaceOnChanges", "protect", "retainOnDelete"])
-def test_no_option_keeps_the_program_from_owning_what_it_declares(option: str) -> None:
+def test_no_option_keeps_the_program_from_owning_what_it_declares(
+    option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Pool, "snapshot", lambda *_: PoolSnapshot((), ()))
     secret = the(recorded(pool()), "kubernetes:core/v1:Secret")
 
     assert not getattr(secret.request, option)

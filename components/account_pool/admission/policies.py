@@ -74,18 +74,8 @@ def namespace_manifests(namespace: str) -> tuple[JsonObject, JsonObject]:
         "kind": POLICY,
         "metadata": {"name": name},
         "spec": {
-            "failurePolicy": "Fail",
+            **_render_reach("namespaces", ["DELETE"]),
             "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
-            "matchConstraints": {
-                "resourceRules": [
-                    {
-                        "apiGroups": [""],
-                        "apiVersions": ["v1"],
-                        "operations": ["DELETE"],
-                        "resources": ["namespaces"],
-                    }
-                ]
-            },
             "validations": [
                 {
                     "expression": "params == null",
@@ -108,6 +98,17 @@ def namespace_manifests(namespace: str) -> tuple[JsonObject, JsonObject]:
     return policy, binding
 
 
+def _render_reach(resource: str, operations: Sequence[Operation]) -> JsonObject:
+    """Return which writes a policy judges; one that cannot be judged is refused."""
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": sorted(operations),
+        "resources": [resource],
+    }
+    return {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": [rule]}}
+
+
 def _render_policy(name: str, machine: StateMachine, operations: Sequence[Operation]) -> JsonObject:
     validations = [rule for operation in operations for rule in _render_validations(machine, operation)]
     return {
@@ -115,17 +116,7 @@ def _render_policy(name: str, machine: StateMachine, operations: Sequence[Operat
         "kind": POLICY,
         "metadata": {"name": name},
         "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {
-                "resourceRules": [
-                    {
-                        "apiGroups": [""],
-                        "apiVersions": ["v1"],
-                        "operations": sorted(operations),
-                        "resources": [machine.resource],
-                    }
-                ]
-            },
+            **_render_reach(machine.resource, operations),
             "matchConditions": [{"name": "belongs-to-the-pool", "expression": machine.belongs}],
             "variables": _pick_used(_render_variables(machine), validations),
             "validations": validations,
