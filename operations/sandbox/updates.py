@@ -36,6 +36,7 @@ from operations.sandbox.runs import UpRun
 from operations.sandbox.summary import as_document, as_parts, report_of, typed_command
 from operations.stack.at_rest import StackAtRest
 from operations.stack.state import Snapshot, decode
+from operations.stack.steps_file import take_up_steps
 
 if TYPE_CHECKING:
     from pulumi.automation import Stack
@@ -167,15 +168,8 @@ def policies_of(folders: Folders, stack: str) -> dict[str, Any]:
 
 
 def _take_up(folders: Folders, at_rest: StackAtRest) -> None:
-    """Take up what former runs left: locks of processes that are gone; refuse what only they can end."""
-    beside = at_rest.state_file.with_name(f"{at_rest.state_file.name}.steps")
-    if beside.exists():
-        raise CredfleetError(
-            code="state-unfinished",
-            place=str(beside),
-            problem="an update by an earlier version was killed, and this is not in the state yet",
-            fix="run `credfleet sandbox up` of that version once",
-        )
+    """Take up what former runs left: steps beside the state, and locks of processes that are gone."""
+    take_up_steps(at_rest.state_file)
     for pid in free_dead_lock(folders.backend, at_rest.project.name, at_rest.stack):
         typer.echo(f"· an update was killed (process {pid}): its lock is removed", err=True)
 
