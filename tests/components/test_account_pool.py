@@ -20,6 +20,7 @@ from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import ClaimRequest, Policy
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.snapshot import PoolSnapshot
+from components.connection import ClusterTarget
 from components.projection.sources import Source
 from components.providers import kubernetes_provider
 from tests.support.memory_pool import KEB
@@ -210,7 +211,10 @@ def test_a_credential_travels_as_a_secret_and_only_to_the_secret_that_holds_it()
 def test_no_option_keeps_the_program_from_owning_what_it_declares(
     option: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Pool, "snapshot", lambda *_: PoolSnapshot((), ()))
+    def empty(_target: ClusterTarget, _namespace: str) -> PoolSnapshot:
+        return PoolSnapshot((), ())
+
+    monkeypatch.setattr(Pool, "snapshot", empty)
     secret = the(recorded(pool()), "kubernetes:core/v1:Secret")
 
     assert not getattr(secret.request, option)
