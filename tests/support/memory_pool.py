@@ -105,6 +105,7 @@ class MemoryServer:
         body: JsonObject = {
             "metadata": {
                 "name": name,
+                "namespace": "accounts",
                 "labels": {HYPERSCALER_TYPE: "aws", **labels},
                 "annotations": dict(annotations),
             },
