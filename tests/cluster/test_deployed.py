@@ -197,7 +197,11 @@ def test_what_a_pod_cleans_is_left_to_it_until_it_is_over(
     pod = pods.create(namespace=place.namespace, body={"metadata": named, "spec": spec})
     living, held = f"{place.namespace}/cleaner/{pod.metadata.uid}", list[str]()
     place.begun_in_pod(name, living)
-    monkeypatch.setattr(Holder, "of_process", lambda _pid, pod="": held.append(pod))
+
+    def note(_pid: int, pod: str = "") -> None:
+        held.append(pod)
+
+    monkeypatch.setattr(Holder, "of_process", note)
     for its_own in (living, f"{place.namespace}/of-another-cluster/1"):
         place.add(**{POOL_STATE: "dirty"})
         monkeypatch.setenv("CREDFLEET_POD", its_own)
