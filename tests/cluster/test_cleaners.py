@@ -26,6 +26,7 @@ from tests.support.proving import counted, tried
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Generator
     from pathlib import Path
 
     from kubernetes.dynamic import DynamicClient
@@ -91,6 +92,14 @@ def test_a_run_that_was_overtaken_fails_and_leaves_an_event(place: Place) -> Non
     assert (run.returncode, json.loads(answer)["cleaned"][0]["outcome"]) == (1, "overtaken")
     events = place.api("Event").get(namespace=place.namespace).to_dict()["items"]
     assert any(each["type"] == "Warning" and each["message"].startswith("overtaken") for each in events)
+
+
+@pytest.fixture(autouse=True)
+def heeded() -> Generator[None]:
+    """SIGHUP, which is ignored below `nohup`, by what the tests start as well."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])

@@ -51,6 +51,7 @@ DOMAINS: Final[Mapping[str, tuple[Any, ...]]] = {
     "cleaning": (None, "janitor/1", "janitor/2", "other/1", "x"),
     "reason": (None, "odd bills"),
     "before": (None, "dirty", "decommissioned", "leaving"),
+    "again": (None, "true"),
     "capacity": (None, "1", "2", "x"),
     "account": (None, "1", "2"),
     "brought": (None, "true"),
@@ -70,6 +71,7 @@ DOMAINS: Final[Mapping[str, tuple[Any, ...]]] = {
     "limit": (*_COUNTS, "x"),
     "holders": (*(json.dumps(each, sort_keys=True) for each in _HOLDERS), "garbage", '{"h": "1"}', None),
     "retired": (*_COUNTS, "-1"),
+    "states": (None, '{"h": "state-1"}', "garbage"),
     "former-uid": (None, "u-0"),
     "signature": (None, OWN_UID, "another"),
 }
