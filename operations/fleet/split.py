@@ -417,7 +417,7 @@ class _Move:
         before = {**self.before}
         for stack in self.found.changed:
             stays = {each.urn for each in self.are[stack].resources}
-            lost = {each.urn for each in self.were[stack].resources if each.custom} - stays
+            lost = {each.urn for each in self.were[stack].resources} - stays
             if lost:
                 self.refuse_changed(stack)
                 self.backend.import_(stack, _protecting(self.before[stack], lost))

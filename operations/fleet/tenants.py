@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
+
+from pulumi_sandbox.protocol import urns
 
 from components.account_pool.core.consumers import stack_of
 from components.config.shards import STACKS, Shard, Shards, Stacks
 from components.errors import CredfleetError
+from components.labels import TENANT
 from components.stack_config.stack import Settings
 from operations.sandbox.results import FLEET
 from operations.stack.at_rest import StackAtRest
 from operations.stack.state import deployment_in
+
+_NAMESPACE: Final = "kubernetes:core/v1:Namespace"
 
 States: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Stack → its deployment, secrets encrypted."""
@@ -25,9 +30,18 @@ def states_in(folder: Path) -> States:
 
 
 def tenants_in(deployment: Mapping[str, Any]) -> Sequence[str]:
-    """Return the tenants that a state has, by their names."""
-    fleets = (each for each in _alive(deployment) if each["type"] == FLEET)
-    return [str(name) for each in fleets for name in each.get("inputs", {}).get("tenantNames") or ()]
+    """Return the tenants that a state has, by their names.
+
+    After an update that failed, it may have more than those that the stack is to have.
+    """
+    found: list[str] = []
+    for each in _alive(deployment):
+        inputs = each.get("inputs", {})
+        if each["type"] == FLEET:
+            found += map(str, inputs.get("tenantNames") or ())
+        elif each["type"] == _NAMESPACE and TENANT in (inputs.get("metadata", {}).get("labels") or {}):
+            found.append(urns.parse(each["urn"]).name.removesuffix("-namespace"))
+    return [*dict.fromkeys(found)]
 
 
 def stacks_of(

@@ -50,6 +50,8 @@ def test_a_stack_is_brought_up_kept_repaired_changed_and_taken_down(
     assert project.refresh("--expect-no-changes").code == 7
     project.up().quiet()
     assert set(accounts(admin, project)) == {"aws-1", "aws-2", "aws-3"}
+    for words in (("mark-dirty", free, "--reason", "nobody uses it"), ("clean", "--command", "aws=true")):
+        project.run("pool", *words, "-n", project.pool, "--yes").quiet()
 
     account, _ = first["acme"]
     rotated = {**CREDENTIALS, account: '{"accessKeyID":"AKIA9","secretAccessKey":"sentinel-9"}'}
