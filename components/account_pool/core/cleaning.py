@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from itertools import count
+from typing import TypeAlias
 
 from components.account_pool.core import changes
 from components.account_pool.core.calls import Kind, Patch, Pause, Steps
@@ -40,12 +41,10 @@ def cleanable(
     return found
 
 
-def survey(
-    cleaner: str, take_over: frozenset[str], look: Look
-) -> Steps[tuple[list[Member], list[tuple[Member, Wiped, Problem]]]]:
+def survey(cleaner: str, take_over: frozenset[str], look: Look) -> Steps[tuple[list[Member], list[Left]]]:
     """Find what `cleanable` does, and the dirty members that are left alone, each with why."""
     found: list[Member] = []
-    left: list[tuple[Member, Wiped, Problem]] = []
+    left: list[Left] = []
     bodies = yield from list_all(Kind.MEMBER, MEMBERS)
     listed = [(Member.parse(body), body) for body in bodies]
     twins = find_twins(member for member, _ in listed)
@@ -162,6 +161,10 @@ class Wiped(StrEnum):
     UNREADABLE = "unreadable"
     IN_USE = "in-use"
     POSTPONED = "postponed"
+
+
+Left: TypeAlias = tuple[Member, Wiped, Problem]
+"""A member that is not cleaned, and why."""
 
 
 def succeed(member: Member, cleaning_token: str) -> Steps[Wiped]:

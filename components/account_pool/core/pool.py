@@ -320,9 +320,7 @@ class Pool:
         Exception, so that its account stays this cleaner's; called on Ctrl-C. hold: around all that is done
         to an account; who holds it lives as long as anything wipes. look: whether a holder is alive.
         """
-        dirty, left = self._run(cleaning.survey(cleaner, take_over, look))
-        listed = [member for member in dirty if not self.settings.protects(member.account_id)]
-        left += [(each, Wiped.IN_USE, cleaning.protected(each)) for each in dirty if each not in listed]
+        listed, left = self._survey(cleaner, take_over, account_type, look)
 
         def clean(member: Member) -> Cleaned:
             if is_over():
@@ -334,8 +332,7 @@ class Pool:
             begun: list[Future[Cleaned]] = []
             try:
                 for each in listed:
-                    if account_type in (None, each.type):
-                        begun.append(hands.submit(clean, each))
+                    begun.append(hands.submit(clean, each))
                 done = [_awaited(each) for each in begun]
             except BaseException as error:
                 for each in begun:
@@ -348,7 +345,6 @@ class Pool:
             *(
                 Cleaned(member.name, why, f"{problem.problem} → {problem.fix}")
                 for member, why, problem in left
-                if account_type in (None, member.type)
             ),
         )
 
@@ -361,9 +357,19 @@ class Pool:
         look: Look = is_running,
     ) -> tuple[Member, ...]:
         """List what `clean` with the same arguments would clean."""
-        listed = self._run(cleaning.cleanable(cleaner, take_over, look))
-        wanted = (member for member in listed if account_type in (None, member.type))
-        return tuple(member for member in wanted if not self.settings.protects(member.account_id))
+        listed, _ = self._survey(cleaner, take_over, account_type, look)
+        return tuple(listed)
+
+    def _survey(
+        self, cleaner: str, take_over: frozenset[str], account_type: str | None, look: Look
+    ) -> tuple[list[Member], list[cleaning.Left]]:
+        """Part the accounts of a type into those to clean, and those left alone, each with why."""
+        found, left = self._run(cleaning.survey(cleaner, take_over, look))
+        of_type = [member for member in found if account_type in (None, member.type)]
+        listed = [member for member in of_type if not self.settings.protects(member.account_id)]
+        protected = [member for member in of_type if self.settings.protects(member.account_id)]
+        left += [(member, Wiped.IN_USE, cleaning.protected(member)) for member in protected]
+        return listed, [each for each in left if account_type in (None, each[0].type)]
 
     def _clean(self, listed: Member, token: str, wipe: Wipe) -> Cleaned:
         member = self._run(cleaning.begin(listed, token))
@@ -507,6 +513,7 @@ class Pool:
         now = self._clock()
         if now - self._twins_seen > _TWINS_SECONDS:
             bodies = yield from list_all(Kind.MEMBER, MEMBERS)
+            # In place: what is wanted refers to the set before it is filled.
             self._twins |= (found := {*find_twins(map(Member.parse, bodies))})
             self._twins &= found
             self._twins_seen = now
