@@ -29,7 +29,7 @@ from operations.cli.tables import Column, Table
 from operations.config.settings import read_settings
 from operations.fleet.backend import Backend, Exported, deployment_of
 from operations.fleet.moving import regroup
-from operations.fleet.tenants import stacks_of
+from operations.fleet.tenants import TENANT_NAMESPACE, TENANT_NAMESPACE_END, stacks_of
 from operations.folders import Folders
 from operations.sandbox.deployment import interruptible
 from operations.sandbox.results import FLEET
@@ -49,7 +49,7 @@ _DYNAMIC: Final = "pulumi:providers:pulumi-python"
 _KEYS: Final = ("secretsprovider", "encryptedkey", "encryptionsalt")
 """What a stack's file says of who encrypts it."""
 _OWN: Final[Mapping[str, tuple[str, ...]]] = {
-    "kubernetes:core/v1:Namespace": ("tenants",),
+    TENANT_NAMESPACE: ("tenants",),
     "credfleet:index:TenantAccounts": ("tenants",),
     "credfleet:index:TenantDeliveries": ("tenants",),
     "credfleet:index:UserProvidedService": ("services", "instances"),
@@ -67,7 +67,7 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
 """Type of what stands right below the fleet → where the configuration has the entries it is named after."""
 
 _ENDS: Final = {
-    "kubernetes:core/v1:Namespace": "-namespace",
+    TENANT_NAMESPACE: TENANT_NAMESPACE_END,
     "azure-native:resources:ResourceGroup": "-group",
     _START: "-start",
 }

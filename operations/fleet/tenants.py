@@ -17,7 +17,9 @@ from operations.sandbox.results import FLEET
 from operations.stack.at_rest import StackAtRest
 from operations.stack.state import deployment_in
 
-_NAMESPACE: Final = "kubernetes:core/v1:Namespace"
+TENANT_NAMESPACE: Final = "kubernetes:core/v1:Namespace"
+TENANT_NAMESPACE_END: Final = "-namespace"
+"""How the name of a tenant's namespace ends, after the tenant's."""
 
 States: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Stack → its deployment, secrets encrypted."""
@@ -39,8 +41,8 @@ def tenants_in(deployment: Mapping[str, Any]) -> Sequence[str]:
         inputs = each.get("inputs", {})
         if each["type"] == FLEET:
             found += map(str, inputs.get("tenantNames") or ())
-        elif each["type"] == _NAMESPACE and TENANT in (inputs.get("metadata", {}).get("labels") or {}):
-            found.append(urns.parse(each["urn"]).name.removesuffix("-namespace"))
+        elif each["type"] == TENANT_NAMESPACE and TENANT in (inputs.get("metadata", {}).get("labels") or {}):
+            found.append(urns.parse(each["urn"]).name.removesuffix(TENANT_NAMESPACE_END))
     return [*dict.fromkeys(found)]
 
 
