@@ -24,10 +24,11 @@ from components.account_pool.core.keys import (
     SHARED_CLAIMS,
     TENANT_ID,
 )
-from components.account_pool.core.model import JsonObject, Member, Partition, Phase, Policy, Record
+from components.account_pool.core.model import JsonObject, Member, Phase, Record
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from tests.support.noticed import until
 from tests.support.people import ALL_OBJECTS, grant, impersonating
+from tests.support.records import BOUND
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -190,20 +191,13 @@ def secret(labels: Keys, notes: Keys) -> JsonObject:
 
 def record_of(phase: Phase) -> Record:
     """Draw a claim of tenant acme on account aws-1 by holder h."""
-    return Record(
+    return replace(
+        BOUND,
         name=f"claim-{secrets.token_hex(20)}",
         uid="",
         resource_version="",
-        tenant="acme",
-        partition=Partition("aws"),
-        slot="0",
-        member="aws-1",
         member_uid="u-1",
-        attempt=1,
         phase=phase,
-        policy=Policy.CLEAN,
-        limit=None,
-        holders={"h": 1},
     )
 
 

@@ -13,7 +13,7 @@ from components.account_pool.admission.policies import admission_manifests
 from components.account_pool.admission.roles import RIGHTS, Right
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import CLAIM_ORIGIN, POOL_STATE, STATE_BEFORE, STATE_REASON
-from components.account_pool.core.model import Member, Partition, Phase, Policy, Record, Token
+from components.account_pool.core.model import Member, Phase, Record, Token
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import status_of
 from components.account_pool.core.sweeping import Orphan, SweepReport
@@ -21,6 +21,7 @@ from components.connection import Reply
 from components.errors import Problem
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from operations.pool.health import Diagnosis, Health, accounts, admission, claims, rights, settings_of_pool
+from tests.support.records import BOUND
 
 POOL = "account-pool"
 
@@ -226,21 +227,7 @@ def test_a_type_of_which_none_is_free_is_named() -> None:
 
 
 def record(phase: Phase) -> Record:
-    return Record(
-        name=f"claim-{phase}",
-        uid="u",
-        resource_version="1",
-        tenant="acme",
-        partition=Partition("aws"),
-        slot="0",
-        member="aws-1",
-        member_uid="uid-aws-1",
-        attempt=1,
-        phase=phase,
-        policy=Policy.CLEAN,
-        limit=None,
-        holders={"cli": 1},
-    )
+    return replace(BOUND, name=f"claim-{phase}", phase=phase, holders={"cli": 1})
 
 
 def test_claims_in_order_say_how_many_they_are() -> None:

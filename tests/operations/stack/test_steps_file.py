@@ -10,18 +10,7 @@ from pulumi_sandbox import files
 
 from components.errors import CredfleetError
 from operations.stack.steps_file import take_up_steps
-
-STATE = {
-    "version": 3,
-    "checkpoint": {
-        "stack": "organization/shop/dev",
-        "latest": {
-            "manifest": {"time": "2026-01-01T00:00:00Z"},
-            "resources": [{"urn": "a"}, {"urn": "b", "outputs": {"s": {"ciphertext": "v1:sealed"}}}],
-            "pending_operations": [{"resource": {"urn": "c"}, "type": "creating"}],
-        },
-    },
-}
+from tests.operations.stack.test_state import STATE
 
 
 def digest(text: str) -> str:

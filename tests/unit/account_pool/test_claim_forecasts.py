@@ -22,12 +22,12 @@ from components.account_pool.core.model import (
     Phase,
     Policy,
     Record,
-    record_name,
 )
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast.claims import ForecastKind, forecast_claims
 from components.errors import Exhausted
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
+from tests.support import records
 
 
 def member(name: str, type_: str = "aws", *, notes: dict[str, str] | None = None, **labels: str) -> Member:
@@ -50,21 +50,7 @@ def asks(tenant: str, slot: str = "0", type_: str = "aws", **partition: str) -> 
 
 def record_for(request: ClaimRequest, account: str, phase: Phase = Phase.BOUND, *holders: str) -> Record:
     partition = Partition.of(request.type, request.partition, request.partition)
-    return Record(
-        name=record_name(partition, request.tenant, request.slot),
-        uid="u",
-        resource_version="1",
-        tenant=request.tenant,
-        partition=partition,
-        slot=request.slot,
-        member=account,
-        member_uid=f"uid-{account}",
-        attempt=1,
-        phase=phase,
-        policy=Policy.CLEAN,
-        limit=None,
-        holders=dict.fromkeys(holders, 1),
-    )
+    return records.record_for(request, partition, account, phase, *holders)
 
 
 def carrying(account: str, record: Record) -> Member:

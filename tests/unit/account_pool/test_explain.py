@@ -21,14 +21,13 @@ from components.account_pool.core.model import (
     Member,
     Partition,
     Phase,
-    Policy,
     Record,
-    record_name,
 )
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast.claims import Explanation, ForecastKind, explain, forecast_claims
 from components.errors import Misconfigured
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
+from tests.support import records
 
 KEYS = ("eu-access",)
 ACME = ClaimRequest("acme", "aws")
@@ -40,21 +39,7 @@ def member(name: str, labels: dict[str, str] | None = None, notes: dict[str, str
 
 def record_for(request: ClaimRequest, account: str, phase: Phase = Phase.BOUND) -> Record:
     partition = Partition.of(request.type, request.partition, KEYS, shared=request.shared)
-    return Record(
-        name=record_name(partition, request.tenant, request.slot),
-        uid="u",
-        resource_version="1",
-        tenant=request.tenant,
-        partition=partition,
-        slot=request.slot,
-        member=account,
-        member_uid=f"uid-{account}",
-        attempt=1,
-        phase=phase,
-        policy=Policy.CLEAN,
-        limit=None,
-        holders={request.holder: 1},
-    )
+    return records.record_for(request, partition, account, phase, request.holder)
 
 
 def carrying(account: str, record: Record) -> Member:

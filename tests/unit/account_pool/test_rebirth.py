@@ -9,27 +9,14 @@ import pytest
 from components.account_pool.core.declared import Declaration, DeclaredMember
 from components.account_pool.core.keys import CLAIM_ORIGIN, CLAIM_TOKEN, CREATED_AGAIN, POOL_STATE
 from components.account_pool.core.label_scheme import LabelScheme
-from components.account_pool.core.model import Member, Partition, Phase, Policy, Record
+from components.account_pool.core.model import Member, Phase
 from components.account_pool.core.rebirth import Marks, find_lost, kept_marks, marks_of_lost, marks_of_records
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.labels import TENANT_NAME
+from tests.support import records
 
 ONE = DeclaredMember("aws", "111")
-BOUND = Record(
-    name="claim-0",
-    uid="u",
-    resource_version="1",
-    tenant="acme",
-    partition=Partition("aws"),
-    slot="0",
-    member="m",
-    member_uid="old",
-    attempt=2,
-    phase=Phase.BOUND,
-    policy=Policy.CLEAN,
-    limit=None,
-    holders={"h": 1},
-)
+BOUND = replace(records.BOUND, member="m", member_uid="old", attempt=2)
 
 
 def test_member_that_a_bound_record_names_carries_its_claim() -> None:

@@ -1,29 +1,18 @@
 """A holder's sequence numbers only ever rise, so that a fence of an earlier claim never fits a later one."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.account_pool.core.model import Fence, Partition, Phase, Policy, Record
+from components.account_pool.core.model import Fence, Record
+from tests.support.records import BOUND
 
 HOLDERS = st.sampled_from(("first", "second", "third"))
 
 
 def claim_held_by(holder: str) -> Record:
-    return Record(
-        name="claim-0",
-        uid="uid",
-        resource_version="1",
-        tenant="acme",
-        partition=Partition("aws"),
-        slot="0",
-        member="aws-1",
-        member_uid="member-uid",
-        attempt=1,
-        phase=Phase.BOUND,
-        policy=Policy.CLEAN,
-        limit=None,
-        holders={holder: 1},
-    )
+    return replace(BOUND, holders={holder: 1})
 
 
 def as_stored(record: Record) -> Record:
