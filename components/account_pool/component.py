@@ -290,13 +290,15 @@ class AccountPool(pulumi.ComponentResource):
         guards: list[pulumi.Resource] = []
         for policy, binding in zip(manifests[::2], manifests[1::2], strict=True):
             what = policy["metadata"]["name"].removeprefix("credfleet-").partition(".")[0]
-            metadata = ObjectMetaArgs(name=policy["metadata"]["name"])
             drawn = ValidatingAdmissionPolicy(
-                f"{self._name}-{what}-policy", metadata=metadata, spec=policy["spec"], opts=self._child
+                f"{self._name}-{what}-policy",
+                metadata=ObjectMetaArgs(name=policy["metadata"]["name"]),
+                spec=policy["spec"],
+                opts=self._child,
             )
             bound = ValidatingAdmissionPolicyBinding(
                 f"{self._name}-{what}-policy-binding",
-                metadata=metadata,
+                metadata=ObjectMetaArgs(name=binding["metadata"]["name"]),
                 spec=binding["spec"],
                 opts=pulumi.ResourceOptions(parent=self, depends_on=[drawn]),
             )

@@ -316,12 +316,15 @@ def test_the_api_server_is_told_the_rules_of_claims_before_anybody_claims(
     policies = recorder.of_type(f"{ADMISSION}:ValidatingAdmissionPolicy")
     bindings = recorder.of_type(f"{ADMISSION}:ValidatingAdmissionPolicyBinding")
 
-    assert {name: one.inputs["metadata"]["name"] for name, one in policies.items()} == {
-        "pool-members-policy": "credfleet-members.account-pool",
-        "pool-records-policy": "credfleet-records.account-pool",
-        "pool-settings-policy": "credfleet-settings.account-pool",
-        "pool-events-policy": "credfleet-events.account-pool",
-        **({} if allow_destroy else {"pool-namespace-policy": "credfleet-namespace.account-pool"}),
+    assert {name: one.inputs["spec"]["policyName"] for name, one in bindings.items()} == {
+        f"{name}-binding": one.inputs["metadata"]["name"] for name, one in policies.items()
+    }
+    assert {name: one.inputs["metadata"]["name"] for name, one in bindings.items()} == {
+        "pool-members-policy-binding": "credfleet-members.account-pool",
+        "pool-records-policy-binding": "credfleet-records.account-pool",
+        "pool-settings-policy-binding": "credfleet-settings.account-pool",
+        "pool-events-policy-binding": "credfleet-events.account-pool",
+        **({} if allow_destroy else {"pool-namespace-policy-binding": "credfleet-namespace.account-pool"}),
     }
     policies = {name: one for name, one in policies.items() if "namespace" not in name}
     bindings = {name: one for name, one in bindings.items() if "namespace" not in name}

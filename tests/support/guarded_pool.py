@@ -147,7 +147,9 @@ def lift(admin: DynamicClient, namespace: str) -> None:
     """Let all be deleted, as a pool says that may be thrown away; the API server follows a little later."""
     for manifest in admission_manifests(namespace, PoolConfigMap(), allow_destroy=True):
         api = admin.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"])
-        api.patch(name=manifest["metadata"]["name"], body=manifest, content_type=MERGE)
+        api.server_side_apply(
+            body=manifest, name=manifest["metadata"]["name"], field_manager="lift", force_conflicts=True
+        )
 
 
 def _forged(namespace: str) -> JsonObject:

@@ -12,6 +12,8 @@ validatingadmissionpolicy -o yaml` shows them so.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -55,11 +57,10 @@ def admission_manifests(
     manifests: list[JsonObject] = []
     quotas = any(consumer.quotas for consumer in settings.consumers)
     for machine in list_state_machines(settings.partition_keys, quotas=quotas):
-        name = f"credfleet-{machine.name}.{namespace}"
-        policy = _render_policy(name, machine, operations)
+        spec = _render_spec(machine, operations)
         if machine.resource == "secrets":
-            policy = settings.scheme.expressions(policy)
-        manifests += policy, _render_binding(name, namespace)
+            spec = settings.scheme.expressions(spec)
+        manifests += _render_pair(machine.name, namespace, spec)
     return tuple(manifests)
 
 
@@ -68,28 +69,22 @@ def namespace_manifests(namespace: str) -> tuple[JsonObject, JsonObject]:
 
     The records are its parameters: it is asked about each, and not at all where there is none.
     """
-    name = f"credfleet-namespace.{namespace}"
-    policy = {
-        "apiVersion": API_VERSION,
-        "kind": POLICY,
-        "metadata": {"name": name},
-        "spec": {
-            **_render_reach("namespaces", ["DELETE"]),
-            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
-            "validations": [
-                {
-                    "expression": "params == null",
-                    "messageExpression": (
-                        "'namespace-deleted: tenant ' + params.data[?'tenant'].orValue('?') + ' has account '"
-                        " + params.data[?'member'].orValue('?') + ' of the pool in it; release every claim,"
-                        f" see `credfleet pool status -n {namespace}`'"
-                    ),
-                    "reason": "Forbidden",
-                }
-            ],
-        },
+    spec = {
+        **_render_reach("namespaces", ["DELETE"]),
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "validations": [
+            {
+                "expression": "params == null",
+                "messageExpression": (
+                    "'namespace-deleted: tenant ' + params.data[?'tenant'].orValue('?') + ' has account '"
+                    " + params.data[?'member'].orValue('?') + ' of the pool in it; release every claim,"
+                    f" see `credfleet pool status -n {namespace}`'"
+                ),
+                "reason": "Forbidden",
+            }
+        ],
     }
-    binding = _render_binding(name, namespace)
+    policy, binding = _render_pair("namespace", namespace, spec)
     binding["spec"]["paramRef"] = {
         "namespace": namespace,
         "selector": {"matchLabels": {POOL_RECORD: "true"}},
@@ -109,18 +104,13 @@ def _render_reach(resource: str, operations: Sequence[Operation]) -> JsonObject:
     return {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": [rule]}}
 
 
-def _render_policy(name: str, machine: StateMachine, operations: Sequence[Operation]) -> JsonObject:
+def _render_spec(machine: StateMachine, operations: Sequence[Operation]) -> JsonObject:
     validations = [rule for operation in operations for rule in _render_validations(machine, operation)]
     return {
-        "apiVersion": API_VERSION,
-        "kind": POLICY,
-        "metadata": {"name": name},
-        "spec": {
-            **_render_reach(machine.resource, operations),
-            "matchConditions": [{"name": "belongs-to-the-pool", "expression": machine.belongs}],
-            "variables": _pick_used(_render_variables(machine), validations),
-            "validations": validations,
-        },
+        **_render_reach(machine.resource, operations),
+        "matchConditions": [{"name": "belongs-to-the-pool", "expression": machine.belongs}],
+        "variables": _pick_used(_render_variables(machine), validations),
+        "validations": validations,
     }
 
 
@@ -192,19 +182,28 @@ def _render_validation(operation: Operation, ways: Iterable[str], message: str, 
     return {"expression": join_or(passes), "message": message, "reason": "Forbidden"}
 
 
-def _render_binding(policy: str, namespace: str) -> JsonObject:
-    return {
+def _render_pair(machine: str, namespace: str, spec: JsonObject) -> tuple[JsonObject, JsonObject]:
+    """Render a policy and its binding.
+
+    The name says what the policy contains, so another version is another object. The preview of an update
+    would mix the variables of both, and the API server refuses that.
+    """
+    name = f"credfleet-{machine}.{namespace}"
+    version = f"{name}.{hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:8]}"
+    policy = {"apiVersion": API_VERSION, "kind": POLICY, "metadata": {"name": version}, "spec": spec}
+    binding = {
         "apiVersion": API_VERSION,
         "kind": BINDING,
-        "metadata": {"name": policy},
+        "metadata": {"name": name},
         "spec": {
-            "policyName": policy,
+            "policyName": version,
             "validationActions": ["Deny"],
             "matchResources": {
                 "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
             },
         },
     }
+    return policy, binding
 
 
 def _render_transition(transition: Transition, machine: StateMachine) -> str:
