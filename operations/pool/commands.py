@@ -36,6 +36,9 @@ AccountArgument = Annotated[str, typer.Argument(metavar="ACCOUNT", help="Name of
 OrganizationOption = Annotated[
     str, typer.Option("--organization", help="Organization of the stack, part of its holder ids.")
 ]
+UpdateOption = Annotated[
+    bool, typer.Option("--update", help="Put a value in place of another one that is there.")
+]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")]
 
 
@@ -431,6 +434,7 @@ def adopt(
 @command(
     app,
     "credfleet pool import members.csv --values keys/ --stack prod",
+    "credfleet pool import members.csv --values keys/ --stack prod --update",
     "vault read -format=json … | credfleet pool import members.csv --values - --namespace account-pool",
     name="import",
 )
@@ -445,19 +449,20 @@ def import_(
             help="Folder with NAME.json for each account; - is standard input: one JSON object of all.",
         ),
     ],
+    update: UpdateOption = False,
     dry_run: DryRunOption = False,
     where: NamedPoolOptions,
 ) -> CommandResult:
     """Make the Secrets of accounts that a CSV lists, and compare those that are there with it.
 
     A value is the JSON object whose texts become the keys of the Secret, never an argument. Nothing is
-    written when any row or value is wrong, and a Secret that is there is left as it is.
+    written when any row or value is wrong. Of a Secret that is there, no more than the value is ever changed.
 
     Exit codes: 1 when one differs or was refused.
     """
     from operations.pool import importing
 
-    return importing.import_accounts(where, file, values, dry_run=dry_run)
+    return importing.import_accounts(where, file, values, update=update, dry_run=dry_run)
 
 
 @command(
@@ -480,6 +485,7 @@ def bring(
         list[str] | None,
         typer.Option("--partition", metavar="KEY=VALUE", help="Part of the pool; repeat it for each key."),
     ] = None,
+    update: UpdateOption = False,
     where: WritablePoolOptions,
 ) -> CommandResult:
     """Bring an account of a tenant's own into the pool: the tenant's from the first instant, nobody else's.
@@ -487,13 +493,13 @@ def bring(
     It needs the right of accountPool.bringers for this tenant and no other, and no stack. The tenant's next
     claim of the type takes it before any other. The value is in no argument and no answer.
 
-    Exit codes: 5 not allowed.
+    Exit codes: 1 it is there with another value, or one that you may not see; 5 not allowed.
     """
     from operations.pool import importing
     from operations.pool.claims import partition as parts
 
     account = {"tenant": tenant, "type": type_, "accountId": account_id}
-    return importing.brought(where, {**account, "partition": parts(partition or ())}, values)
+    return importing.brought(where, {**account, "partition": parts(partition or ())}, values, update=update)
 
 
 @command(app, "credfleet pool recover --dry-run", "credfleet pool recover --yes")

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
 from components.account_pool.core.bringing import brought_name
+from components.account_pool.core.consumers import stack_of
 from components.account_pool.core.declared import DeclaredMember
 from components.account_pool.core.identity import cloud_account, find_other
 from components.account_pool.core.model import Partition
@@ -33,12 +35,14 @@ from components.connection import Connection, HttpOutcome, NoReply, Reply, conne
 from components.credentials import Credentials
 from components.documents import read_json
 from components.errors import ConfigurationError, Misconfigured, NotAllowed, Problem, Unreachable
+from components.projection.model import JsonObject, data_of, is_declared
 from operations.cli.answer import CommandResult
 from operations.cli.inputs import STANDARD_INPUT, place_of, read_bytes
 from operations.cli.tables import Column, Table
 
 if TYPE_CHECKING:
     from components.account_pool.core.label_scheme import LabelScheme
+    from components.account_pool.core.model import Member as PoolMember
     from components.account_pool.core.pool import Pool
     from operations.pool.access import WritablePoolOptions
 
@@ -51,12 +55,15 @@ _OPTIONS: Final[Mapping[str, str]] = {
 }
 
 
-def brought(where: WritablePoolOptions, stated: Mapping[str, object], values: str) -> CommandResult:
-    """Make the Secret of an account that is a tenant's; one that is there already is no error.
+def brought(
+    where: WritablePoolOptions, stated: Mapping[str, object], values: str, *, update: bool
+) -> CommandResult:
+    """Make the Secret of an account that is a tenant's; one that is there already is compared.
 
     stated: tenant, type, accountId and partition, as the configuration has them of a member. values: a file,
-    or `-`, with a JSON object of texts. Raises ConfigurationError with everything that is wrong with what was
-    given, before the write; NotAllowed; and as `read_bytes` and `Pool.open`.
+    or `-`, with a JSON object of texts. update: put it in place of another value. Exit code 1 where
+    another one stays. Raises ConfigurationError with everything that is wrong with what was given, before the
+    write; NotAllowed; and as `read_bytes` and `Pool.open`.
     """
     name = brought_name(*(str(stated[key]) for key in ("tenant", "type", "accountId")))
     member = _member(name, stated)
@@ -69,19 +76,39 @@ def brought(where: WritablePoolOptions, stated: Mapping[str, object], values: st
     _refuse_twin(pool, name, member)
     Partition.of(member.type, member.partition, pool.settings.partition_keys)
     body = secret_of(name, member.declared, encode(text), pool.settings.scheme)
-    reply = made_in(connect(where.target()), where.namespace, body)
-    is_there = reply.answer is HttpOutcome.CONFLICT
-    if not is_there and reply.answer is not HttpOutcome.DONE:
+    secrets = _Secrets(connect(where.target()), where.namespace, update=update)
+    reply = secrets.ask("POST", "", body)
+    document = {"secretName": name, "namespace": where.namespace, "tenant": member.tenant}
+    if reply.answer is HttpOutcome.CONFLICT:
+        outcome, reason = secrets.compare(name, encode(text))
+        return _brought_before(outcome, reason, {**document, "brought": False, "outcome": outcome})
+    if reply.answer is not HttpOutcome.DONE:
         raise NotAllowed(
             place=f"pool {where.namespace}",
             problem=f"the API server refused the account: {reply.reason}",
             fix=f"ask whoever runs the pool to add you to accountPool.bringers.{member.tenant}",
         )
-    done = "was there already, and is as it was" if is_there else f"is tenant {member.tenant}'s"
     return CommandResult(
-        {"secretName": name, "namespace": where.namespace, "tenant": member.tenant, "brought": not is_there},
-        [f"✓ account {name} {done}; the tenant's next claim of type {member.type} takes it first"],
+        {**document, "brought": True, "outcome": "imported"},
+        [
+            f"✓ account {name} is tenant {member.tenant}'s;"
+            f" the tenant's next claim of type {member.type} takes it first"
+        ],
     )
+
+
+def _brought_before(outcome: str, reason: str, document: Mapping[str, object]) -> CommandResult:
+    """Tell how an account compares that was there before; who may only bring may not read it."""
+    was_there = f"account {document['secretName']} was there already"
+    if outcome in ("there", _UPDATED):
+        return CommandResult(document, [f"✓ {was_there}, and has this value"])
+    if outcome == _DIFFERS:
+        return CommandResult(document, [f"✗ {was_there}: {reason}"], exit_code=1)
+    told = [
+        f"✗ {was_there}; whether its value is this one is not known: {reason}",
+        "→ have whoever runs the pool give the same command with --update",
+    ]
+    return CommandResult(document, told, exit_code=1)
 
 
 def _refuse_twin(pool: Pool, name: str, member: Member) -> None:
@@ -115,79 +142,167 @@ HOLDS: Final = "a JSON object of texts, the keys of the account's Secret"
 """What a value is."""
 
 
-def import_accounts(where: WritablePoolOptions, file: Path, values: str, *, dry_run: bool) -> CommandResult:
-    """Make the Secrets of a CSV that are not there yet, and compare the others with it.
+def import_accounts(
+    where: WritablePoolOptions, file: Path, values: str, *, update: bool, dry_run: bool
+) -> CommandResult:
+    """Make the Secrets of a CSV that are not there yet, and compare the others with it, value and all.
 
     values: a folder with a file NAME.json for each account, or `-` for one JSON object of all on standard
-    input. Exit code 1 when a Secret that is there differs, or one was refused.
+    input. update: put a value in place of another one. Exit code 1 when a Secret that is there differs, or
+    one was refused.
 
     Raises ConfigurationError with everything that is wrong with the CSV or the values, before any write; and
     as `read_bytes` and `Pool.open`.
     """
     read_bytes(str(file), "rows of name, type and accountId")
     pool = (where.for_a_look() if dry_run else where).open(OPERATOR)
-    keys = pool.settings.partition_keys
-    rows, problems = read_members_file(file, keys)
+    rows, problems = read_members_file(file, pool.settings.partition_keys)
     present = {member.name: member for member in pool.members()}
     new = [row for row in rows if row.name not in present]
-    taken = {
-        cloud_account(member.type, member.account_id): member.name
-        for member in present.values()
-        if member.account_id
-    }
-    for row in new:
-        if name := taken.get(cloud_account(row.type, row.account_id)):
-            problem = f"account {name} of the pool has it, so two tenants would be given one account"
-            problems += (Problem(f"{row.place} accountId", problem, "remove the row", row.at),)
-    if problems := [*problems, *review_identities({}, rows), *review_protected(pool.settings, {}, rows)]:
+    problems = (*problems, *_taken(new, present.values()), *review_identities({}, rows))
+    if problems := [*problems, *review_protected(pool.settings, {}, rows)]:
         raise ConfigurationError(problems)
-    data = _data(new, values) if new else {}
-    records = pool.records() if new else ()
-    connection = connect(where.target())
+    data = _data(rows, {row.name for row in new}, values) if rows else {}
+    records = pool.records() if rows else ()
+    secrets = _Secrets(connect(where.target()), where.namespace, update=update, dry_run=dry_run)
     told: list[tuple[ExistingMember, str, str]] = []
     for row in rows:
-        if row.name in present:
-            found = [each.problem for each in differences(row, present[row.name], keys)]
-            told.append((row, "differs" if found else "there", "; ".join(found)))
-        elif dry_run:
-            told.append((row, "to import", ""))
+        if live := present.get(row.name):
+            found = [each.problem for each in differences(row, live, pool.settings.partition_keys)]
+            told.append((row, *secrets.compare(row.name, data.get(row.name), found)))
         else:
             marks = marks_of_records(row.name, row.declared(), records)
             body = secret_of(row.name, row.declared(), data[row.name], pool.settings.scheme, marks)
-            reply = made_in(connection, where.namespace, body)
-            made = reply.answer is HttpOutcome.DONE
-            told.append((row, "imported" if made else "refused", "" if made else reply.reason))
+            told.append((row, *secrets.make(body)))
+    changed = {row.name for row, outcome, _ in told if outcome in (_UPDATED, _TO_UPDATE)}
+    users = {(stack_of(holder), each.member) for each in records for holder in each.holders}
+    stacks = sorted({stack for stack, member in users if stack and member in changed})
     document = [
         {"secretName": row.name, "type": row.type, "outcome": outcome, "reason": reason or None}
         for row, outcome, reason in told
     ]
     columns = (Column("Account", names=True), "Type", "Outcome", Column("Reason", folds=True))
     lines = [(row.name, row.type, outcome, reason) for row, outcome, reason in told]
-    failed = any(outcome in ("differs", "refused") for _, outcome, _ in told)
+    failed = any(outcome in (_DIFFERS, _REFUSED) for _, outcome, _ in told)
     table = Table(f"Accounts of {file.name}", columns, lines)
     return CommandResult(
-        {"accounts": document}, [table if lines else f"{file} lists no account."], int(failed)
+        {"accounts": document, "stacks": stacks},
+        [
+            table if lines else f"{file} lists no account.",
+            *(f"→ pulumi up --stack {stack}: copies of these accounts follow then" for stack in stacks),
+        ],
+        int(failed),
     )
 
 
-def _data(rows: Sequence[ExistingMember], values: str) -> Mapping[str, Mapping[str, str]]:
-    """Return the data of each account's Secret; raises ConfigurationError with every value that is none."""
+def _taken(new: Sequence[ExistingMember], present: Collection[PoolMember]) -> Iterator[Problem]:
+    """Yield the new rows whose accounts the pool has under other names."""
+    taken = {cloud_account(each.type, each.account_id): each.name for each in present if each.account_id}
+    for row in new:
+        if name := taken.get(cloud_account(row.type, row.account_id)):
+            problem = f"account {name} of the pool has it, so two tenants would be given one account"
+            yield Problem(f"{row.place} accountId", problem, "remove the row", row.at)
+
+
+_DIFFERS: Final = "differs"
+_REFUSED: Final = "refused"
+_UPDATED: Final = "updated"
+_TO_UPDATE: Final = "to update"
+
+
+@dataclass(frozen=True, slots=True)
+class _Secrets:
+    """The Secrets of a pool, data included: made, compared, and with `update` changed in their data alone."""
+
+    connection: Connection
+    namespace: str
+    update: bool
+    dry_run: bool = False
+
+    def make(self, body: Mapping[str, object]) -> tuple[str, str]:
+        """Return what came of a Secret that was not there, and why."""
+        if self.dry_run:
+            return "to import", ""
+        reply = self.ask("POST", "", body)
+        return ("imported", "") if reply.answer is HttpOutcome.DONE else (_REFUSED, reply.reason)
+
+    def compare(
+        self, name: str, data: Mapping[str, str] | None, found: Sequence[str] = ()
+    ) -> tuple[str, str]:
+        """Return how a Secret that is there compares, and why. found: what else it says otherwise.
+
+        What may be another account keeps its value, and so does what a stack declares.
+        """
+        if data is None and not found:
+            return "not compared", "no value is given for it"
+        if data is None:
+            return _DIFFERS, "; ".join(found)
+        reply = self.ask("GET", f"/{name}")
+        if reply.answer is not HttpOutcome.DONE:
+            return _REFUSED, reply.reason
+        if (live := data_of(reply.body)) == data:
+            return (_DIFFERS, "; ".join(found)) if found else ("there", "")
+        fix = "" if found else self._why_not(reply.body)
+        if found or fix:
+            return _DIFFERS, "; ".join((*found, "its value is another one than the one given" + fix))
+        return self._replace(name, reply.body["metadata"], {**dict.fromkeys(live), **data})
+
+    def _why_not(self, live: JsonObject) -> str:
+        """Return why another value is not put in its place, and how it is; empty where it is."""
+        if is_declared(live):
+            return ", which the stack that declares it has to say"
+        return "" if self.update else "; --update puts that one in its place"
+
+    def _replace(self, name: str, seen: JsonObject, data: Mapping[str, str | None]) -> tuple[str, str]:
+        """Change the data of a Secret that is as it was seen; a key without a value goes."""
+        if self.dry_run:
+            return _TO_UPDATE, ""
+        held = {key: seen[key] for key in ("uid", "resourceVersion")}
+        reply = self.ask("PATCH", f"/{name}", {"metadata": held, "data": data})
+        return (_UPDATED, "") if reply.answer is HttpOutcome.DONE else (_REFUSED, reply.reason)
+
+    def ask(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Reply:
+        """Make a call about Secrets; raises Unreachable when nobody answers."""
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        place = f"/api/v1/namespaces/{self.namespace}/secrets{path}"
+        try:
+            return self.connection.call(method, place, body=body, content_type=kind)
+        except NoReply as silence:
+            raise Unreachable(place=f"pool {self.namespace}", last=str(silence)) from None
+
+
+def _data(
+    rows: Sequence[ExistingMember], needed: Collection[str], values: str
+) -> Mapping[str, Mapping[str, str]]:
+    """Return the data of each account's Secret, of those needed and of what else is given.
+
+    Raises ConfigurationError with every value that is none, and Misconfigured where there are no values.
+    """
     texts = _on_standard_input() if values == STANDARD_INPUT else dict(_in_folder(rows, Path(values)))
     credentials = Credentials({row.name: texts[row.name] for row in rows if row.name in texts})
     problems = [
         Problem(f"{row.place} {row.name}", "no value is given for it", f"give {HOLDS}", row.at)
         for row in rows
-        if row.name not in texts
+        if row.name in needed and row.name not in texts
     ]
     for name in sorted(credentials.names):
         if (fault := credential_fault(name, credentials)) is not None:
             problems.append(Problem(f"value of {name}", *fault))
+    if not problems and not credentials.names:
+        problem = "it has the value of no account that the CSV lists, so nothing can be compared"
+        problems.append(Problem(place_of(values), problem, f"give {HOLDS}, by the names of the CSV"))
     if problems:
         raise ConfigurationError(problems)
-    return {row.name: encode(texts[row.name]) for row in rows}
+    return {name: encode(texts[name]) for name in credentials.names}
 
 
 def _in_folder(rows: Sequence[ExistingMember], folder: Path) -> Iterator[tuple[str, str]]:
+    if not folder.is_dir():
+        raise Misconfigured(
+            place=str(folder),
+            problem="there is no such folder, so there are no values to make or to compare",
+            fix="give the folder with a file NAME.json for each account, or - for standard input",
+        )
     for row in rows:
         path = folder / f"{row.name}.json"
         if path.is_file():
@@ -246,11 +361,3 @@ def secret_of(
         "type": "Opaque",
         "data": dict(data),
     }
-
-
-def made_in(connection: Connection, namespace: str, body: Mapping[str, object]) -> Reply:
-    """Make a Secret in a pool; raises Unreachable when nobody answers."""
-    try:
-        return connection.call("POST", f"/api/v1/namespaces/{namespace}/secrets", body=dict(body))
-    except NoReply as silence:
-        raise Unreachable(place=f"pool {namespace}", last=str(silence)) from None

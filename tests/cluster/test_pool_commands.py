@@ -473,13 +473,17 @@ def test_a_team_brings_an_account_that_its_tenant_alone_gets_and_may_do_nothing_
     grant(place.admin, place.namespace, "team", rules)
     (place.folder / "key.json").write_text(f'{{"key": "{SENTINEL}"}}')
 
-    def bring(tenant: str) -> Answer:
-        whose = ("--tenant", tenant, "--type", "aws", "--account-id", "111122223333")
-        return place.run("team", "pool", "bring", *whose, "--values", "key.json", "-o", "json")
+    def bring(tenant: str, user: str = "team", *more: str) -> Answer:
+        whose = ("--tenant", tenant, "--type", "aws", "--account-id", "111122223333", *more)
+        return place.run(user, "pool", "bring", *whose, "--values", "key.json", "-o", "json")
 
     brought = bring("acme").json
     assert brought["brought"]
-    assert not bring("acme").json["brought"]
+    again = bring("acme")
+    assert (again.code, again.json["outcome"]) == (1, "refused")
+    assert bring("acme", "admin").json["outcome"] == "there"
+    (place.folder / "key.json").write_text('{"key": "new"}')
+    assert (bring("acme", "admin").code, bring("acme", "admin", "--update").json["outcome"]) == (1, "updated")
     assert bring("globex").code == 5
     for other in (("status",), ("quarantine", brought["secretName"], "--reason", "x"), ("sweep", "--yes")):
         assert place.run("team", "pool", *other).code == 5
@@ -562,3 +566,45 @@ def test_accounts_of_a_csv_are_imported_once_and_can_be_claimed(place: Place) ->
     assert place.ask("admin", "pool", "claim", "--type", "aws", "--tenant", "acme")["secretName"] == "aws-7"
     (account,) = place.ask("admin", "pool", "status")["accounts"]
     assert account["accountId"] == "777"
+
+
+def test_key_that_changed_is_told_and_put_in_place_alone_only_where_it_is_asked_for(place: Place) -> None:
+    (place.folder / "more.csv").write_text("name,type,accountId\naws-7,aws,777\naws-8,aws,888\n")
+    keys = place.folder / "keys"
+    keys.mkdir()
+
+    def imported(code: int, *more: str) -> dict[str, Any]:
+        answer = place.run("admin", "pool", "import", "more.csv", "--values", "keys", *more, "-o", "json")
+        assert answer.code == code, answer.output + answer.errors
+        return {each["secretName"]: each["outcome"] for each in answer.json["accounts"]}
+
+    def secret() -> Any:
+        return place.api("Secret").get(name="aws-7", namespace=place.namespace).to_dict()
+
+    for name in ("aws-7", "aws-8"):
+        (keys / f"{name}.json").write_text(f'{{"key": "{SENTINEL}", "old": "{name}"}}')
+    assert imported(0) == {"aws-7": "imported", "aws-8": "imported"}
+    claim(place, "acme")
+    (keys / "aws-8.json").unlink()
+    (keys / "aws-7.json").write_text(f'{{"key": "{SENTINEL}", "new": "x"}}')
+    before = secret()
+
+    assert imported(1) == {"aws-7": "differs", "aws-8": "not compared"}
+    assert imported(0, "--update", "--dry-run") == {"aws-7": "to update", "aws-8": "not compared"}
+    assert secret() == before
+    assert imported(0, "--update") == {"aws-7": "updated", "aws-8": "not compared"}
+    after = secret()
+    assert after["data"] == {"key": before["data"]["key"], "new": "eA=="}
+    assert [after["metadata"][each] for each in ("labels", "annotations", "uid")] == [
+        before["metadata"][each] for each in ("labels", "annotations", "uid")
+    ]
+    assert imported(0) == {"aws-7": "there", "aws-8": "not compared"}
+
+    (keys / "aws-7.json").write_text("{")
+    for values, told in (
+        ("keys", "value of aws-7: "),
+        (".", "✗ .: it has the value of no account"),
+        ("none", "none: there is no such folder"),
+    ):
+        refused = place.run("admin", "pool", "import", "more.csv", "--values", values)
+        assert (refused.code in (2, 4), told in refused.errors) == (True, True), refused.errors

@@ -90,6 +90,51 @@ def test_a_pool_in_use_keeps_its_accounts_through_rotation_removal_and_destroy(
     assert not [state for state in states if b"sentinel-" in state]
 
 
+@pytest.mark.life
+def test_key_of_an_imported_account_is_put_in_place_and_its_copy_follows_and_a_declared_one_stays(
+    project: FleetProject, admin: DynamicClient
+):
+    tenants = {name: tenant_of(project, name) for name in ("acme", "globex")}
+    for tenant in tenants.values():
+        tenant["accounts"]["aws"]["deliverTo"] = "aws-account"
+    project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1))
+    rows = "name,type,accountId\naws-1,aws,000000000001\naws-9,aws,000000000009\n"
+    (project.folder / "more.csv").write_text(rows)
+    keys = project.folder / "keys"
+    keys.mkdir()
+    imports = (
+        "pool",
+        "import",
+        "more.csv",
+        "--values",
+        "keys",
+        "--stack",
+        project.stack,
+        "-o",
+        "json",
+        "--yes",
+    )
+    (keys / "aws-9.json").write_text('{"key": "sentinel-old"}')
+    project.up().quiet()
+    project.run(*imports).quiet()
+    project.up().quiet()
+    holder = next(tenant for tenant, (account, _) in owned(admin, project).items() if account == "aws-9")
+
+    for name in ("aws-1", "aws-9"):
+        (keys / f"{name}.json").write_text('{"key": "sentinel-new"}')
+    rotated = project.run(*imports, "--update").quiet(1).json
+    assert [each["outcome"] for each in rotated["accounts"]] == ["differs", "updated"]
+    assert "the stack that declares it" in rotated["accounts"][0]["reason"]
+    assert [stack.rpartition("/")[2] for stack in rotated["stacks"]] == [project.stack]
+    steps = project.preview("--json").quiet().json["steps"]
+    assert [each["urn"].rpartition("::")[2] for each in steps if each["op"] == "update"] == [
+        f"{holder}/aws-copy"
+    ]
+    project.up().quiet()
+    assert Secrets(admin, tenants[holder]["namespace"]).data("aws-account") == {"key": "sentinel-new"}
+    project.preview("--expect-no-changes").quiet()
+
+
 def five_tenants_share(project: FleetProject, *members: int) -> None:
     """Five tenants that want one account each, with a copy."""
     tenants = {f"t{n}": tenant_of(project, f"t{n}") for n in range(1, 6)}

@@ -30,7 +30,11 @@ class Connected:
     sent: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     status: int = 201
 
-    def call(self, _method: str, _path: str, *, body: dict[str, Any]) -> Reply:
+    def call(self, method: str, _path: str, *, body: dict[str, Any] | None, content_type: str) -> Reply:
+        del content_type
+        if body is None:
+            return Reply(200, {"metadata": {}, "data": {"key": "czNudGluZWw="}})
+        assert method == "POST"
         self.sent.append(body)
         return Reply(self.status, {"reason": "Forbidden", "message": SENTINEL})
 
@@ -139,21 +143,25 @@ def test_a_csv_that_is_not_there_is_told_by_its_own_name(connected: Connected) -
 
 
 @pytest.mark.parametrize(
-    ("row", "outcome", "reason"),
+    ("row", "said"),
     [
-        ("aws-1,aws,111", "there", None),
-        ("aws-1,azure,111", "differs", "says type azure, and its Secret aws"),
-        ("aws-1,aws,222", "differs", "says accountId 222, and its Secret 111"),
+        ("aws-1,aws,111", ("there", None)),
+        ("aws-1,azure,111", ("differs", "more.csv:2 says type azure, and its Secret aws")),
+        ("aws-1,aws,222", ("differs", "more.csv:2 says accountId 222, and its Secret 111")),
     ],
 )
 def test_a_secret_that_is_there_is_compared_with_its_row_and_left_as_it_is(
-    server: MemoryServer, connected: Connected, row: str, outcome: str, reason: str | None
+    server: MemoryServer,
+    connected: Connected,
+    monkeypatch: pytest.MonkeyPatch,
+    row: str,
+    said: tuple[str, str | None],
 ) -> None:
     server.add_member("aws-1", {}, {"credfleet.io/account-id": "111"})
+    on_standard_input(monkeypatch, {"aws-1": {"key": SENTINEL}})
     done = run(row)
     (told,) = json.loads(done.stdout)["accounts"]
-    assert (done.exit_code, told["outcome"]) == (int(outcome == "differs"), outcome)
-    assert reason is None or reason in told["reason"]
+    assert (done.exit_code, (told["outcome"], told["reason"])) == (int(said[0] == "differs"), said)
     assert connected.sent == []
 
 
