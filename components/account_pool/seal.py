@@ -15,10 +15,10 @@ from urllib.parse import quote
 
 from pulumi import Input, RunError
 
-from components.account_pool.core.declared import list_blocked
+from components.account_pool.core.declared import KEEP_COPIES, describe_lost, list_blocked
 from components.account_pool.core.pool import Pool
 from components.connection import DENIED_BY_POLICY, ClusterTarget, NoReply, connect
-from components.dynamic import IDENTITY, DynamicProvider, DynamicResource, Properties
+from components.dynamic import IDENTITY, WARNING, DynamicProvider, DynamicResource, Properties, log
 from components.errors import CredfleetError
 
 _SHOWN: Final = 5
@@ -52,17 +52,24 @@ class PoolSealProvider(DynamicProvider):
         return {}
 
     def delete_resource(self, _id: str, props: Properties) -> None:
-        """Let the pool go, unless an account in it is blocked; members nobody declared count as well."""
-        namespace = str(props["namespace"])
+        """Let the pool go, unless an account in it is blocked, or only the cluster has a credential."""
+        namespace, may_be_thrown_away = str(props["namespace"]), bool(props.get("allowDestroy"))
         try:
             snapshot = Pool.snapshot(ClusterTarget.parse(self.cluster), namespace)
         except CredfleetError as error:
             raise RunError(f"what is in use is unknown: {error}") from None
-        in_use = list(list_blocked(snapshot, namespace, allow_destroy=bool(props.get("allowDestroy"))))
+        in_use = list(list_blocked(snapshot, namespace, allow_destroy=may_be_thrown_away))
+        lost = describe_lost(snapshot)
+        fixes = [] if may_be_thrown_away or not lost else [f"{lost}: {KEEP_COPIES}"]
         if in_use:
             named = "; ".join(f"{name}: {reason}" for name, reason in in_use[:_SHOWN])
             more = f"; and {len(in_use) - _SHOWN} more" if len(in_use) > _SHOWN else ""
-            raise RunError(f"pool {namespace} is in use, nothing of it was deleted\n→ {named}{more}")
+            fixes = [named + more, *fixes]
+        if fixes:
+            why = "is in use" if in_use else "has credentials that are nowhere else"
+            raise RunError("\n→ ".join((f"pool {namespace} {why}, nothing of it was deleted", *fixes)))
+        if lost:
+            log(f"{WARNING}pool {namespace}: {lost}: it goes with the pool, as accountPool.allowDestroy says")
 
 
 def _await_permission(target: ClusterTarget, namespace: str, member: str) -> None:

@@ -310,7 +310,10 @@ class AccountPool(ConfigModel):
     members_from: FilePath | None = Field(
         default=None, description="CSV of members, or a folder of such; rows without credentialsFrom exist."
     )
-    allow_destroy: Flag = Field(default=False, description="Whether dirty members may be deleted uncleaned.")
+    allow_destroy: Flag = Field(
+        default=False,
+        description="Whether dirty members may be deleted uncleaned, and credentials that only the pool has.",
+    )
     protect: Flag = Field(
         default=False,
         description="Whether Pulumi refuses to delete members, the pool's namespace and the tenants'.",

@@ -155,15 +155,6 @@ def is_of_others(secret: JsonObject) -> bool:
     return not any(str(entry.get("manager")).startswith(_OURS) for entry in entries)
 
 
-def is_declared(secret: JsonObject) -> bool:
-    """Whether a stack says what is in a Secret: it is declared, or made of what is elsewhere."""
-    entries = secret["metadata"].get("managedFields") or []
-    return PROJECTED_BY in annotations_of(secret) or any(
-        str(entry.get("manager")).startswith("pulumi") and "f:data" in (entry.get("fieldsV1") or {})
-        for entry in entries
-    )
-
-
 def is_composed(secret: JsonObject) -> bool:
     """Whether a Secret is made of what is elsewhere."""
     return COMPOSED in (secret.get("metadata", {}).get("annotations") or {})

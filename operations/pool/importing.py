@@ -19,6 +19,7 @@ from components.account_pool.core.bringing import brought_name
 from components.account_pool.core.consumers import stack_of
 from components.account_pool.core.declared import DeclaredMember
 from components.account_pool.core.identity import cloud_account, find_other
+from components.account_pool.core.model import Member as PoolMember
 from components.account_pool.core.model import Partition
 from components.account_pool.core.pool import OPERATOR
 from components.account_pool.core.rebirth import Marks, marks_of_records
@@ -35,14 +36,13 @@ from components.connection import Connection, HttpOutcome, NoReply, Reply, conne
 from components.credentials import Credentials
 from components.documents import read_json
 from components.errors import ConfigurationError, Misconfigured, NotAllowed, Problem, Unreachable
-from components.projection.model import JsonObject, data_of, is_declared
+from components.projection.model import JsonObject, data_of
 from operations.cli.answer import CommandResult
 from operations.cli.inputs import STANDARD_INPUT, place_of, read_bytes
 from operations.cli.tables import Column, Table
 
 if TYPE_CHECKING:
     from components.account_pool.core.label_scheme import LabelScheme
-    from components.account_pool.core.model import Member as PoolMember
     from components.account_pool.core.pool import Pool
     from operations.pool.access import WritablePoolOptions
 
@@ -249,7 +249,7 @@ class _Secrets:
 
     def _why_not(self, live: JsonObject) -> str:
         """Return why another value is not put in its place, and how it is; empty where it is."""
-        if is_declared(live):
+        if PoolMember.parse(live).is_declared:
             return ", which the stack that declares it has to say"
         return "" if self.update else "; --update puts that one in its place"
 

@@ -108,6 +108,17 @@ def test_a_pool_does_not_move_away_from_its_claimed_members(
     assert f"it would move from namespace {namespace} to elsewhere" in said
 
 
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_pool_does_not_move_away_from_credentials_that_no_stack_has(
+    *, provider: Provider, members: Members, namespace: str, allowed: bool
+) -> None:
+    members.add("m")
+    members.add("imported", manager="credfleet")
+    declared = provider.create(roster(namespace, {"m": one()}))
+    said = provider.refusals(roster("elsewhere", {"m": one()}, allowDestroy=allowed), declared.inputs)
+    assert ["no stack has the credential of imported" in each for each in said] == [True] * (not allowed)
+
+
 def test_partition_keys_stay_while_claims_are_recorded_under_them(
     provider: Provider, admin: DynamicClient, namespace: str
 ) -> None:

@@ -72,6 +72,18 @@ def test_a_pool_of_free_owned_and_given_up_accounts_may_go(
     assert refusal(host, sealed(namespace)) is None
 
 
+def test_credentials_that_no_stack_has_keep_a_pool_unless_it_may_be_thrown_away(
+    host: Host, members: Members, namespace: str
+) -> None:
+    members.add("declared")
+    members.add("imported", manager="credfleet")
+    members.add("brought", {POOL_STATE: "dirty"}, manager="credfleet")
+    said = str(refusal(host, sealed(namespace)))
+    assert "→ brought: its last tenant's resources" in said
+    assert "→ no stack has the credential of brought, imported, imported or brought" in said
+    assert refusal(host, sealed(namespace, allow_destroy=True)) is None
+
+
 def test_a_pool_whose_namespace_is_gone_may_go(host: Host) -> None:
     assert refusal(host, sealed("never-made")) is None
 

@@ -97,7 +97,8 @@ def test_key_of_an_imported_account_is_put_in_place_and_its_copy_follows_and_a_d
     tenants = {name: tenant_of(project, name) for name in ("acme", "globex")}
     for tenant in tenants.values():
         tenant["accounts"]["aws"]["deliverTo"] = "aws-account"
-    project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1))
+    pool = {**pool_of(1), "allowDestroy": False}
+    project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool)
     rows = "name,type,accountId\naws-1,aws,000000000001\naws-9,aws,000000000009\n"
     (project.folder / "more.csv").write_text(rows)
     keys = project.folder / "keys"
@@ -133,6 +134,13 @@ def test_key_of_an_imported_account_is_put_in_place_and_its_copy_follows_and_a_d
     project.up().quiet()
     assert Secrets(admin, tenants[holder]["namespace"]).data("aws-account") == {"key": "sentinel-new"}
     project.preview("--expect-no-changes").quiet()
+
+    destroy = project.destroy().quiet(1)
+    assert "no stack has the credential of aws-9, imported or brought: keep copies of them" in destroy.out
+    assert set(accounts(admin, project)) == {"aws-1", "aws-9"}
+    project.configure(credentials=CREDENTIALS, tenants={}, pool=pool_of(1))
+    project.up().quiet()
+    assert "no stack has the credential of aws-9" in project.destroy().quiet().out
 
 
 def five_tenants_share(project: FleetProject, *members: int) -> None:

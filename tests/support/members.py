@@ -23,7 +23,11 @@ class Members:
         self._namespace = namespace
 
     def add(
-        self, name: str, labels: Mapping[str, str] | None = None, notes: Mapping[str, str] | None = None
+        self,
+        name: str,
+        labels: Mapping[str, str] | None = None,
+        notes: Mapping[str, str] | None = None,
+        manager: str = "pulumi-kubernetes",
     ) -> None:
         metadata = {
             "name": name,
@@ -31,7 +35,7 @@ class Members:
             "annotations": {ACCOUNT_ID: f"id-of-{name}", **(notes or {})},
         }
         body = {"metadata": metadata, "stringData": {"key": SENTINEL}}
-        self._secrets.create(namespace=self._namespace, body=body)
+        self._secrets.create(namespace=self._namespace, body=body, field_manager=manager)
 
     def add_claimed(self, name: str) -> None:
         self.add(name, {TENANT_NAME: "acme"}, {CLAIM_TOKEN: TOKEN})

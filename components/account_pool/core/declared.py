@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from components.account_pool.core.consumers import Consumer, held_by
 from components.account_pool.core.identity import cloud_account, find_other, mark_twins
@@ -94,6 +95,14 @@ class Declaration:
         return replace(snapshot, members=mark_twins((*snapshot.members, *coming)))
 
 
+KEEP_COPIES: Final = (
+    "keep copies of them, set accountPool.allowDestroy: true and run `pulumi up`, then this again"
+)
+"""What to do about credentials that only the cluster has."""
+
+_SHOWN: Final = 5
+
+
 def list_new_twins(
     known: Mapping[str, DeclaredMember], new: Declaration, snapshot: PoolSnapshot
 ) -> Iterator[Problem]:
@@ -139,6 +148,8 @@ def refusals(old: Declaration, new: Declaration, snapshot: PoolSnapshot) -> Iter
             " state or claims under the former labels, which nobody would read any more",
             "put the labels back, or release every claim and clean every account first",
         )
+    if old.namespace != new.namespace and not new.allow_destroy and (lost := describe_lost(snapshot)):
+        yield Problem(config_path("accountPool", "namespace"), f"{lost}: it would be lost", KEEP_COPIES)
     live, held = {member.name: member for member in snapshot.members}, _holders(snapshot)
     for name, loss in _losses(old, new):
         reason = _blocked(live.get(name), held, old.namespace, allow_destroy=new.allow_destroy)
@@ -230,6 +241,15 @@ def list_blocked(snapshot: PoolSnapshot, namespace: str, *, allow_destroy: bool)
         reason = _blocked(member, held, namespace, allow_destroy=allow_destroy)
         if reason is not None:
             yield member.name, reason
+
+
+def describe_lost(snapshot: PoolSnapshot) -> str:
+    """Say of which members the only credential would go with the pool; empty for none."""
+    names = [member.name for member in snapshot.members if not member.is_declared]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"no stack has the credential of {', '.join(names[:_SHOWN])}{more}, imported or brought" * bool(
+        names
+    )
 
 
 def _holders(snapshot: PoolSnapshot) -> Mapping[Token, str]:

@@ -186,6 +186,10 @@ def record_name(partition: Partition, tenant: str, slot: str) -> str:
     return "claim-" + hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
+WRITERS_OF_STACKS: Final = ("pulumi", "credfleet-projection")
+"""How the names begin under which an update writes Secrets."""
+
+
 def _texts(value: Any) -> dict[str, str]:
     return {str(k): str(v) for k, v in cast("dict[str, Any]", value or {}).items()}
 
@@ -250,6 +254,12 @@ class Member:
     def state(self) -> str | None:
         """Why it is not usable, as it stands; None when it is."""
         return self.labels.get(POOL_STATE)
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether a stack says what is in it; of one that was imported or brought, only the cluster knows."""
+        booked = (each for each in self.managed if "f:data" in (each.get("fieldsV1") or {}))
+        return any(str(each.get("manager")).startswith(WRITERS_OF_STACKS) for each in booked)
 
     @property
     def is_to_be_left(self) -> bool:

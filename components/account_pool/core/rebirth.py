@@ -25,15 +25,22 @@ from components.account_pool.core.keys import (
     TENANT_ID,
 )
 from components.account_pool.core.label_scheme import LabelScheme
-from components.account_pool.core.model import Member, Origin, Phase, Record, State, account_key, tenant_label
+from components.account_pool.core.model import (
+    WRITERS_OF_STACKS,
+    Member,
+    Origin,
+    Phase,
+    Record,
+    State,
+    account_key,
+    tenant_label,
+)
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.errors import how_many
 from components.labels import TENANT_NAME
 
 RUNBOOK: Final = "docs/runbooks.md#the-namespace-is-gone-and-there-is-no-backup"
 _REASON: Final = "created again after its Secret was lost; it is not known who uses the account"
-_DECLARING: Final = ("pulumi", "credfleet-projection")
-"""How the names begin under which an update writes Secrets."""
 _LABELS: Final = (TENANT_NAME, POOL_STATE)
 _ANNOTATIONS: Final = (
     CLAIM_TOKEN,
@@ -123,7 +130,7 @@ def kept_marks(member: Member, scheme: LabelScheme) -> Marks:
     booked = [
         entry.get("fieldsV1", {}).get("f:metadata", {})
         for entry in member.managed
-        if str(entry.get("manager")).startswith(_DECLARING)
+        if str(entry.get("manager")).startswith(WRITERS_OF_STACKS)
     ]
 
     def is_booked(kind: str, key: str) -> bool:
