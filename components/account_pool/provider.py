@@ -120,10 +120,14 @@ class AccountClaimProvider(DynamicProvider):
 
         One that was skipped changes when it could be served, or fail, or is skipped for another reason.
         """
+        expected = _forecast(news)
         if olds.get("phase") == SKIPPED:
-            expected = _forecast(news)
             return expected is not None and _code(expected) != _code(olds)
-        return olds.get("phase") == LOST or self._is_agreed_otherwise(olds, news)
+        return (
+            olds.get("phase") == LOST
+            or (expected is not None and _is_lost(expected, news))
+            or self._is_agreed_otherwise(olds, news)
+        )
 
     def _is_agreed_otherwise(self, olds: Properties, news: Properties) -> bool:
         """Whether the record says otherwise than the pool that is declared; looked at only if it may."""
@@ -271,6 +275,12 @@ def _forecast(props: Properties) -> ForecastInput | None:
     """Return what the claim can expect; None where the pool was not looked at, as in older states."""
     known = props.get("forecast")
     return known if isinstance(known, Mapping) else None
+
+
+def _is_lost(expected: ForecastInput, news: Properties) -> bool:
+    """Whether the pool, as this run saw it, no longer holds for this state the account that it claimed."""
+    held = expected.get("held")
+    return held is None or "doomed" in expected or bool(held and held != news.get("state"))
 
 
 def _code(props: Mapping[str, Any]) -> str | None:

@@ -68,6 +68,20 @@ def test_limited_updates_of_a_claim_without_an_account_say_why_and_claim_later(s
 
 
 @pytest.mark.life
+def test_claim_released_by_another_command_is_claimed_by_the_next_update(stack: SlotStack) -> None:
+    stack.up("--skip-preview").quiet()
+    stack.declare(2, {"acme": ["main"]})
+    stack.up("--skip-preview").quiet()
+    holder = "pulumi/organization/credfleet/test/acme/main"
+    named = ("-n", stack.project.pool, "-t", "aws", "--tenant", "acme", "--slot", "main")
+    stack.project.run("pool", "release", *named, "--holder", holder, "--yes").quiet()
+    assert "3 to update" in stack.preview().quiet().out
+    stack.up("--skip-preview").quiet()
+    assert accounts(stack) == ["acme aws-2"]
+    stack.preview("--expect-no-changes").quiet()
+
+
+@pytest.mark.life
 def test_renamed_stack_moves_nothing_until_it_is_held_as_before(
     stack: SlotStack, admin: DynamicClient
 ) -> None:
