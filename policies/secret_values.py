@@ -31,6 +31,7 @@ from stack_config import STACK_CONFIG
 
 from components.naming import is_guid
 from components.seals import COULD_NOT, SEALED
+from components.stack_config.cloud_keys import plain_logins
 
 _CREDENTIALS: Final = "credfleet:credentials"
 _TELLING_KEY: Final = re.compile(
@@ -239,5 +240,7 @@ def secrets_stay_marked_everywhere(resources: Sequence[Resource]) -> Iterator[tu
         put_out = _OF_THE_STACK.sightings.hits_in_outputs(one.urn, one.inputs) if one.inputs else []
         for path in (*_OF_THE_STACK.sightings.hits_of_others(one.urn), *put_out):
             yield one.urn, f"{path} is a secret in plain"
+    for key in plain_logins(STACK_CONFIG.values, STACK_CONFIG.secret_keys) if resources else ():
+        yield resources[0].urn, f"{key} of the configuration is a secret in plain"
     if resources and any(SEALED in text for text in STACK_CONFIG.values.values()):
         yield resources[0].urn, COULD_NOT  # a text in plain could be what a sealed value holds

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 from urllib.parse import urlsplit
 
@@ -133,11 +133,15 @@ _FORMS: Final[Mapping[str, Mapping[str, Form]]] = {
 NAMESPACES: Final = frozenset({*_FORMS, "kubernetes", "pulumi"})
 """Those that somebody reads, or that are told of elsewhere."""
 
-_ENDPOINTS: Final = {"gcp": "gcp:secretManagerCustomEndpoint", "azure-native": "azure-native:metadataHost"}
-_LOGINS: Final[Mapping[str, tuple[str, ...]]] = {
-    "gcp": ("accessToken", "credentials"),
+LOGINS: Final[Mapping[str, tuple[str, ...]]] = {
+    "aws": ("accessKey", "secretKey", "token"),
     "azure-native": ("clientCertificatePassword", "clientSecret", "oidcRequestToken", "oidcToken"),
+    "gcp": ("accessToken", "credentials", "externalCredentials"),
+    "kubernetes": ("kubeconfig",),
 }
+"""Namespace → keys that are secret, as the schema of its provider says; but for ids, which open nothing."""
+
+_MAY_BE_FILES: Final = ("gcp:credentials", "kubernetes:kubeconfig")
 
 _OTHER_NAMES: Final = {"azure": "azure-native", "google": "gcp", "google-native": "gcp"}
 """Namespaces of packages that this program does not use."""
@@ -171,32 +175,24 @@ def review_cloud_keys(values: Mapping[str, str]) -> Iterator[Problem]:
             yield Problem(key, problem, fix)
 
 
-def plain_logins(config: Mapping[str, Any]) -> Iterator[str]:
-    """Return the keys of logins to a cloud that a stack's file has in plain; any opens a stand-in here.
+def plain_logins(values: Mapping[str, str], secret_keys: Collection[str]) -> Iterator[str]:
+    """Yield the keys of logins to a cloud that a configuration has in plain."""
+    for key in (f"{namespace}:{name}" for namespace, names in LOGINS.items() for name in names):
+        text = values.get(key, "").strip()
+        is_path = key in _MAY_BE_FILES and "\n" not in text and not text.startswith("{")
+        if text and key not in secret_keys and not is_path:
+            yield key
 
-    config: the values as they are written.
-    """
-    for namespace, names in _LOGINS.items():
-        if _is_here(config.get(_ENDPOINTS[namespace])):
-            continue
-        for key in (f"{namespace}:{name}" for name in names):
-            written = config.get(key)
-            if written and not is_encrypted(written) and not (key == "gcp:credentials" and _is_path(written)):
-                yield key
+
+def in_plain(path: str) -> Problem:
+    """Return what is wrong with a secret that is not encrypted."""
+    return Problem(
+        path,
+        "it stands in the stack file in plain, where whoever reads the repository can use it",
+        f"set it again with `pulumi config set --secret --path '{path}'`, and rotate it",
+    )
 
 
 def is_encrypted(written: Any) -> bool:
     """Whether a stack's file has a value encrypted."""
     return isinstance(written, dict) and set(cast("dict[str, Any]", written)) == {"secure"}
-
-
-def _is_here(endpoint: Any) -> bool:
-    try:
-        return urlsplit(f"//{str(endpoint).rpartition('//')[2]}").hostname in (*_OPEN, "::1")
-    except ValueError:
-        return False
-
-
-def _is_path(written: Any) -> bool:
-    """Whether it names the file of a key, where it may be the key itself, in JSON."""
-    return isinstance(written, str) and not written.lstrip().startswith("{")

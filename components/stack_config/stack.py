@@ -41,7 +41,13 @@ from components.open_ports import is_in_environment
 from components.pull_secret.settings import PullSecretsSection
 from components.secret_stores.settings import SecretStoresSection, read_certificates
 from components.service_credentials.settings import Services
-from components.stack_config.cloud_keys import NAMESPACES, cloud_meant, review_cloud_keys
+from components.stack_config.cloud_keys import (
+    NAMESPACES,
+    cloud_meant,
+    in_plain,
+    plain_logins,
+    review_cloud_keys,
+)
 from components.stack_config.cloud_sdks import review_sdk
 from components.stack_config.models import Cluster, Tenant
 from components.stack_config.review import (
@@ -126,12 +132,12 @@ class Settings(ConfigModel):
 
         sys.excepthook = _without_interruptions
         pulumi.log.error = _without_cancelled_calls(pulumi.log.error)
-        credentials = NAMESPACE + KEY
         values = {**get_config_env(), **CONFIG.get()}
         try:
             _refuse_open_ports(values)
-            sealed = {credentials} if is_config_secret(credentials) else set[str]()
-            settings = cls.parse(values, sealed, Path.cwd(), stack=pulumi.get_stack())
+            settings = cls.parse(
+                values, {*filter(is_config_secret, values)}, Path.cwd(), stack=pulumi.get_stack()
+            )
             settings.refuse_what_cannot_run()
         except ConfigurationError as error:
             problems = locate(error.problems, Path.cwd() / f"Pulumi.{pulumi.get_stack()}.yaml")
@@ -181,7 +187,7 @@ class Settings(ConfigModel):
         context = replace(settings.review_context(root, (*malformed, *whole)), confined=files.confined)
         review = settings._review(stated, context, rows)
         unknown = {config_path(str(path[0]).removeprefix(NAMESPACE), *path[1:]) for path in sealed}
-        written = (*_foreign(values), *unreadable, *misspelt, *strange, *malformed)
+        written = (*_foreign(values, secret_keys), *unreadable, *misspelt, *strange, *malformed)
         found = (*written, *(each for each in review if not _follows(each, written)))
         known = files.located(problem for problem in found if problem.place not in unknown)
         if problems := [*_told_once(_in_rows(known, rows))]:
@@ -357,8 +363,8 @@ def _has_bundles(values: Mapping[str, str]) -> bool:
     return any('"caBundle"' in text for text in values.values())
 
 
-def _foreign(values: Mapping[str, str]) -> Iterator[Problem]:
-    """Check what is not ours alone: the size of everything, and keys nobody would read."""
+def _foreign(values: Mapping[str, str], secret_keys: Collection[str]) -> Iterator[Problem]:
+    """Check what is not ours alone: the size of everything, logins to clouds, and keys nobody would read."""
     size = len(json.dumps(dict(values), ensure_ascii=False).encode())
     if size > SIZE_LIMIT:
         yield Problem(
@@ -370,6 +376,8 @@ def _foreign(values: Mapping[str, str]) -> Iterator[Problem]:
             + ("; name the file of certificates: caBundle: {file: …}" if _has_bundles(values) else ""),
         )
     yield from review_cloud_keys(values)
+    plain = {*plain_logins(values, secret_keys)}
+    yield from map(in_plain, sorted(plain))
     for key in values:
         namespace, _, name = key.partition(":")
         if (cloud := cloud_meant(namespace)) is not None:
@@ -385,7 +393,7 @@ def _foreign(values: Mapping[str, str]) -> Iterator[Problem]:
                 " next update would delete it",
                 f"did you mean {near}?",
             )
-        if key.startswith("kubernetes:"):
+        if key.startswith("kubernetes:") and key not in plain:
             yield Problem(
                 key,
                 "the program's Kubernetes provider is its own and reads no such key, so it would be ignored",

@@ -16,7 +16,7 @@ from components.credentials import KEY
 from components.errors import ConfigurationError, CredfleetError, Misconfigured, Problem
 from components.labels import EU_ACCESS
 from components.naming import config_path
-from components.stack_config.cloud_keys import is_encrypted, plain_logins
+from components.stack_config.cloud_keys import in_plain, is_encrypted
 from components.stack_config.empty_config import SILENCE, declares
 from components.stack_config.stack import NAMESPACE, Settings
 from operations.cli.answer import CommandResult
@@ -193,17 +193,11 @@ def settings_of(stack: str) -> Settings:
 
 
 def plain_credentials(config: Mapping[str, Any]) -> Iterator[Problem]:
-    """Name every credential and login to a cloud that stands in the stack file without encryption.
+    """Name every credential that stands in the stack file without encryption.
 
     config: the values of the stack file as they are written. The program cannot see this: one encrypted entry
     marks the whole key of credentials as secret.
     """
     entries = config.get(NAMESPACE + KEY)
     named = entries.items() if isinstance(entries, dict) else ()
-    own = [config_path(KEY, name) for name, entry in named if not is_encrypted(entry)]
-    for path in (*own, *plain_logins(config)):
-        yield Problem(
-            path,
-            "it stands in the stack file in plain, where whoever reads the repository can use it",
-            f"set it again with `pulumi config set --secret --path '{path}'`, and rotate it",
-        )
+    return (in_plain(config_path(KEY, name)) for name, entry in named if not is_encrypted(entry))

@@ -242,6 +242,16 @@ def test_the_same_resources_are_named_in_whatever_order_they_are_registered(seed
     assert everywhere == [("1", "note is a secret in plain"), ("3", "c is a secret in plain")]
 
 
+def test_login_to_a_cloud_in_plain_is_told_of_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    def judged() -> list[tuple[str, str]]:
+        return judge_stack(secret_values.secrets_stay_marked_everywhere, [(CONFIG_MAP, {})])
+
+    monkeypatch.setattr(secret_values.STACK_CONFIG, "values", CONFIG)
+    assert judged() == [("0", "gcp:accessToken of the configuration is a secret in plain")]
+    monkeypatch.setattr(secret_values.STACK_CONFIG, "secret_keys", ["gcp:accessToken"])
+    assert judged() == []
+
+
 THE_STACK = "pulumi:pulumi:Stack"
 COMPONENT = "credfleet:index:Fleet"
 

@@ -115,7 +115,10 @@ class FleetProject:
             "credfleet:tenants": tenants,
             "credfleet:accountPool": pool if "from" in pool else {"namespace": self.pool, **pool},
             "credfleet:services": {"instances": services or {}},
-            **(further or {}),
+            **{
+                key: {"secure": crypter.encrypt(str(value))} if key == "gcp:accessToken" else value
+                for key, value in (further or {}).items()
+            },
         }
         path.write_text(json.dumps({"encryptionsalt": crypter.salt, "config": config}), encoding="utf-8")
         pulumi_shell.bring_stack(self.folder, self.stack)

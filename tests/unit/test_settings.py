@@ -1,8 +1,10 @@
 """What a stack's configuration may say as a whole, and how all that is wrong with it is told at once."""
 
 import json
+import re
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +14,7 @@ from pydantic import ValidationError
 from components.account_pool.core.model import Policy
 from components.errors import ConfigurationError
 from components.projection.settings import CredentialSource
+from components.stack_config.cloud_keys import LOGINS, plain_logins
 from components.stack_config.review import review_far_accounts
 from components.stack_config.stack import Settings
 from tests.support.cases import cases, table
@@ -276,6 +279,35 @@ def test_load_refuses_a_port_that_the_sandbox_was_to_choose_and_parse_takes_it(k
 
     with pytest.raises(pulumi.RunError, match=rf"{key}: it leaves a port open.*\n→ .*credfleet sandbox env"):
         record(program, config=config, secret_keys=SECRET_KEYS)
+
+
+def secret_by_schema(namespace: str) -> set[str]:
+    """Ask the wheel of a provider which of its keys it takes for secret."""
+    source = Path(str(find_spec(f"pulumi_{namespace}").origin)).with_name("provider.py")  # pyright: ignore[reportOptionalMemberAccess]
+    marked = re.findall(r'__dict__\["(\w+)"\] = .*Output\.secret', source.read_text(encoding="utf-8"))
+    return {re.sub(r"_(.)", lambda found: found[1].upper(), name) for name in marked}
+
+
+@pytest.mark.parametrize("namespace", ["azure-native", "gcp", "kubernetes"])
+def test_every_key_that_a_provider_calls_secret_is_refused_in_plain(namespace: str) -> None:
+    ids = {"clientId"}
+    assert secret_by_schema(namespace.replace("-", "_")) - ids <= {*LOGINS[namespace]}
+
+
+@pytest.mark.parametrize("key", [f"{room}:{name}" for room, names in LOGINS.items() for name in names])
+def test_login_to_a_cloud_in_plain_is_refused_and_one_that_is_secret_is_not(key: str) -> None:
+    import pulumi
+
+    from tests.support.recorder import record
+
+    given = {**stack(), "gcp:secretManagerCustomEndpoint": "http://127.0.0.1:80/v1/", key: '{"a": "b"}'}
+
+    def program() -> None:
+        Settings.load()
+
+    with pytest.raises(pulumi.RunError, match=f"{key}: it stands in the stack file in plain"):
+        record(program, config=given, secret_keys=SECRET_KEYS)
+    assert [*plain_logins(given, {key})] == []
 
 
 def test_load_reads_what_parse_reads() -> None:
