@@ -12,7 +12,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import count
 from pathlib import Path
@@ -91,12 +91,13 @@ class ClusterTarget:
 class Reply:
     """What the API server answered: the HTTP status, and the JSON object it sent with it.
 
-    retry_after: the seconds that it asks to be left alone.
+    retry_after: the seconds that it asks to be left alone. date: when it answered, by its own clock.
     """
 
     status: int
     body: dict[str, Any]
     retry_after: float = 0.0
+    date: str = ""
 
     @property
     def text(self) -> str:
@@ -211,7 +212,8 @@ class Connection:
             raise (Untrusted if _UNTRUSTED in said else NoReply)(said) from None
         if response.status == _UNAUTHENTICATED and self._sign_in is not None:
             raise NotSignedIn(server=self._server, fix=self._sign_in())
-        return _reply(path, response.status, answered, _seconds(response.headers.get("Retry-After")))
+        reply = _reply(path, response.status, answered, _seconds(response.headers.get("Retry-After")))
+        return replace(reply, date=response.headers.get("Date", ""))
 
     def _current_token(self) -> str | None:
         if time.monotonic() >= self._token_until:

@@ -67,7 +67,8 @@ class ClaimForecasts:
             if elsewhere:
                 settings = Pool.settings_of(target, declared.namespace) or PoolConfigMap()
                 declared = replace(declared, partition_keys=settings.partition_keys)
-            seen = Pool.snapshot(target, declared.namespace)
+            rest_for = None if elsewhere else declared.rest_for
+            seen = Pool.snapshot(target, declared.namespace, rest_for)
         except (Misconfigured, NotSignedIn) as error:
             raise pulumi.RunError(str(error)) from None
         except CredfleetError as error:

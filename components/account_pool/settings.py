@@ -19,6 +19,7 @@ from components.config.config_model import ConfigModel
 from components.config.field_types import (
     ClusterUid,
     Count,
+    Duration,
     FilePath,
     Flag,
     LabelKey,
@@ -289,6 +290,9 @@ class AccountPool(ConfigModel):
     release_policy: Policy = Field(default=Policy.CLEAN, description="For claims that name none.")
     limits: Mapping[Text, Count] = Field(
         {}, description="Type, or default → consumers a claim takes; 0: default."
+    )
+    rest_for: Duration | None = Field(
+        default=None, description="How long an account that became free rests before the next claim, as 24h."
     )
     consumers: Mapping[Name, Consumer] = Field(
         default={}, description="Who alone may claim; without any, whoever has the right."

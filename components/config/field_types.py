@@ -10,6 +10,7 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import AfterValidator, Field, Strict
 from pydantic_core import PydanticCustomError
 
+from components.durations import DURATION
 from components.labels import HYPERSCALER_TYPE, PREFIX, SHARED, TENANT_NAME
 from components.naming import is_label_key, is_label_value, is_namespace, is_object_name
 
@@ -58,6 +59,8 @@ def is_of_the_cluster(namespace: str) -> bool:
     return namespace == "default" or namespace.startswith("kube-")
 
 
+NO_DURATION: Final = "it is no duration", "write such as 1h, 90s or 1h30m"
+Duration: TypeAlias = Annotated[str, must(DURATION.fullmatch, *NO_DURATION)]
 NamespaceName: TypeAlias = Annotated[
     str,
     must(

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from components.config.field_types import config_error, must
-from components.secret_stores.model import DataKey, Duration, NamespaceName, ObjectName, Shape
+from components.config.field_types import Duration, config_error, must
+from components.secret_stores.model import DataKey, NamespaceName, ObjectName, Shape
 
 
 class Backend(StrEnum):

@@ -73,7 +73,7 @@ class EsoDeliveryProvider(DynamicProvider):
 
     def _waited(self, props: Properties, names: Collection[str]) -> Properties:
         with IMPORT_LOCK:
-            from components.secret_stores.durations import nanoseconds
+            from components.durations import nanoseconds
             from components.secret_stores.eso_cluster import await_states, shortcomings
 
         look, seconds = self._look(props), nanoseconds(props["within"]) / 1e9

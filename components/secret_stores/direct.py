@@ -10,11 +10,11 @@ from threading import Lock
 from typing import Final, TypeVar
 
 from components.connection import RECORDED, ClusterTarget
+from components.durations import nanoseconds
 from components.errors import SecretManagerError, StoreError
 from components.secret_manager import SecretManagerTarget
 from components.secret_stores.admission import Purpose, Use
 from components.secret_stores.clients.client import ClientRequest, SecretsClient, Validity
-from components.secret_stores.durations import nanoseconds
 from components.secret_stores.model import ProviderKey, RetrySettings
 from components.secret_stores.stack_cluster import StackCluster
 

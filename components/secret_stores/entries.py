@@ -8,10 +8,10 @@ from typing import Annotated, Self
 from pydantic import Field, JsonValue, model_validator
 
 from components.config.config_model import ConfigModel
-from components.config.field_types import Flag, NamespaceName, ObjectName, Text, config_error
+from components.config.field_types import Duration, Flag, NamespaceName, ObjectName, Text, config_error
 from components.projection.settings import CredentialFrom
 from components.secret_stores.consumers import Backend, DeletionPolicy, Property, RemoteKey, UpdatePolicy
-from components.secret_stores.model import Condition, DataKey, Duration, RetrySettings
+from components.secret_stores.model import Condition, DataKey, RetrySettings
 from components.secret_stores.registry import CLUSTER_GROUP, GROUP, VERSION
 
 

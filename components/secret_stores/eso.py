@@ -14,6 +14,7 @@ from enum import Enum, auto
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+from components.durations import as_go_writes
 from components.errors import EsoError, Problem
 from components.labels import PREFIX
 from components.secret_stores.admission import CONTROLLER, place_objections, push_objections, read_objections
@@ -21,7 +22,6 @@ from components.secret_stores.clients.client import Capability
 from components.secret_stores.clients.kubernetes import PUSHED_BY
 from components.secret_stores.consumers import DeletionPolicy, ExternalSecret, PushSecret, UpdatePolicy
 from components.secret_stores.convert import embed
-from components.secret_stores.durations import as_go_writes
 from components.secret_stores.eso_namespaces import list_unfollowed, list_unused
 from components.secret_stores.json_fields import as_path
 from components.secret_stores.model import (

@@ -10,21 +10,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, InstanceOf
 from pydantic.alias_generators import to_camel
 
-from components.config.field_types import Count, config_error, must
+from components.config.field_types import NO_DURATION, Count, Duration, config_error, must
+from components.durations import DURATION
 from components.naming import is_data_key, is_namespace, is_object_name
 
 AS_ESO: Final = "write it the way External Secrets Operator does"
 """The fix of what is wrong with a document in a way nobody has words of ours for."""
-
-_DURATION: Final = re.compile(r"0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
-_NO_DURATION: Final = "it is no duration", "write such as 1h, 90s or 1h30m"
 
 
 class Shape(BaseModel):
@@ -44,8 +41,8 @@ def _base64(text: str) -> str:
 
 
 def _refresh_interval(given: Any) -> Any:
-    if isinstance(given, str) and not _DURATION.fullmatch(given):
-        raise config_error(*_NO_DURATION)
+    if isinstance(given, str) and not DURATION.fullmatch(given):
+        raise config_error(*NO_DURATION)
     if not isinstance(given, int | str) or isinstance(given, bool) or (isinstance(given, int) and given < 0):
         raise config_error("it is no duration, and no number of seconds", "write such as 1h, 90s or 3600")
     return given
@@ -67,7 +64,6 @@ DataKey: TypeAlias = Annotated[
     str, must(is_data_key, "no Secret has such a key", "write letters, digits, '-', '_' and '.'")
 ]
 CaBundle: TypeAlias = Annotated[str, AfterValidator(_base64)]
-Duration: TypeAlias = Annotated[str, must(_DURATION.fullmatch, *_NO_DURATION)]
 
 
 class Selector(Shape):

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 from pydantic import Field, ValidationError
 
 from components.config.document import nearest, problems_of
-from components.config.field_types import ObjectName
+from components.config.field_types import Duration, ObjectName
 from components.config.section import Problems, ReviewContext, Section, Written
 from components.errors import CredfleetError, Problem
 from components.labels import TENANT
@@ -39,7 +39,6 @@ from components.secret_stores.model import (
     AnyStore,
     ClusterSecretStore,
     Condition,
-    Duration,
     SecretStore,
     goes_by_labels,
 )

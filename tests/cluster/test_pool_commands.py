@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import chdir
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +25,7 @@ import pytest
 from components.account_pool.admission.roles import RIGHTS, rights_to_bring
 from components.account_pool.admission.state_machine import Verb
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
-from components.account_pool.core.keys import POOL_RECORD, POOL_STATE
+from components.account_pool.core.keys import FREED, POOL_RECORD, POOL_STATE
 from components.account_pool.core.model import Policy
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from sandbox.tests.support.cluster import ROOT, client_for
@@ -608,3 +609,33 @@ def test_key_that_changed_is_told_and_put_in_place_alone_only_where_it_is_asked_
     ):
         refused = place.run("admin", "pool", "import", "more.csv", "--values", values)
         assert (refused.code in (2, 4), told in refused.errors) == (True, True), refused.errors
+
+
+def test_account_that_has_rested_is_given_out_before_one_that_became_free_later(own_place: Place) -> None:
+    place = own_place
+    body = {"data": replace(SETTINGS, rest_for="2h").render()}
+    place.api("ConfigMap").patch(name=CONFIG_MAP, namespace=place.namespace, body=body, content_type=MERGE)
+    for name in ("aws-1", "aws-2", "aws-3"):
+        place.add(name)
+        claim(place, name)
+        place.ask("provisioner", "pool", "release", "--type", "aws", "--tenant", name)
+    place.ask("janitor", "pool", "clean", "--command", "aws=true", "--yes")
+    assert set(place.standings().values()) == {"resting"}
+    assert place.run("provisioner", "pool", "claim", "--type", "aws", "--tenant", "acme").code == 3
+
+    rest(place, "aws-2", timedelta(hours=5))
+    rest(place, "aws-3", timedelta(hours=3))
+    assert place.standings() == {"aws-1": "resting", "aws-2": "free", "aws-3": "free"}
+    told = place.ask("janitor", "pool", "explain", "--type", "aws", "--tenant", "globex")
+    assert [each["secretName"] for each in told["candidates"]] == ["aws-2", "aws-3", "aws-1"]
+    assert [claim(place, tenant) for tenant in ("globex", "initech")] == ["aws-2", "aws-3"]
+    assert FREED not in place.api("Secret").get(name="aws-2", namespace=place.namespace).metadata.annotations
+
+
+def rest(place: Place, name: str, length: timedelta) -> None:
+    """Let an account have become free that long ago, as the API server books it if something changes."""
+    secret = place.api("Secret").get(name=name, namespace=place.namespace).to_dict()
+    secret["metadata"]["annotations"]["note"] = f"rested {length}"
+    for entry in secret["metadata"]["managedFields"]:
+        entry["time"] = f"{datetime.now(UTC) - length:%Y-%m-%dT%H:%M:%SZ}"
+    place.api("Secret").replace(name=name, namespace=place.namespace, body=secret)

@@ -55,6 +55,7 @@ from components.account_pool.core.keys import (
     CLAIM_TOKEN,
     CLEANING_TOKEN,
     CREATED_AGAIN,
+    FREED,
     INTERNAL,
     POOL_STATE,
     SHARED_CAPACITY,
@@ -79,6 +80,7 @@ CLEANING: Final = Field("cleaning", ANNOTATIONS, _STATES, CLEANING_TOKEN)
 REASON: Final = Field("reason", ANNOTATIONS, _STATES, STATE_REASON)
 BEFORE: Final = Field("before", ANNOTATIONS, _STATES, STATE_BEFORE)
 AGAIN: Final = Field("again", ANNOTATIONS, _STATES, CREATED_AGAIN)
+FREED_BY: Final = Field("freed", ANNOTATIONS, _STATES, FREED)
 CAPACITY: Final = Field("capacity", ANNOTATIONS, BY_STACK, SHARED_CAPACITY)
 ACCOUNT: Final = Field("account", ANNOTATIONS, BY_STACK, ACCOUNT_ID)
 BROUGHT: Final = Field("brought", ANNOTATIONS, BY_STACK, BRING_YOUR_OWN)
@@ -156,7 +158,7 @@ _CLAIMS: Final = allow(
         "takesFreeAccount": Transition(
             "C3: take a free account",
             {**_FREE, OWNER: ABSENT, KEPT_BACK: _NOT_TRUE},
-            {**_CLAIMED, OWNER: PRESENT, ORIGIN: one_of("pool")},
+            {**_CLAIMED, OWNER: PRESENT, ORIGIN: one_of("pool"), FREED_BY: ANYTHING},
             when=(OWNER_AGREES,),
         ),
         "takesOwnAccount": Transition(
@@ -209,7 +211,7 @@ _RELEASES: Final = allow(
         "releasesToPool": Transition(
             "X2: leave it free, of a claim by policy `release`",
             {TOKEN: PRESENT, ORIGIN: _POOLS, POLICY: one_of("release")},
-            {**_RELEASED, **clear(OWNER, ORIGIN, TENANT)},
+            {**_RELEASED, **clear(OWNER, ORIGIN, TENANT), FREED_BY: PRESENT},
         ),
         "releasesToOwner": Transition(
             "X2: leave it to its tenant, whose it was before",
@@ -292,17 +294,17 @@ _CLEANINGS: Final = allow(
         "returnsCleanedToPool": Transition(
             "K4: leave a cleaned account to the pool",
             {**_UNCLAIMED, STATE: _CLEANING, ORIGIN: one_of("pool")},
-            clear(STATE, CLEANING, REASON, BEFORE, ORIGIN, OWNER, TENANT),
+            {**clear(STATE, CLEANING, REASON, BEFORE, ORIGIN, OWNER, TENANT), FREED_BY: PRESENT},
         ),
         "returnsCleanedToOwner": Transition(
             "K4: leave a cleaned account to its tenant",
             {**_UNCLAIMED, STATE: _CLEANING, ORIGIN: _NOT_POOLS},
-            clear(STATE, CLEANING, REASON, BEFORE, ORIGIN),
+            {**clear(STATE, CLEANING, REASON, BEFORE, ORIGIN), FREED_BY: ANYTHING},
         ),
         "returnsCleanedToRetainer": Transition(
             "K4: leave a cleaned account to the tenant that retains it",
             {**_UNCLAIMED, STATE: _CLEANING, ORIGIN: one_of("retained")},
-            clear(STATE, CLEANING, REASON, BEFORE),
+            {**clear(STATE, CLEANING, REASON, BEFORE), FREED_BY: ANYTHING},
         ),
     },
 )
@@ -464,7 +466,7 @@ def build_member_machine(partition_keys: Sequence[str]) -> StateMachine:
     parts = [Field(f"part-{number}", LABELS, BY_STACK, key) for number, key in enumerate(partition_keys)]
     fields = (
         *(TYPE, OWNER, STATE, SHARING, KEPT_BACK, *parts, OTHER_LABELS),
-        *(TOKEN, ORIGIN, POLICY, TENANT, PLACES, CLEANING, REASON, BEFORE, AGAIN),
+        *(TOKEN, ORIGIN, POLICY, TENANT, PLACES, CLEANING, REASON, BEFORE, AGAIN, FREED_BY),
         *(CAPACITY, ACCOUNT, BROUGHT, OTHER_ANNOTATIONS, OTHER_DATA, *BLOCKING),
     )
     marks = (POOL_STATE, TENANT_NAME, HYPERSCALER_TYPE)

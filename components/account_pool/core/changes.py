@@ -17,6 +17,7 @@ from components.account_pool.core.keys import (
     CLAIM_TOKEN,
     CLEANING_TOKEN,
     CREATED_AGAIN,
+    FREED,
     POOL_STATE,
     SHARED_CLAIMS,
     STATE_BEFORE,
@@ -76,6 +77,7 @@ def take(member: Member, record: Record) -> Patch:
     if member.tenant == record.tenant_label and member.origin in (None, Origin.RETAINED):
         origin = Origin.RETAINED if member.origin else Origin.OWNER
     taken_back: Keys = {STATE_REASON: None, CREATED_AGAIN: None} if member.is_created_again else {}
+    rested: Keys = {FREED: None} if FREED in member.annotations else {}
     return _patch(
         member,
         {TENANT_NAME: record.tenant_label, **({POOL_STATE: None} if taken_back else {})},
@@ -85,6 +87,7 @@ def take(member: Member, record: Record) -> Patch:
             CLAIM_POLICY: str(record.policy),
             TENANT_ID: record.tenant,
             **taken_back,
+            **rested,
         },
     )
 
@@ -149,7 +152,7 @@ def remove(member: Member, token: Token, record: Record | None, policy: Policy |
         match Policy.CLEAN if owner is None else _policy_of(member, policy):
             case Policy.RELEASE:
                 labels[TENANT_NAME] = None
-                annotations[TENANT_ID] = None
+                annotations |= {TENANT_ID: None, FREED: "released"}
             case Policy.RETAIN:
                 annotations[CLAIM_ORIGIN] = str(Origin.RETAINED)
             case Policy.CLEAN | Policy.QUARANTINE if member.state == State.QUARANTINED:
@@ -193,6 +196,8 @@ def finish_cleaning(member: Member) -> Patch:
     if member.origin == Origin.POOL:
         labels[TENANT_NAME] = None
         annotations[TENANT_ID] = None
+    if labels.get(TENANT_NAME, member.tenant) is None:
+        annotations[FREED] = "cleaned"
     return _patch(member, labels, annotations)
 
 

@@ -77,7 +77,7 @@ class Declaration:
     """The pool of a stack: where it is, what divides it, and its members by the names of their Secrets.
 
     labels: what its accounts call their labels (`Dialect.names`). shared_capacity: of shared accounts that do
-    not say their own. consumers: who alone may claim, where it names some.
+    not say their own. consumers: who alone may claim, where it names some. rest_for: how long accounts rest.
     """
 
     namespace: str
@@ -87,6 +87,7 @@ class Declaration:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     shared_capacity: int | None = None
     consumers: tuple[Consumer, ...] = ()
+    rest_for: str = ""
 
     def applied_to(self, snapshot: PoolSnapshot) -> PoolSnapshot:
         """Add the members that this update makes to those that are there."""

@@ -26,8 +26,8 @@ class Verdict(StrEnum):
     """What a claim that has no account yet makes of a member.
 
     OWN: its tenant's, and unused. FREE: nobody's. ROOM: a shared one that is not full. These are taken.
-    CLAIMED: it carries a claim. ORPHANED: it carries one that is gone. OWNED: another tenant's. HELD: it
-    would be taken, but the pool gives no new accounts.
+    CLAIMED: it carries a claim. ORPHANED: it carries one that is gone. OWNED: another tenant's. RESTING: it
+    is nobody's, and not yet given out again. HELD: it would be taken, but the pool gives no new accounts.
     """
 
     OWN = "own"
@@ -43,6 +43,7 @@ class Verdict(StrEnum):
     ORPHANED = "orphaned"
     OWNED = "owned"
     INTERNAL = "internal"
+    RESTING = "resting"
     HELD = "held"
 
 
@@ -113,6 +114,7 @@ def _judgements(
         used = f"{len(member.shared_claims)} of {member.shared_capacity} claims on it"
         if len(member.shared_claims) >= member.shared_capacity:
             yield Judgement(Verdict.FULL, f"full: {used}")
+        yield from _resting(member)
         yield Judgement(Verdict.ROOM, used)
     if member.token is not None:
         yield _of_claimed(member, member.token, records, unreadable)
@@ -123,7 +125,19 @@ def _judgements(
         yield Judgement(Verdict.OWNED, f"belongs to tenant {tenant}")
     if member.internal:
         yield Judgement(Verdict.INTERNAL, "internal: kept out of the pool")
+    yield from _resting(member)
     yield Judgement(Verdict.FREE, "free")
+
+
+def _resting(member: Member) -> Iterator[Judgement]:
+    if member.rests_until:
+        yield Judgement(Verdict.RESTING, f"rests until {member.rests_until}")
+
+
+def describe_rest(members: Iterable[Member]) -> str:
+    """Return how many of these accounts rest, and until when the first; empty where none does."""
+    until = sorted(member.rests_until for member in members if member.rests_until)
+    return f", {len(until)} resting, the first until {until[0]}" if until else ""
 
 
 def _state_in_words(member: Member) -> str:

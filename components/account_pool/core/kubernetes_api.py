@@ -25,6 +25,7 @@ from components.account_pool.core.calls import (
     Unknown,
 )
 from components.account_pool.core.model import JsonObject
+from components.account_pool.core.resting import SEEN_AT
 from components.connection import Connection, NoReply, Reply
 
 Query = TypeVar("Query")
@@ -70,6 +71,7 @@ class SingleFlight(Generic[Query, Answer]):
 
 _METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_SHOWN: Final = (_METADATA, _METADATA_LIST)
 _JSON: Final = "application/json"
 _WHO_AM_I: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _MERGE_PATCH: Final = "application/merge-patch+json"
@@ -160,6 +162,8 @@ class KubernetesApi:
             return Unknown(str(silence))
         if method == "POST" and reply.lacks_namespace:
             return Refused(ApiRefusal.ABSENT, reply.text)
+        for shown in (reply.body, *(reply.body.get("items") or ())) if accept in _SHOWN else ():
+            shown.setdefault("metadata", {})[SEEN_AT] = reply.date
         return _answer(reply)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -156,19 +156,23 @@ class LabelScheme:
         return json.loads(text)
 
 
-class _Translating:
-    """A `PoolApi` in credfleet's words over one in those of a pool."""
+def show_each(api: PoolApi, show: Callable[[JsonObject], JsonObject]) -> PoolApi:
+    """Return an API that shows each account otherwise than the one under it."""
+    return _Shown(api, show)
 
-    def __init__(self, api: PoolApi, scheme: LabelScheme) -> None:
+
+class _Shown:
+    """A `PoolApi` that shows each account otherwise than the one under it."""
+
+    def __init__(self, api: PoolApi, show: Callable[[JsonObject], JsonObject]) -> None:
         self._api = api
-        self._scheme = scheme
+        self._show = show
 
     def get(self, kind: Kind, name: str) -> Result:
         return self._shown(kind, self._api.get(kind, name))
 
     def list(self, kind: Kind, selector: str, cursor: str, limit: int) -> Result:
-        asked = self._scheme.selector(selector) if kind is Kind.MEMBER else selector
-        return self._shown(kind, self._api.list(kind, asked, cursor, limit))
+        return self._shown(kind, self._api.list(kind, selector, cursor, limit))
 
     def create(self, kind: Kind, body: JsonObject) -> Result:
         return self._api.create(kind, body)
@@ -177,15 +181,29 @@ class _Translating:
         return self._api.replace(kind, body)
 
     def patch(self, kind: Kind, name: str, body: JsonObject) -> Result:
-        said = self._scheme.written(body) if kind is Kind.MEMBER else body
-        return self._shown(kind, self._api.patch(kind, name, said))
+        return self._shown(kind, self._api.patch(kind, name, body))
 
     def delete(self, kind: Kind, name: str, uid: str, resource_version: str) -> Result:
         return self._api.delete(kind, name, uid, resource_version)
 
     def _shown(self, kind: Kind, result: Result) -> Result:
         if kind is Kind.MEMBER and isinstance(result, Found):
-            return Found(self._scheme.read(result.body))
+            return Found(self._show(result.body))
         if kind is Kind.MEMBER and isinstance(result, Page):
-            return Page(tuple(map(self._scheme.read, result.items)), result.cursor)
+            return Page(tuple(map(self._show, result.items)), result.cursor)
         return result
+
+
+class _Translating(_Shown):
+    """A `PoolApi` in credfleet's words over one in those of a pool."""
+
+    def __init__(self, api: PoolApi, scheme: LabelScheme) -> None:
+        super().__init__(api, scheme.read)
+        self._scheme = scheme
+
+    def list(self, kind: Kind, selector: str, cursor: str, limit: int) -> Result:
+        asked = self._scheme.selector(selector) if kind is Kind.MEMBER else selector
+        return super().list(kind, asked, cursor, limit)
+
+    def patch(self, kind: Kind, name: str, body: JsonObject) -> Result:
+        return super().patch(kind, name, self._scheme.written(body) if kind is Kind.MEMBER else body)

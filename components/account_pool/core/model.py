@@ -21,6 +21,7 @@ from components.account_pool.core.keys import (
     CLAIM_ORIGIN,
     CLAIM_TOKEN,
     CREATED_AGAIN,
+    FREED,
     INTERNAL,
     POOL_RECORD,
     POOL_STATE,
@@ -194,14 +195,17 @@ def _texts(value: Any) -> dict[str, str]:
     return {str(k): str(v) for k, v in cast("dict[str, Any]", value or {}).items()}
 
 
-def written_at(meta: JsonObject, label: str) -> str:
-    """Return when whoever wrote a label last did, as `managedFields` has it; empty where they do not tell."""
-    if label not in (meta.get("labels") or {}):
+def written_at(meta: JsonObject, key: str, part: str = "labels") -> str:
+    """Return when whoever wrote a label last did, as `managedFields` has it; empty where they do not tell.
+
+    part: where the key is, among the labels or the annotations.
+    """
+    if key not in (meta.get(part) or {}):
         return ""
     times = (
         str(entry.get("time") or "")
         for entry in meta.get("managedFields") or ()
-        if f"f:{label}" in ((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get("f:labels", {})
+        if f"f:{key}" in ((entry.get("fieldsV1") or {}).get("f:metadata") or {}).get(f"f:{part}", {})
     )
     return min(filter(None, times), default="")
 
@@ -212,7 +216,8 @@ class Member:
 
     unfit: what of its labels means nothing in the words of its pool. state_since: when its state was last
     written, by the API server's clock; empty without a state, or where nobody kept it. managed: who wrote
-    which field, as the API server books it.
+    which field, as the API server books it. freed_at: when it became free, if it was in use before.
+    rests_until: when it may be claimed again, in a pool whose accounts rest.
     """
 
     name: str
@@ -223,6 +228,8 @@ class Member:
     unfit: str = ""
     state_since: str = ""
     managed: tuple[JsonObject, ...] = field(default=(), compare=False, repr=False)
+    freed_at: str = ""
+    rests_until: str = ""
 
     @classmethod
     def parse(cls, body: JsonObject) -> Member:
@@ -238,6 +245,8 @@ class Member:
             str(meta.get("unfit") or ""),
             since,
             tuple(meta.get("managedFields") or ()),
+            written_at(meta, FREED, "annotations"),
+            str(meta.get("restsUntil") or ""),
         )
 
     @property

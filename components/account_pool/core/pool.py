@@ -29,7 +29,7 @@ from components.account_pool.core.config_map import (
     consumers_of,
     has_pool_uid,
     hold_of,
-    scheme_of,
+    shown,
     with_hold,
     with_pool_uid,
 )
@@ -134,7 +134,7 @@ class Pool:
     ) -> None:
         self.namespace = namespace
         self.settings = settings
-        self._driver = Driver(settings.scheme.over(api), f"pool {namespace}")
+        self._driver = Driver(shown(api, {"data": settings.render()}), f"pool {namespace}")
         self._journal = Journal(api, namespace)
         self._takes_claims = False
         self._twins, self._twins_seen = set[str](), -math.inf
@@ -159,12 +159,13 @@ class Pool:
             return _pools[key]
 
     @staticmethod
-    def snapshot(target: ClusterTarget, namespace: str) -> PoolSnapshot:
+    def snapshot(target: ClusterTarget, namespace: str, rest_for: str | None = None) -> PoolSnapshot:
         """See everything in a pool without a single write, as a preview must; `open` signs a new pool.
 
+        rest_for: how long its accounts are to rest, else as long as the pool says.
         Raises ClusterError, NotAllowed, Misconfigured, Unreachable.
         """
-        driver, settings = _driver(target, namespace, CLAIMS)
+        driver, settings = _driver(target, namespace, CLAIMS, rest_for)
         members = driver.run(list_all(Kind.MEMBER, MEMBERS), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
         records = driver.run(list_all(Kind.RECORD, RECORDS), _OPENING_SECONDS)
         return PoolSnapshot.of(members, records, hold_of(settings), consumers_of(settings))
@@ -584,12 +585,14 @@ def _api(target: ClusterTarget, namespace: str, manager: str) -> PoolApi:
         raise Unreachable(place=f"pool {namespace}", last=str(silence)) from None
 
 
-def _driver(target: ClusterTarget, namespace: str, manager: str) -> tuple[Driver, JsonObject | None]:
+def _driver(
+    target: ClusterTarget, namespace: str, manager: str, rest_for: str | None = None
+) -> tuple[Driver, JsonObject | None]:
     """Return what runs steps on a pool as it is, in its words, and the ConfigMap that says them."""
     api, name = _api(target, namespace, manager), f"pool {namespace}"
     read_settings = read(Kind.RECORD, CONFIG_MAP)
     settings = Driver(api, name).run(read_settings, _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
-    return Driver(scheme_of(settings).over(api), name), settings
+    return Driver(shown(api, settings, rest_for), name), settings
 
 
 def _noted(namespace: str, reason: str) -> Steps[None]:

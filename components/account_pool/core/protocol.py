@@ -21,6 +21,7 @@ from components.account_pool.core.identity import mark_twins
 from components.account_pool.core.judgement import (
     NONE_OF_TYPE,
     Verdict,
+    describe_rest,
     is_restored,
     judge,
     may_take,
@@ -283,8 +284,10 @@ def refusal(wanted: Wanted) -> Steps[PoolError]:
                 fix="correct its labels and run again",
             )
     in_use = "full" if partition.shared else "owned"
-    counts = Counter(m.state or in_use for m in members if m.place(keys) == partition)
+    here = [member for member in members if member.place(keys) == partition]
+    counts = Counter(member.state or ("" if member.rests_until else in_use) for member in here)
     counted = ", ".join(f"{counts[name]} {name}" for name in (in_use, *State)) if members else NONE_OF_TYPE
+    counted += describe_rest(here)
     return Exhausted(
         pool=wanted.namespace, account_type=partition.type, partition=str(partition), counts=counted
     )

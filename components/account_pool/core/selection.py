@@ -1,8 +1,9 @@
 """Which members the API server is asked for, and which of those that a claim may take come first.
 
-Selectors are made of validated values only, and select every member that `judge` takes. Requests are spread
-over the free members by a hash of record and member, so that claimers of different tenants rarely try the
-same one, and helpers of one tenant do, but for what other claims of their process are about to take.
+Selectors are made of validated values only, and select every member that `judge` takes. Of the free members
+those come first that have rested longest, the half of them. Over these requests are spread by a hash of
+record and member, so that claimers of different tenants rarely try the same one, and helpers of one tenant
+do, but for what other claims of their process are about to take.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from threading import Lock
 from typing import TypeAlias
 
 from components.account_pool.core.judgement import Judgement, Verdict, judge
-from components.account_pool.core.keys import INTERNAL, POOL_RECORD, POOL_STATE
-from components.account_pool.core.model import JsonObject, Member, Partition, Wanted
+from components.account_pool.core.keys import FREED, INTERNAL, POOL_RECORD, POOL_STATE
+from components.account_pool.core.model import JsonObject, Member, Partition, Wanted, written_at
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 Choose: TypeAlias = Callable[[Wanted, list[JsonObject]], Member | None]
@@ -66,6 +67,12 @@ def turn(record_name: str) -> Callable[[str], bytes]:
     return lambda member: hashlib.sha256((record_name + member).encode()).digest()
 
 
+def _last_rested(freed: Iterable[str]) -> str:
+    """Return when the last account became free of the half that has rested longest."""
+    times = sorted(freed)
+    return times[max(0, len(times) // 2 - 1)] if times else ""
+
+
 def asked_for(wanted: Wanted, bodies: Iterable[JsonObject]) -> list[JsonObject]:
     """Return those of listed members that this claim is about."""
     named = (
@@ -77,23 +84,28 @@ def asked_for(wanted: Wanted, bodies: Iterable[JsonObject]) -> list[JsonObject]:
 def in_order(wanted: Wanted, members: Iterable[Member]) -> list[Member]:
     """Return what this claim may take, in the order it tries them.
 
-    First what is its tenant's own, then what is free, each by hash; of shared ones those with the fewest
-    claims first.
+    First what is its tenant's own, then of what is free the half that has rested longest, each by hash; of
+    shared ones those with the fewest claims first.
     """
     owner, partition, of = wanted.owner, wanted.partition, turn(wanted.record)
-    judged = [(judge(member, partition, owner), member) for member in members]
+    judged = ((judge(member, partition, owner), member) for member in members)
+    takes = [each for each in judged if each[0].takes]
+    rested = _last_rested(member.freed_at for found, member in takes if found.verdict is not Verdict.OWN)
 
-    def place(each: tuple[Judgement, Member]) -> tuple[int, bytes]:
+    def place(each: tuple[Judgement, Member]) -> tuple[int, bool, bytes]:
         first = len(each[1].shared_claims) if partition.shared else each[0].verdict is not Verdict.OWN
-        return first, of(each[1].name)
+        return first, each[1].freed_at > rested, of(each[1].name)
 
-    return [member for _, member in sorted(filter(lambda each: each[0].takes, judged), key=place)]
+    return [member for _, member in sorted(takes, key=place)]
 
 
 def in_turn(wanted: Wanted, bodies: Iterable[JsonObject]) -> list[JsonObject]:
     """Return members that nobody owns in the order this claim tries them, none of them judged yet."""
     of = turn(wanted.record)
-    return sorted(asked_for(wanted, bodies), key=lambda body: of(body["metadata"]["name"]))
+    asked = [(body, written_at(body["metadata"], FREED, "annotations")) for body in asked_for(wanted, bodies)]
+    rested = _last_rested(at for body, at in asked if "restsUntil" not in body["metadata"])
+    asked.sort(key=lambda each: (each[1] > rested, of(each[0]["metadata"]["name"])))
+    return [body for body, _ in asked]
 
 
 def next_to_take(wanted: Wanted, untried: list[JsonObject]) -> Member | None:

@@ -22,6 +22,7 @@ class AccountUse(StrEnum):
     """What an account is to the pool at this moment; exactly one of them."""
 
     FREE = "free"
+    RESTING = "resting"
     CLAIMED = "claimed"
     OWNED = "owned"
     SHARED = "shared"
@@ -151,10 +152,10 @@ def _account(
             secret_name=member.name,
             type=member.type,
             partition=str(place),
-            standing=AccountUse(member.state or AccountUse.SHARED),
+            standing=AccountUse(member.state or ("resting" if member.rests_until else AccountUse.SHARED)),
             holders=tuple(holder for each in claims for holder in each.holders),
             since=member.state_since,
-            reason=member.annotations.get(STATE_REASON, ""),
+            reason=judged.why if member.rests_until else member.annotations.get(STATE_REASON, ""),
             account_id=member.account_id,
             used=len(claims),
             capacity=member.shared_capacity,
@@ -164,7 +165,11 @@ def _account(
     record = records.get(member.token.record) if member.token else None
     record = record if record is not None and record.token == member.token else None
     is_lost = record is None and judged.verdict in (Verdict.CLAIMED, Verdict.ORPHANED)
-    reason = judged.why if is_lost else member.annotations.get(STATE_REASON, "")
+    reason = (
+        judged.why
+        if is_lost or judged.verdict is Verdict.RESTING
+        else member.annotations.get(STATE_REASON, "")
+    )
     return Account(
         secret_name=member.name,
         type=member.type,

@@ -19,6 +19,7 @@ from components.account_pool.core.consumers import consumer_of, refusal, stack_o
 from components.account_pool.core.judgement import (
     NONE_OF_TYPE,
     Verdict,
+    describe_rest,
     explain_hold,
     is_restored,
     judge,
@@ -394,10 +395,9 @@ class _Allotment:
 
     def _shortage(self, partition: Partition, places: int, claims: int) -> str:
         here = [m for m in self.members.values() if m.place(self._keys) == partition]
-        states = Counter(
-            m.state or "owned" for m in here if judge(m, partition, "").verdict is not Verdict.FREE
-        )
-        counted = ", ".join(f"{states[name]} {name}" for name in ("owned", *State))
+        judged = ((m.state or "owned", judge(m, partition, "").verdict) for m in here)
+        states = Counter(state for state, one in judged if one not in (Verdict.FREE, Verdict.RESTING))
+        counted = ", ".join(f"{states[name]} {name}" for name in ("owned", *State)) + describe_rest(here)
         asked = how_many(claims, "claim")
         text = f"{NONE_FREE}: {asked} for {places} free {_accounts(partition, places)}; besides {counted}"
         if not any(member.type == partition.type for member in self.members.values()):

@@ -378,6 +378,7 @@ def test_status_counts_by_type_and_partition(full_pool: FakePool) -> None:
     nothing = dict.fromkeys(
         [
             "free",
+            "resting",
             "claimed",
             "owned",
             "dirty",

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from components.account_pool.core.calls import Kind, Page, Refused, Result
 from components.account_pool.core.config_map import PoolConfigMap
-from components.account_pool.core.keys import SHARED_CAPACITY
-from components.account_pool.core.model import ClaimRequest, JsonObject, Wanted
+from components.account_pool.core.keys import FREED, SHARED_CAPACITY
+from components.account_pool.core.model import ClaimRequest, JsonObject, Member, Wanted
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.selection import (
     Choose,
     RunningClaims,
+    in_order,
     in_turn,
     members_free,
     members_shared,
@@ -49,6 +50,17 @@ def test_an_account_that_another_claim_is_about_to_take_is_tried_when_there_is_n
     with turns.choosing() as first, turns.choosing() as second:
         assert chosen(first, Claims("a", "h").wanted, bodies) == "m00"
         assert chosen(second, Claims("b", "h").wanted, bodies) == "m00"
+
+
+def test_half_that_has_rested_longest_comes_first_in_claims_and_in_explanations() -> None:
+    bodies, wanted = free_accounts(8), Claims("a", "h").wanted
+    fields = {"f:metadata": {"f:annotations": {f"f:{FREED}": {}}}}
+    for number, body in enumerate(bodies[2:]):
+        body["metadata"]["annotations"] = {FREED: "cleaned"}
+        body["metadata"]["managedFields"] = [{"time": f"2026-01-0{9 - number}T00:00:00Z", "fieldsV1": fields}]
+    names = [body["metadata"]["name"] for body in in_turn(wanted, bodies)]
+    assert {*names[:4]} == {"m00", "m01", "m06", "m07"}
+    assert [member.name for member in in_order(wanted, map(Member.parse, bodies))] == names
 
 
 def test_holders_of_one_claim_choose_the_same_account() -> None:

@@ -1,6 +1,7 @@
-"""Durations as Go reads and writes them, and so External Secrets Operator those of its objects."""
+"""Durations as Go reads and writes them, and so people in settings, and operators in their objects."""
 
 import re
+from datetime import timedelta
 from decimal import Decimal
 from typing import Final
 
@@ -15,12 +16,18 @@ _UNITS: Final = {
 }
 """Unit → nanoseconds."""
 
+DURATION: Final = re.compile(r"0|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
 _PART: Final = re.compile(r"([0-9.]+)(ns|us|µs|ms|s|m|h)")
 
 
 def nanoseconds(duration: str) -> int:
     """Read a duration; what is less than a nanosecond is dropped."""
     return sum(int(Decimal(amount) * _UNITS[unit]) for amount, unit in _PART.findall(duration))
+
+
+def period(duration: str) -> timedelta:
+    """Read a duration in whole seconds; one of more than thirty years is of thirty."""
+    return timedelta(seconds=min(nanoseconds(duration) // 10**9, 10**9))
 
 
 def as_go_writes(duration: str) -> str:

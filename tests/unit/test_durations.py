@@ -7,7 +7,7 @@ is in `tests/cluster/test_eso_manifests.py`.
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.secret_stores.durations import as_go_writes, nanoseconds
+from components.durations import as_go_writes, nanoseconds
 from tests.support.cases import cases, table
 
 
