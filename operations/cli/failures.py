@@ -29,7 +29,7 @@ MISCONFIGURED = 4
 NOT_ALLOWED = 5
 CANCELLED = 8
 CLAIMS_SKIPPED = 9
-"""An update went well, but for claims that it skipped."""
+"""An update went well, but for what it skipped."""
 
 EXIT_CODES: Mapping[str, int] = MappingProxyType(
     {

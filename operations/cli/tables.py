@@ -2,7 +2,7 @@
 
 No name is ever broken: where a terminal is too narrow, sentences fold between words, then columns leave in
 the order that is stated for them, and what is too wide even then is written cell beneath cell. A pipe gets
-every column, one row a line.
+every column, one row a line while no cell is endless.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +14,8 @@ import typer
 _GAP: Final = 2
 _NARROWEST: Final = 24
 """Characters that a column of sentences keeps before another column leaves for it."""
+_WIDEST: Final = 300
+"""Characters of a cell in one line where no terminal bounds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ class Table:
             yield typer.style(_joined([self.columns[index].title for index in kept], widths), dim=True)
         for row in self.rows:
             cells = [
-                _folded(row[index], size if self.columns[index].folds else None)
+                _folded(row[index], size if width is None or self.columns[index].folds else None)
                 for index, size in zip(kept, widths, strict=True)
             ]
             for line in range(max(map(len, cells), default=0)):
@@ -102,7 +104,7 @@ class Table:
         """Return how wide each column is; columns of sentences share what is left by what they lack."""
         natural = [self._natural(index) for index in kept]
         if width is None:
-            return natural
+            return [min(size, _WIDEST) for size in natural]
         least = self._least(kept)
         lacking = [wanted - given for wanted, given in zip(natural, least, strict=True)]
         left = min(width - _GAP * (len(kept) - 1) - sum(least), sum(lacking))

@@ -90,7 +90,7 @@ Chosen = Annotated[
 def up(stacks: Chosen = None, at_once: AtOnce = 2, kubeconfig: Kubeconfig = None) -> CommandResult:
     """Bring the stacks of stacks.yaml up side by side, those of pools first.
 
-    Exit code 1 when one failed, 9 when claims were skipped and nothing worse happened.
+    Exit code 1 when one failed, 9 when something was skipped and nothing worse happened.
     """
     from operations.fleet.updating import up_together
 

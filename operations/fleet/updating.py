@@ -26,7 +26,7 @@ from operations.fleet.tenants import States, refuse_strays
 from operations.folders import Folders
 from operations.sandbox.deployment import Deployed, deploy, free_dead_lock, interruptible
 from operations.sandbox.public_passphrase import refuse_new
-from operations.sandbox.results import held_back, skips_claims
+from operations.sandbox.results import held_back
 from operations.sandbox.updates import policies_of, reach_cluster
 from operations.stack.at_rest import StackAtRest
 from operations.stack.state import decode
@@ -180,7 +180,7 @@ class _Updates:
         if self.only_preview or done.exit_code:
             return skipped_in(line for message in done.messages for line in message.splitlines())
         resources = decode(deployment_of(self.backend.exported(stack))).resources
-        return {each.what: each.reason for each in held_back(resources)} if skips_claims(resources) else {}
+        return {each.what: each.reason for each in held_back(resources)}
 
     def _run(self, run: Callable[..., Any], **options: Any) -> Deployed:
         return deploy(run, lambda _: None, self.stopped, **options)

@@ -243,8 +243,7 @@ def _told(ready: _Prepared, foreseen: Deployed, update: Deployed | None) -> Comm
         typed=ready.typed,
     )
     page = write(report, ready.folders.report)
-    skips = results.skips_claims(state.resources)
-    code = result.exit_code or (CLAIMS_SKIPPED if skips else 0)
+    code = result.exit_code or (CLAIMS_SKIPPED if results.leaves_something(state.resources) else 0)
     return CommandResult(as_document(report, result, page), as_parts(report, page), code)
 
 

@@ -82,6 +82,17 @@ def test_no_width_breaks_a_word_and_none_but_leaving_columns_lose_one(
         assert given_words <= {*words}
 
 
+@given(folds=st.booleans())
+def test_no_line_is_of_thousands_of_characters_where_there_is_no_terminal(folds: bool) -> None:
+    names = [f"tenant-{number:03}" for number in range(400)]
+    shown = lines(
+        Table("t", ("", Column("Which", folds=folds)), [("a", ", ".join(names)), ("b", "c d")]), None
+    )
+    assert max(map(len, shown)) <= 310
+    assert re.findall(r"tenant-\d+", " ".join(shown)) == names
+    assert shown[-1] == "b  c d"
+
+
 def test_commands_stay_whole_with_what_they_are_for_behind_or_beneath_them() -> None:
     listed = Commands("Next", (("credfleet pool status", "who has what"), ("make down", "stop")))
     assert lines(listed, 30) == [

@@ -29,6 +29,7 @@ from operations.folders import Folders, stack_of
 from operations.main import app
 from operations.pool.access import PoolTarget
 from operations.sandbox import control_plane, existing, summary, updates
+from operations.sandbox.results import FLEET
 from operations.stack.state import Resource, Snapshot, state_text
 from tests.operations.sandbox.told import LOCKED, raw, refusal
 
@@ -38,6 +39,11 @@ FAILED = "error: update failed\n"
 
 def stack(outputs: Properties) -> Resource:
     return Resource(ROOT, "pulumi:pulumi:Stack", custom=False, outputs=outputs)
+
+
+def fleet(skipped: Properties) -> Resource:
+    urn = f"urn:pulumi:dev::credfleet::{FLEET}::fleet"
+    return Resource(urn, FLEET, custom=False, parent=ROOT, outputs={"skipped": skipped})
 
 
 def claim(phase: str = "Bound") -> Resource:
@@ -66,6 +72,7 @@ class Cli:
     ends: dict[str, str] = field(default_factory=dict[str, str])
     outputs: Properties = field(default_factory=lambda: {"greeting": "hello", "token": Secret("t0ken")})
     phase: str = "Bound"
+    skipped: tuple[Properties, ...] = ()
     name: str = claim().urn
     said: tuple[str, ...] = ()
     stopped: bool = False
@@ -92,7 +99,7 @@ class Cli:
                 if (folders.project / f"Pulumi.{each}.yaml").is_file():
                     at_rest = stack_of(folders, each)
                     crypter = at_rest.unlock(public=folders.public_passphrase(each))
-                    state = Snapshot((stack(self.outputs), claim(self.phase)))
+                    state = Snapshot((stack(self.outputs), claim(self.phase), *map(fleet, self.skipped)))
                     files.replace(at_rest.state_file, state_text("credfleet", each, state, crypter))
 
     def preview(self, *, on_event: Callable[[EngineEvent], None], **options: Any) -> None:
@@ -267,9 +274,14 @@ def test_an_update_that_does_not_end_well_says_so_and_keeps_its_exit_code(
     assert "Next" not in result.stdout
 
 
-def test_a_claim_that_was_skipped_ends_an_update_with_its_own_code(cli: Cli) -> None:
-    cli.phase = "Skipped"
-    assert run("up").exit_code == updates.CLAIMS_SKIPPED
+@pytest.mark.parametrize(
+    ("phase", "what", "code"), [("Skipped", "", 9), ("Bound", "read a", 9), ("Bound", "pull secret a", 0)]
+)
+def test_what_was_skipped_ends_an_update_with_its_own_code_unless_it_waits_for_a_cluster(
+    cli: Cli, phase: str, what: str, code: int
+) -> None:
+    cli.phase, cli.skipped = phase, ({what: "ExternalSecret is not served"},) if what else ()
+    assert run("up").exit_code == code
 
 
 def test_the_second_of_two_updates_is_told_who_holds_the_lock(cli: Cli) -> None:
