@@ -1,7 +1,7 @@
-"""Durations as Go reads and writes them, and so people in settings, and operators in their objects."""
+"""Times; durations as Go reads and writes them, and so people in settings and operators in objects."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
@@ -28,6 +28,14 @@ def nanoseconds(duration: str) -> int:
 def period(duration: str) -> timedelta:
     """Read a duration in whole seconds; one of more than thirty years is of thirty."""
     return timedelta(seconds=min(nanoseconds(duration) // 10**9, 10**9))
+
+
+def moment(text: str) -> datetime:
+    """Read a date, which begins at midnight UTC, or a time with its zone; raises ValueError."""
+    time = datetime.fromisoformat(text)
+    if time.tzinfo is None and len(text) > len("2027-01-31"):
+        raise ValueError(text)
+    return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
 
 
 def as_go_writes(duration: str) -> str:

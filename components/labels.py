@@ -16,6 +16,8 @@ EU_ACCESS: Final = "eu-access"
 SHARED: Final = f"{PREFIX}shared"
 TENANT: Final = f"{PREFIX}tenant"
 ACCOUNT_ID: Final = f"{PREFIX}account-id"
+EXPIRES_AT: Final = f"{PREFIX}expires-at"
+"""Says when the key of an account ends."""
 BRING_YOUR_OWN: Final = f"{PREFIX}bring-your-own"
 """Says `true` on an account that came with its tenant: the only ones declared with an owner."""
 

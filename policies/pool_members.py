@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Final
 
+from pulumi_policy import EnforcementLevel
 from rule import SECRETS, Resource, resource_rule, stack_rule
 from stack_config import STACK_CONFIG
 
 from components.account_pool.core import keys
+from components.account_pool.core.clock import NOTICE
+from components.durations import moment, period
 from components.labels import (
     ACCOUNT_ID,
     BRING_YOUR_OWN,
+    EXPIRES_AT,
     HYPERSCALER_TYPE,
     HYPERSCALERS,
     TENANT_NAME,
@@ -56,6 +62,7 @@ _PROTOCOL: Final = (
     keys.SHARED_CLAIMS,
     keys.TENANT_ID,
     keys.STATE_BEFORE,
+    keys.FREED,
 )
 
 
@@ -152,6 +159,22 @@ def kubernetes_pool_member_never_forced(secret: Resource) -> Iterator[str]:
     """Refuse forced server-side apply: it turns first-writer-wins into last-writer-wins."""
     if _is_member(secret) and _PATCH_FORCE in secret.mapping("metadata", "annotations"):
         yield f"metadata.annotations.{_PATCH_FORCE} is set"
+
+
+@resource_rule(
+    types=[*SECRETS, _MEMBERS],
+    description="The credential of a member does not end soon.",
+    fix="replace it, and set expiresAt to when the new one ends",
+    level=EnforcementLevel.ADVISORY,
+)
+def kubernetes_pool_member_key_lives(secret: Resource) -> Iterator[str]:
+    """Tell of a credential that nobody new gets, or that its tenant is about to lose."""
+    path = ("annotations",) if secret.type == _MEMBERS else ("metadata", "annotations")
+    ends, section = secret.mapping(*path).get(EXPIRES_AT), _section()
+    notice = period((section and section.text("keyNotice")) or NOTICE)
+    with suppress(ValueError):
+        if isinstance(ends, str) and datetime.now(UTC) >= moment(ends) - notice:
+            yield f"{'.'.join(path)}.{EXPIRES_AT} is near or over"
 
 
 @stack_rule(

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import pulumi
 
+from components.account_pool.core.clock import ending_lines
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.declared import Declaration
 from components.account_pool.core.model import ClaimRequest
@@ -67,8 +68,7 @@ class ClaimForecasts:
             if elsewhere:
                 settings = Pool.settings_of(target, declared.namespace) or PoolConfigMap()
                 declared = replace(declared, partition_keys=settings.partition_keys)
-            rest_for = None if elsewhere else declared.rest_for
-            seen = Pool.snapshot(target, declared.namespace, rest_for)
+            seen = Pool.snapshot(target, declared.namespace, None if elsewhere else declared.clock)
         except (Misconfigured, NotSignedIn) as error:
             raise pulumi.RunError(str(error)) from None
         except CredfleetError as error:
@@ -94,6 +94,7 @@ class ClaimForecasts:
         expected = [move.forecast for move in moves]
         lines = (
             *(f"{WARNING}{one.place}: {one.problem}\n→ {one.fix}" for one in snapshot.problems),
+            *(f"{WARNING}{line}" for line in ([] if elsewhere else ending_lines(snapshot.members))),
             *forecast.lines(
                 expected,
                 vacancies(snapshot, asked, declared.partition_keys),

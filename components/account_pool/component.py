@@ -218,7 +218,7 @@ class AccountPool(pulumi.ComponentResource):
             args.settings.scheme.names,
             args.settings.scheme.shared_capacity,
             args.settings.consumers,
-            args.settings.rest_for,
+            args.settings.clock,
         )
         owner = current_holder("accountPool", args.namespace)
         roster = PoolRoster(f"{self._name}-roster", PoolRosterArgs.of(declaration, owner), self._child)

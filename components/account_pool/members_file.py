@@ -23,10 +23,10 @@ from components.account_pool.core.model import Member
 from components.account_pool.settings import Partition
 from components.config.config_model import ConfigModel
 from components.config.document import explain, in_print, misspelt
-from components.config.field_types import ObjectName, PoolType, Text
+from components.config.field_types import Moment, ObjectName, PoolType, Text
 from components.documents import render_path
 from components.errors import Problem
-from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE
+from components.labels import ACCOUNT_ID, EXPIRES_AT, HYPERSCALER_TYPE
 from components.naming import config_path
 from components.projection.settings import CredentialFrom
 
@@ -39,7 +39,13 @@ _DECLARES: Final[Mapping[str, str]] = {
 """Column → what of `credentialsFrom` it says."""
 _PLACE: Final = config_path("accountPool", "membersFrom")
 _SEPARATORS: Final = {";": "';'", "\t": "tabs", "|": "'|'"}
-_KEYS: Final = {"type": f"label {HYPERSCALER_TYPE}", "accountId": f"annotation {ACCOUNT_ID}"}
+_EXPIRES: Final = "expiresAt"
+"""The one column of every file that may be left out."""
+_KEYS: Final = {
+    "type": f"label {HYPERSCALER_TYPE}",
+    "accountId": f"annotation {ACCOUNT_ID}",
+    _EXPIRES: f"annotation {EXPIRES_AT}",
+}
 
 
 class ExistingMember(ConfigModel):
@@ -55,12 +61,15 @@ class ExistingMember(ConfigModel):
     account_id: Text
     partition: Partition
     credentials_from: CredentialFrom = None
+    expires_at: Moment | None = None
 
     @property
     def entry(self) -> dict[str, Any]:
         """Return what it would be as an entry of `members`."""
         return self.model_dump(
-            include={"type", "account_id", "partition", "credentials_from"}, by_alias=True, exclude_none=True
+            include={"type", "account_id", "partition", "credentials_from", "expires_at"},
+            by_alias=True,
+            exclude_none=True,
         )
 
     def declared(self, shared_capacity: int | None = None) -> DeclaredMember:
@@ -72,6 +81,7 @@ class ExistingMember(ConfigModel):
             partition=self.partition,
             shared_capacity=shared_capacity,
             internal=False,
+            expires_at=self.expires_at,
         )
 
 
@@ -163,6 +173,7 @@ def differences(row: ExistingMember, live: Member, partition_keys: Sequence[str]
         "type": (row.type, live.type),
         "accountId": (row.account_id, live.account_id),
         **{key: (row.partition.get(key), value) for key, value in place.values},
+        **({_EXPIRES: (row.expires_at, live.annotations.get(EXPIRES_AT))} if row.expires_at else {}),
     }
     for column, (here, there) in said.items():
         if here != there:
@@ -200,7 +211,7 @@ class _Reading:
                 1, "", problem, f"write as the first line: {','.join((*_COLUMNS, *self.partition_keys))}"
             )
             return tuple(self.problems)
-        known = (*_COLUMNS, *self.further, *self.partition_keys)
+        known = (*_COLUMNS, _EXPIRES, *self.further, *self.partition_keys)
         for column in columns if not any_column else ():
             if column not in known:
                 self.problem(1, column, *misspelt(column, known))
@@ -228,6 +239,7 @@ class _Reading:
         given: dict[str, Any] = {column: row[column] for column in _COLUMNS}
         named = {what: row[column] for column, what in self.further.items() if row.get(column)}
         given |= {"credentialsFrom": named} if named else {}
+        given |= {_EXPIRES: row[_EXPIRES]} if row.get(_EXPIRES) else {}
         partition = {key: row[key] for key in self.partition_keys if row.get(key)}
         place = f"{self.path.name}:{line}"
         try:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from components.account_pool.core import consumers
+from components.account_pool.core.clock import NOTICE, Clock
 from components.account_pool.core.declared import DeclaredMember
 from components.account_pool.core.keys import INTERNAL, POOL_STATE
 from components.account_pool.core.label_scheme import NAMED, LabelScheme
@@ -23,6 +24,7 @@ from components.config.field_types import (
     FilePath,
     Flag,
     LabelKey,
+    Moment,
     Name,
     NamespaceName,
     ObjectName,
@@ -146,6 +148,9 @@ class Member(ConfigModel):
     internal: Flag = Field(
         default=False, description="Kept out of the pool; only its own tenant may claim it."
     )
+    expires_at: Moment | None = Field(
+        default=None, description='When its credential ends: "2027-01-31", or a time with its zone.'
+    )
 
     @model_validator(mode="after")
     def _is_shared_or_somebodys(self) -> Self:
@@ -169,6 +174,7 @@ class Member(ConfigModel):
             partition=self.partition,
             shared_capacity=self.shared_capacity,
             internal=self.internal,
+            expires_at=self.expires_at,
         )
         left = {HANDED_OVER: OWNER} if self.hand_over else {}
         return replace(member, annotations={**member.annotations, **left})
@@ -294,6 +300,13 @@ class AccountPool(ConfigModel):
     rest_for: Duration | None = Field(
         default=None, description="How long an account that became free rests before the next claim, as 24h."
     )
+    key_max_age: Duration | None = Field(
+        default=None, description="How old the credential of an account may become, as 2160h."
+    )
+    key_notice: Duration | None = Field(
+        default=None,
+        description=f"How long before its end a credential is given to nobody new; absent: {NOTICE}.",
+    )
     consumers: Mapping[Name, Consumer] = Field(
         default={}, description="Who alone may claim; without any, whoever has the right."
     )
@@ -357,6 +370,11 @@ class AccountPool(ConfigModel):
     def scheme(self) -> LabelScheme:
         """The words of the pool."""
         return LabelScheme(self.labels.names, self.shared_capacity)
+
+    @property
+    def clock(self) -> Clock:
+        """The durations of the pool."""
+        return Clock(self.rest_for or "", self.key_max_age or "", self.key_notice or "")
 
     @property
     def is_in_other_cluster(self) -> bool:

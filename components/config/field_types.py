@@ -10,7 +10,7 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import AfterValidator, Field, Strict
 from pydantic_core import PydanticCustomError
 
-from components.durations import DURATION
+from components.durations import DURATION, moment
 from components.labels import HYPERSCALER_TYPE, PREFIX, SHARED, TENANT_NAME
 from components.naming import is_label_key, is_label_value, is_namespace, is_object_name
 
@@ -61,6 +61,19 @@ def is_of_the_cluster(namespace: str) -> bool:
 
 NO_DURATION: Final = "it is no duration", "write such as 1h, 90s or 1h30m"
 Duration: TypeAlias = Annotated[str, must(DURATION.fullmatch, *NO_DURATION)]
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        moment(text)
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
+Moment: TypeAlias = Annotated[
+    str, must(_is_moment, "it is no time", "write such as 2027-01-31 or 2027-01-31T12:00:00Z, in quotes")
+]
 NamespaceName: TypeAlias = Annotated[
     str,
     must(

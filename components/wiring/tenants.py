@@ -200,7 +200,7 @@ def _pool_args(
             section.scheme,
             consumers=section.named_consumers,
             protected=tuple(section.protected),
-            rest_for=section.rest_for or "",
+            clock=section.clock,
         ),
         members={name: member.declared for name, member in section.members.items()},
         data={

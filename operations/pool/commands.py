@@ -486,6 +486,10 @@ def bring(
         typer.Option("--partition", metavar="KEY=VALUE", help="Part of the pool; repeat it for each key."),
     ] = None,
     update: UpdateOption = False,
+    expires_at: Annotated[
+        str | None,
+        typer.Option("--expires-at", metavar="TIME", help="When the credential ends: 2027-01-31."),
+    ] = None,
     where: WritablePoolOptions,
 ) -> CommandResult:
     """Bring an account of a tenant's own into the pool: the tenant's from the first instant, nobody else's.
@@ -498,8 +502,9 @@ def bring(
     from operations.pool import importing
     from operations.pool.claims import partition as parts
 
-    account = {"tenant": tenant, "type": type_, "accountId": account_id}
-    return importing.brought(where, {**account, "partition": parts(partition or ())}, values, update=update)
+    account = {"tenant": tenant, "type": type_, "accountId": account_id, "partition": parts(partition or ())}
+    ends = {} if expires_at is None else {"expiresAt": expires_at}
+    return importing.brought(where, {**account, **ends}, values, update=update)
 
 
 @command(app, "credfleet pool recover --dry-run", "credfleet pool recover --yes")

@@ -52,6 +52,7 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "accountId": "--account-id",
     "tenant": "--tenant",
     "partition": "--partition",
+    "expiresAt": "--expires-at",
 }
 
 

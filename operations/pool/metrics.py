@@ -133,6 +133,18 @@ def gauges_of(
         _shared_by_tenant(namespace, shared),
     )
     yield _gauge(
+        "credfleet_pool_key_end_timestamp_seconds",
+        "When the key of an account ends, as seconds since 1970; only of accounts whose end is known.",
+        (
+            (
+                {**labels.of(one.type, one.partition), "account": one.secret_name},
+                datetime.fromisoformat(one.key_ends).timestamp(),
+            )
+            for one in status.accounts
+            if one.key_ends
+        ),
+    )
+    yield _gauge(
         "credfleet_pool_problems",
         "Objects of the pool that cannot be read, and settings that its claims contradict.",
         [(here, len(status.problems))],

@@ -229,6 +229,7 @@ def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:
                 "holders": [*account.holders],
                 "since": account.since or None,
                 "reason": account.reason or None,
+                "keyEnds": account.key_ends or None,
                 "accountId": account.account_id,
                 "used": account.used,
                 "capacity": account.capacity,

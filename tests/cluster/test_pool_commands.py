@@ -24,6 +24,7 @@ import pytest
 
 from components.account_pool.admission.roles import RIGHTS, rights_to_bring
 from components.account_pool.admission.state_machine import Verb
+from components.account_pool.core.clock import Clock
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
 from components.account_pool.core.keys import FREED, POOL_RECORD, POOL_STATE
 from components.account_pool.core.model import Policy
@@ -613,7 +614,7 @@ def test_key_that_changed_is_told_and_put_in_place_alone_only_where_it_is_asked_
 
 def test_account_that_has_rested_is_given_out_before_one_that_became_free_later(own_place: Place) -> None:
     place = own_place
-    body = {"data": replace(SETTINGS, rest_for="2h").render()}
+    body = {"data": replace(SETTINGS, clock=Clock(rest_for="2h")).render()}
     place.api("ConfigMap").patch(name=CONFIG_MAP, namespace=place.namespace, body=body, content_type=MERGE)
     for name in ("aws-1", "aws-2", "aws-3"):
         place.add(name)

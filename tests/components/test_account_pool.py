@@ -14,6 +14,7 @@ from components.account_pool.component import (
     TenantAccounts,
     TenantAccountsArgs,
 )
+from components.account_pool.core.clock import Clock
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.declared import DeclaredMember
 from components.account_pool.core.label_scheme import LabelScheme
@@ -211,7 +212,7 @@ def test_a_credential_travels_as_a_secret_and_only_to_the_secret_that_holds_it()
 def test_no_option_keeps_the_program_from_owning_what_it_declares(
     option: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def empty(_target: ClusterTarget, _namespace: str) -> PoolSnapshot:
+    def empty(_target: ClusterTarget, _namespace: str, _clock: Clock) -> PoolSnapshot:
         return PoolSnapshot((), ())
 
     monkeypatch.setattr(Pool, "snapshot", empty)

@@ -242,6 +242,7 @@ def test_a_rule_has_nothing_to_say_about_resources_of_another_kind(policy: Resou
 
 EXPECTED = {
     "estate-required-claims-served": EnforcementLevel.ADVISORY,
+    "kubernetes-pool-member-key-lives": EnforcementLevel.ADVISORY,
     "gcp-secret-version-marked": EnforcementLevel.REMEDIATE,
     "kubernetes-secret-data-only": EnforcementLevel.REMEDIATE,
     "stores-cluster-store-conditions": EnforcementLevel.ADVISORY,

@@ -1,7 +1,8 @@
-"""Accounts that rest after they became free: from the stack file to the claim that waits for them."""
+"""Accounts given to nobody by time, from the stack file to the claim: those that rest, and dying keys."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -44,3 +45,41 @@ def test_cleaned_account_rests_before_the_next_tenant_gets_it(
     project.up().quiet()
     assert owned(admin, project).keys() == {"globex"}
     assert "Nothing changed" in project.sandbox_up("--expect-no-changes").quiet().out
+
+
+@pytest.mark.life
+def test_account_whose_key_ends_soon_is_told_and_stays_with_its_tenant_alone(
+    project: FleetProject, admin: DynamicClient
+) -> None:
+    pool, soon = pool_of(1, 2, 3), f"{datetime.now(UTC) + timedelta(days=3):%Y-%m-%d}"
+    project.configure(credentials=CREDENTIALS, tenants={"acme": tenant_of(project, "acme")}, pool=pool_of(1))
+    project.up().quiet()
+    ends = {"aws-1": soon, "aws-2": soon, "aws-3": "2999-01-31"}
+    for name, end in ends.items():
+        pool["members"][name]["expiresAt"] = end
+    tenants = {name: tenant_of(project, name) for name in ("acme", "globex", "hooli")}
+    project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool)
+    for _ in range(2):
+        told = " ".join(project.preview().quiet().said.split())
+        assert "2 accounts whose key ends soon, given to nobody new:" in told
+        assert f"aws-1 ({soon}T00:00:00Z, of acme)" in told
+        assert "1 whose key ends soon" in told
+        project.up().quiet()
+    assert {tenant: name for tenant, (name, _) in owned(admin, project).items()} == {
+        "acme": "aws-1",
+        "globex": "aws-3",
+    }
+    status = project.run("pool", "status", "-n", project.pool, "--output", "json").json["accounts"]
+    assert {each["secretName"]: (each["state"], each["reason"]) for each in status} == {
+        "aws-1": ("claimed", f"its key ends at {soon}T00:00:00Z"),
+        "aws-2": ("expiring", f"its key ends at {soon}T00:00:00Z"),
+        "aws-3": ("claimed", None),
+    }
+    metrics = project.run("pool", "metrics", "-n", project.pool).quiet().out
+    assert metrics.count("credfleet_pool_key_end_timestamp_seconds{") == 3
+    refused = project.run("pool", "claim", "-t", "aws", "--tenant", "initech", "-n", project.pool, "--yes")
+    assert "1 whose key ends soon" in refused.quiet(3).said
+
+    pool["members"]["aws-2"]["expiresAt"] = "2999-01-31T00:00:00+02:00"
+    project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool)
+    assert "expected to get the only free aws account" in project.preview().quiet().said

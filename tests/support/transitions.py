@@ -55,6 +55,7 @@ DOMAINS: Final[Mapping[str, tuple[Any, ...]]] = {
     "freed": (None, "cleaned", "released"),
     "capacity": (None, "1", "2", "x"),
     "account": (None, "1", "2"),
+    "expires": (None, "2027-01-31"),
     "brought": (None, "true"),
     "mark": ("true", None, "false"),
     "partition": (

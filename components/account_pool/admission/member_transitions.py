@@ -65,7 +65,7 @@ from components.account_pool.core.keys import (
     TENANT_ID,
 )
 from components.account_pool.core.model import EVACUATING
-from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, SHARED, TENANT_NAME
+from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, EXPIRES_AT, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 _STATES: Final = "run `credfleet pool clean`, or let an operator quarantine it or let it back"
 STATE: Final = Field("state", LABELS, _STATES, POOL_STATE)
@@ -83,6 +83,7 @@ AGAIN: Final = Field("again", ANNOTATIONS, _STATES, CREATED_AGAIN)
 FREED_BY: Final = Field("freed", ANNOTATIONS, _STATES, FREED)
 CAPACITY: Final = Field("capacity", ANNOTATIONS, BY_STACK, SHARED_CAPACITY)
 ACCOUNT: Final = Field("account", ANNOTATIONS, BY_STACK, ACCOUNT_ID)
+EXPIRES: Final = Field("expires", ANNOTATIONS, BY_STACK, EXPIRES_AT)
 BROUGHT: Final = Field("brought", ANNOTATIONS, BY_STACK, BRING_YOUR_OWN)
 
 
@@ -149,7 +150,7 @@ _TAKEN_BACK: Final = {**_CLAIMED, **clear(STATE, REASON, AGAIN)}
 _RELEASED: Final = clear(TOKEN, POLICY)
 _NOT_RELEASE: Final = one_of("clean", "quarantine", "retain")
 _BINDABLE: Final = {TYPE: PRESENT, OWNER: PRESENT, STATE: _NOT_CLEANING}
-_PASSING: Final = change(OTHER_LABELS, OTHER_ANNOTATIONS, OTHER_DATA, *BLOCKING)
+_PASSING: Final = change(OTHER_LABELS, OTHER_ANNOTATIONS, OTHER_DATA, EXPIRES, *BLOCKING)
 _DECLARING: Final = {**_PASSING, **change(SHARING, KEPT_BACK, CAPACITY, ACCOUNT, BROUGHT)}
 
 _CLAIMS: Final = allow(
@@ -279,7 +280,7 @@ _CLEANINGS: Final = allow(
         "changesCredentialInCleaning": Transition(
             "K3: change the credential of an account that is being cleaned",
             {**_UNCLAIMED, STATE: _CLEANING},
-            {OTHER_DATA: ANYTHING},
+            change(OTHER_DATA, EXPIRES),
         ),
         "failsCleaning": Transition(
             "K3: keep an account out of the pool that could not be cleaned",
@@ -455,7 +456,12 @@ def _declare(fields: Sequence[Field], parts: Sequence[Field]) -> Mapping[str, Tr
             ),
         },
     )
-    brought = {**change(*parts, ACCOUNT, OTHER_DATA), TYPE: PRESENT, OWNER: PRESENT, BROUGHT: one_of("true")}
+    brought = {
+        **change(*parts, ACCOUNT, EXPIRES, OTHER_DATA),
+        TYPE: PRESENT,
+        OWNER: PRESENT,
+        BROUGHT: one_of("true"),
+    }
     does = "bring an account along for a tenant"
     brings = Transition(does, new=brought, when=(_NAMED_AS_BROUGHT,), on="CREATE", by=(BRING,))
     return {**by_operators, "bringsAccount": brings}
@@ -467,7 +473,7 @@ def build_member_machine(partition_keys: Sequence[str]) -> StateMachine:
     fields = (
         *(TYPE, OWNER, STATE, SHARING, KEPT_BACK, *parts, OTHER_LABELS),
         *(TOKEN, ORIGIN, POLICY, TENANT, PLACES, CLEANING, REASON, BEFORE, AGAIN, FREED_BY),
-        *(CAPACITY, ACCOUNT, BROUGHT, OTHER_ANNOTATIONS, OTHER_DATA, *BLOCKING),
+        *(CAPACITY, ACCOUNT, EXPIRES, BROUGHT, OTHER_ANNOTATIONS, OTHER_DATA, *BLOCKING),
     )
     marks = (POOL_STATE, TENANT_NAME, HYPERSCALER_TYPE)
     traces = (CLAIM_TOKEN, CLAIM_ORIGIN, SHARED_CLAIMS, CLEANING_TOKEN, STATE_BEFORE, CREATED_AGAIN)

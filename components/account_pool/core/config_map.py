@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from components.account_pool.core.calls import PoolApi
+from components.account_pool.core.clock import Clock
 from components.account_pool.core.consumers import Consumer
 from components.account_pool.core.label_scheme import DIRTY, NAMED, LabelScheme
 from components.account_pool.core.model import JsonObject, Policy, account_key
-from components.account_pool.core.resting import Rest
 from components.documents import read_json
-from components.durations import DURATION, period
 from components.errors import Misconfigured, Restored
 
 CONFIG_MAP: Final = "credfleet-pool"
@@ -27,7 +26,6 @@ _LABELS: Final = "labels"
 _SHARED_CAPACITY: Final = "sharedCapacity"
 _CONSUMERS: Final = "consumers"
 _PROTECTED: Final = "protected"
-_REST_FOR: Final = "restFor"
 _LABEL_NAMES: Final = {name: name for name in (*NAMED, DIRTY)}
 POOL_UID: Final = "poolUid"
 """The one key of the ConfigMap that claimers write."""
@@ -43,7 +41,7 @@ class PoolConfigMap:
     limits: type, or `default` → consumers per claim; 0 means the default, and no default means no limit.
     scheme: what its accounts call their labels. hold: why it gives no new accounts, empty when it does.
     consumers: who alone may claim; everybody where none is named. protected: ids of accounts that nobody
-    may have, and for which no command is run. rest_for: how long an account rests once it is free.
+    may have, and for which no command is run. clock: which accounts nobody is given by time.
     """
 
     partition_keys: tuple[str, ...] = ()
@@ -53,7 +51,7 @@ class PoolConfigMap:
     hold: str = ""
     consumers: tuple[Consumer, ...] = ()
     protected: tuple[str, ...] = ()
-    rest_for: str = ""
+    clock: Clock = field(default_factory=Clock)
 
     def protects(self, account_id: str | None) -> bool:
         """Whether an account is one that nobody may have."""
@@ -76,7 +74,7 @@ class PoolConfigMap:
             **({_LABELS: json.dumps(dict(names), sort_keys=True)} if names else {}),
             **({_SHARED_CAPACITY: str(capacity)} if capacity is not None else {}),
             **({_PROTECTED: json.dumps(sorted(self.protected))} if self.protected else {}),
-            **({_REST_FOR: self.rest_for} if self.rest_for else {}),
+            **self.clock.render(),
             "formatVersion": FORMAT_VERSION,
             "partitionKeys": json.dumps(sorted(self.partition_keys)),
             "releasePolicy": str(self.policy),
@@ -113,7 +111,7 @@ class PoolConfigMap:
                 hold_of(body),
                 consumers_of(body),
                 tuple(map(str, protected)),
-                rest_of(body),
+                clock_of(body),
             )
         except (ValueError, TypeError, AttributeError):
             raise Misconfigured(
@@ -142,24 +140,24 @@ def scheme_of(body: JsonObject | None) -> LabelScheme:
         ) from None
 
 
-def rest_of(body: JsonObject | None) -> str:
-    """Return how long an account of a pool rests, empty where none does; raises Misconfigured."""
-    text = "" if body is None else str((body.get("data") or {}).get(_REST_FOR, ""))
-    if text and not DURATION.fullmatch(text):
+def clock_of(body: JsonObject | None) -> Clock:
+    """Return the durations of a pool; raises Misconfigured when they cannot be read."""
+    try:
+        return Clock.of({} if body is None else body.get("data") or {})
+    except ValueError:
         raise Misconfigured(
             place=f"ConfigMap {CONFIG_MAP}",
-            problem="how long its accounts rest cannot be read, so none is given out",
+            problem="how long accounts rest and keys last cannot be read, so no account is given out",
             fix="run `up` in the stack that declares the pool, which writes it again",
-        )
-    return text
+        ) from None
 
 
-def shown(api: PoolApi, body: JsonObject | None, rest_for: str | None = None) -> PoolApi:
-    """Return an API that shows a pool in credfleet's words, and which of its accounts rest.
+def shown(api: PoolApi, body: JsonObject | None, clock: Clock | None = None) -> PoolApi:
+    """Return an API that shows a pool in credfleet's words, and what its clock says of each account.
 
-    rest_for: how long, where the pool is to say so only now.
+    clock: what the pool is to say of it only now.
     """
-    return Rest(period(rest_of(body) if rest_for is None else rest_for)).over(scheme_of(body).over(api))
+    return (clock_of(body) if clock is None else clock).over(scheme_of(body).over(api))
 
 
 def consumers_of(body: JsonObject | None) -> tuple[Consumer, ...]:

@@ -10,13 +10,14 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from components.account_pool.core.clock import Clock
 from components.account_pool.core.consumers import Consumer, held_by
 from components.account_pool.core.identity import cloud_account, find_other, mark_twins
 from components.account_pool.core.keys import INTERNAL, SHARED_CAPACITY, TENANT_ID
 from components.account_pool.core.model import Member, State, Token, tenant_label
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.errors import Misconfigured, Problem, how_many
-from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, SHARED, TENANT_NAME
+from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, EXPIRES_AT, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from components.naming import config_path
 
 
@@ -43,11 +44,12 @@ class DeclaredMember:
         partition: Mapping[str, str],
         shared_capacity: int | None,
         internal: bool,
+        expires_at: str | None = None,
     ) -> DeclaredMember:
         """Make it of what a configuration says.
 
         shared_capacity: claims it takes at once, None if only one tenant has it.
-        internal: only its own tenant may claim it.
+        internal: only its own tenant may claim it. expires_at: when its key ends.
         """
         labels, annotations = dict(partition), dict[str, str]()
         if tenant is not None:
@@ -57,6 +59,8 @@ class DeclaredMember:
             annotations[SHARED_CAPACITY] = str(shared_capacity)
         if internal:
             labels[INTERNAL] = "true"
+        if expires_at is not None:
+            annotations[EXPIRES_AT] = expires_at
         return cls(account_type, account_id, tenant, labels, annotations)
 
     @property
@@ -77,7 +81,7 @@ class Declaration:
     """The pool of a stack: where it is, what divides it, and its members by the names of their Secrets.
 
     labels: what its accounts call their labels (`Dialect.names`). shared_capacity: of shared accounts that do
-    not say their own. consumers: who alone may claim, where it names some. rest_for: how long accounts rest.
+    not say their own. consumers: who alone may claim, where it names some. clock: its durations.
     """
 
     namespace: str
@@ -87,13 +91,16 @@ class Declaration:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     shared_capacity: int | None = None
     consumers: tuple[Consumer, ...] = ()
-    rest_for: str = ""
+    clock: Clock = field(default_factory=Clock)
 
     def applied_to(self, snapshot: PoolSnapshot) -> PoolSnapshot:
-        """Add the members that this update makes to those that are there."""
+        """Add the members that this update makes to those that are there, and when their keys end then."""
         present = {member.name for member in snapshot.members}
         coming = (one.as_member(name) for name, one in self.members.items() if name not in present)
-        return replace(snapshot, members=mark_twins((*snapshot.members, *coming)))
+        ends = {name: one.annotations.get(EXPIRES_AT) for name, one in self.members.items()}
+        members = mark_twins((*snapshot.members, *coming))
+        timed = (self.clock.declared(member, ends.get(member.name)) for member in members)
+        return replace(snapshot, members=tuple(timed))
 
 
 KEEP_COPIES: Final = (

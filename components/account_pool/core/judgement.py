@@ -27,7 +27,8 @@ class Verdict(StrEnum):
 
     OWN: its tenant's, and unused. FREE: nobody's. ROOM: a shared one that is not full. These are taken.
     CLAIMED: it carries a claim. ORPHANED: it carries one that is gone. OWNED: another tenant's. RESTING: it
-    is nobody's, and not yet given out again. HELD: it would be taken, but the pool gives no new accounts.
+    is nobody's, and not yet given out again. EXPIRING: it is nobody's, and its key ends soon.
+    HELD: it would be taken, but the pool gives no new accounts.
     """
 
     OWN = "own"
@@ -44,11 +45,15 @@ class Verdict(StrEnum):
     OWNED = "owned"
     INTERNAL = "internal"
     RESTING = "resting"
+    EXPIRING = "expiring"
     HELD = "held"
 
 
 NONE_OF_TYPE: Final = "the pool has no account of this type"
 """What is told in the place of counts where there is nothing to count."""
+
+BY_TIME: Final = frozenset({Verdict.RESTING, Verdict.EXPIRING})
+"""What is nobody's, and given to nobody until a time, or for one."""
 
 _TAKEN: Final = frozenset({Verdict.OWN, Verdict.FREE, Verdict.ROOM})
 
@@ -114,7 +119,7 @@ def _judgements(
         used = f"{len(member.shared_claims)} of {member.shared_capacity} claims on it"
         if len(member.shared_claims) >= member.shared_capacity:
             yield Judgement(Verdict.FULL, f"full: {used}")
-        yield from _resting(member)
+        yield from _by_time(member)
         yield Judgement(Verdict.ROOM, used)
     if member.token is not None:
         yield _of_claimed(member, member.token, records, unreadable)
@@ -125,19 +130,34 @@ def _judgements(
         yield Judgement(Verdict.OWNED, f"belongs to tenant {tenant}")
     if member.internal:
         yield Judgement(Verdict.INTERNAL, "internal: kept out of the pool")
-    yield from _resting(member)
+    yield from _by_time(member)
     yield Judgement(Verdict.FREE, "free")
 
 
-def _resting(member: Member) -> Iterator[Judgement]:
+def _by_time(member: Member) -> Iterator[Judgement]:
     if member.rests_until:
         yield Judgement(Verdict.RESTING, f"rests until {member.rests_until}")
+    if member.key_ends_soon:
+        yield Judgement(Verdict.EXPIRING, describe_end(member))
 
 
-def describe_rest(members: Iterable[Member]) -> str:
-    """Return how many of these accounts rest, and until when the first; empty where none does."""
-    until = sorted(member.rests_until for member in members if member.rests_until)
-    return f", {len(until)} resting, the first until {until[0]}" if until else ""
+def describe_end(member: Member) -> str:
+    """Return when the key of an account ends."""
+    return f"its key ends at {member.key_ends}"
+
+
+def is_kept_by_time(member: Member) -> bool:
+    """Whether nobody new gets a usable account by time alone."""
+    return bool(member.rests_until) or member.key_ends_soon
+
+
+def describe_time(members: Iterable[Member]) -> str:
+    """Return how many of these free accounts rest, until when the first, and how many keys end soon."""
+    kept = [member for member in members if member.tenant is None and member.state is None]
+    until = sorted(member.rests_until for member in kept if member.rests_until)
+    ending = sum(member.key_ends_soon and not member.rests_until for member in kept)
+    resting = f", {len(until)} resting, the first until {until[0]}" if until else ""
+    return resting + (f", {ending} whose key ends soon" if ending else "")
 
 
 def _state_in_words(member: Member) -> str:
@@ -193,7 +213,8 @@ def may_take_back(member: Member, partition: Partition, owner: str, former: str 
     """Whether a claim may take the account that it had, whose Secret was created again since."""
     labels = {key: value for key, value in member.labels.items() if key != POOL_STATE}
     is_its_own = member.name == former and member.is_created_again
-    return is_its_own and judge(replace(member, labels=labels), partition, owner).takes
+    usable = replace(member, labels=labels, rests_until="", key_ends_soon=False)
+    return is_its_own and judge(usable, partition, owner).takes
 
 
 def unusable(member: Member, record: Record) -> str | None:

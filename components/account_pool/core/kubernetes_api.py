@@ -24,8 +24,8 @@ from components.account_pool.core.calls import (
     Result,
     Unknown,
 )
+from components.account_pool.core.clock import SEEN_AT
 from components.account_pool.core.model import JsonObject
-from components.account_pool.core.resting import SEEN_AT
 from components.connection import Connection, NoReply, Reply
 
 Query = TypeVar("Query")

@@ -217,7 +217,7 @@ class Member:
     unfit: what of its labels means nothing in the words of its pool. state_since: when its state was last
     written, by the API server's clock; empty without a state, or where nobody kept it. managed: who wrote
     which field, as the API server books it. freed_at: when it became free, if it was in use before.
-    rests_until: when it may be claimed again, in a pool whose accounts rest.
+    rests_until: when it may be claimed again. key_ends: when its key ends, as far as it is known.
     """
 
     name: str
@@ -230,6 +230,8 @@ class Member:
     managed: tuple[JsonObject, ...] = field(default=(), compare=False, repr=False)
     freed_at: str = ""
     rests_until: str = ""
+    key_ends: str = ""
+    key_ends_soon: bool = False
 
     @classmethod
     def parse(cls, body: JsonObject) -> Member:
@@ -247,6 +249,8 @@ class Member:
             tuple(meta.get("managedFields") or ()),
             written_at(meta, FREED, "annotations"),
             str(meta.get("restsUntil") or ""),
+            str(meta.get("keyEnds") or ""),
+            bool(meta.get("keyEndsSoon")),
         )
 
     @property

@@ -23,6 +23,7 @@ from components.account_pool.core.adoption import Adoption, SlotNames, adoptions
 from components.account_pool.core.audit import AuditEvent, Journal
 from components.account_pool.core.calls import Get, Kind, Pause, PoolApi, Replace, Steps
 from components.account_pool.core.cleaning import Wiped
+from components.account_pool.core.clock import Clock
 from components.account_pool.core.config_map import (
     CONFIG_MAP,
     PoolConfigMap,
@@ -159,13 +160,13 @@ class Pool:
             return _pools[key]
 
     @staticmethod
-    def snapshot(target: ClusterTarget, namespace: str, rest_for: str | None = None) -> PoolSnapshot:
+    def snapshot(target: ClusterTarget, namespace: str, clock: Clock | None = None) -> PoolSnapshot:
         """See everything in a pool without a single write, as a preview must; `open` signs a new pool.
 
-        rest_for: how long its accounts are to rest, else as long as the pool says.
-        Raises ClusterError, NotAllowed, Misconfigured, Unreachable.
+        clock: what the pool is to say of it, else what it says. Raises ClusterError, NotAllowed,
+        Misconfigured, Unreachable.
         """
-        driver, settings = _driver(target, namespace, CLAIMS, rest_for)
+        driver, settings = _driver(target, namespace, CLAIMS, clock)
         members = driver.run(list_all(Kind.MEMBER, MEMBERS), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
         records = driver.run(list_all(Kind.RECORD, RECORDS), _OPENING_SECONDS)
         return PoolSnapshot.of(members, records, hold_of(settings), consumers_of(settings))
@@ -586,13 +587,13 @@ def _api(target: ClusterTarget, namespace: str, manager: str) -> PoolApi:
 
 
 def _driver(
-    target: ClusterTarget, namespace: str, manager: str, rest_for: str | None = None
+    target: ClusterTarget, namespace: str, manager: str, clock: Clock | None = None
 ) -> tuple[Driver, JsonObject | None]:
     """Return what runs steps on a pool as it is, in its words, and the ConfigMap that says them."""
     api, name = _api(target, namespace, manager), f"pool {namespace}"
     read_settings = read(Kind.RECORD, CONFIG_MAP)
     settings = Driver(api, name).run(read_settings, _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
-    return Driver(shown(api, settings, rest_for), name), settings
+    return Driver(shown(api, settings, clock), name), settings
 
 
 def _noted(namespace: str, reason: str) -> Steps[None]:

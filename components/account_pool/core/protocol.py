@@ -21,7 +21,8 @@ from components.account_pool.core.identity import mark_twins
 from components.account_pool.core.judgement import (
     NONE_OF_TYPE,
     Verdict,
-    describe_rest,
+    describe_time,
+    is_kept_by_time,
     is_restored,
     judge,
     may_take,
@@ -285,12 +286,16 @@ def refusal(wanted: Wanted) -> Steps[PoolError]:
             )
     in_use = "full" if partition.shared else "owned"
     here = [member for member in members if member.place(keys) == partition]
-    counts = Counter(member.state or ("" if member.rests_until else in_use) for member in here)
+    counts = Counter(_counted_as(member, in_use) for member in here)
     counted = ", ".join(f"{counts[name]} {name}" for name in (in_use, *State)) if members else NONE_OF_TYPE
-    counted += describe_rest(here)
+    counted += describe_time(here)
     return Exhausted(
         pool=wanted.namespace, account_type=partition.type, partition=str(partition), counts=counted
     )
+
+
+def _counted_as(member: Member, in_use: str) -> str:
+    return member.state or ("" if member.tenant is None and is_kept_by_time(member) else in_use)
 
 
 def _is_absent(name: str) -> Steps[bool]:

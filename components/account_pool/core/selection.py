@@ -73,6 +73,10 @@ def _last_rested(freed: Iterable[str]) -> str:
     return times[max(0, len(times) // 2 - 1)] if times else ""
 
 
+def _is_kept(metadata: JsonObject) -> bool:
+    return bool(metadata.get("restsUntil") or metadata.get("keyEndsSoon"))
+
+
 def asked_for(wanted: Wanted, bodies: Iterable[JsonObject]) -> list[JsonObject]:
     """Return those of listed members that this claim is about."""
     named = (
@@ -103,7 +107,7 @@ def in_turn(wanted: Wanted, bodies: Iterable[JsonObject]) -> list[JsonObject]:
     """Return members that nobody owns in the order this claim tries them, none of them judged yet."""
     of = turn(wanted.record)
     asked = [(body, written_at(body["metadata"], FREED, "annotations")) for body in asked_for(wanted, bodies)]
-    rested = _last_rested(at for body, at in asked if "restsUntil" not in body["metadata"])
+    rested = _last_rested(at for body, at in asked if not _is_kept(body["metadata"]))
     asked.sort(key=lambda each: (each[1] > rested, of(each[0]["metadata"]["name"])))
     return [body for body, _ in asked]
 

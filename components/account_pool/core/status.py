@@ -11,7 +11,7 @@ from components.account_pool.core.changes import is_given_up
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.consumers import refusal
 from components.account_pool.core.discrepancies import discrepancies
-from components.account_pool.core.judgement import Verdict, judge, misconfiguration
+from components.account_pool.core.judgement import BY_TIME, Verdict, describe_end, judge, misconfiguration
 from components.account_pool.core.keys import STATE_REASON, TENANT_ID
 from components.account_pool.core.model import Member, Origin, Phase, Record, Token, Wanted
 from components.account_pool.core.snapshot import PoolSnapshot
@@ -23,6 +23,7 @@ class AccountUse(StrEnum):
 
     FREE = "free"
     RESTING = "resting"
+    EXPIRING = "expiring"
     CLAIMED = "claimed"
     OWNED = "owned"
     SHARED = "shared"
@@ -47,7 +48,7 @@ class SharedClaim:
 class Account:
     """One account: what it is, whose it is, who uses it, since when (as the API server wrote it), and why.
 
-    since: of its state, where it has one, else of its claim.
+    since: of its state, where it has one, else of its claim. key_ends: when its key ends, where it is known.
     used, capacity, claims: of a shared account. retained: its tenant's after its claim, yet the pool's.
     given_up: decommissioned.
     """
@@ -61,6 +62,7 @@ class Account:
     holders: tuple[str, ...] = ()
     since: str = ""
     reason: str = ""
+    key_ends: str = ""
     account_id: str | None = None
     used: int = 0
     capacity: int = 0
@@ -146,16 +148,21 @@ def _account(
     if judged.verdict is Verdict.MISCONFIGURED:
         wrong = misconfiguration(member, settings.partition_keys) or ""
         return Account(member.name, member.type, str(place), AccountUse.MISCONFIGURED, reason=wrong)
+    is_by_time = judged.verdict in BY_TIME
+    ends = describe_end(member) if member.key_ends_soon else ""
+    told = (member.annotations.get(STATE_REASON), judged.why if is_by_time else ends)
+    reason = "; ".join(filter(None, told))
     if member.shared:
         claims = tuple(_shared_claims(member, records))
         return Account(
             secret_name=member.name,
             type=member.type,
             partition=str(place),
-            standing=AccountUse(member.state or ("resting" if member.rests_until else AccountUse.SHARED)),
+            standing=AccountUse(member.state or (judged.verdict if is_by_time else AccountUse.SHARED)),
             holders=tuple(holder for each in claims for holder in each.holders),
             since=member.state_since,
-            reason=judged.why if member.rests_until else member.annotations.get(STATE_REASON, ""),
+            reason=reason,
+            key_ends=member.key_ends,
             account_id=member.account_id,
             used=len(claims),
             capacity=member.shared_capacity,
@@ -165,11 +172,6 @@ def _account(
     record = records.get(member.token.record) if member.token else None
     record = record if record is not None and record.token == member.token else None
     is_lost = record is None and judged.verdict in (Verdict.CLAIMED, Verdict.ORPHANED)
-    reason = (
-        judged.why
-        if is_lost or judged.verdict is Verdict.RESTING
-        else member.annotations.get(STATE_REASON, "")
-    )
     return Account(
         secret_name=member.name,
         type=member.type,
@@ -179,7 +181,8 @@ def _account(
         slot=record.slot if record else None,
         holders=tuple(sorted(record.holders)) if record else (),
         since=member.state_since or (record.since if record else ""),
-        reason=reason,
+        reason=judged.why if is_lost else reason,
+        key_ends=member.key_ends,
         account_id=member.account_id,
         retained=member.origin == Origin.RETAINED and member.token is None,
         given_up=is_given_up(member),

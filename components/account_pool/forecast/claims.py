@@ -17,9 +17,10 @@ from typing import Final
 from components.account_pool.core import changes
 from components.account_pool.core.consumers import consumer_of, refusal, stack_of
 from components.account_pool.core.judgement import (
+    BY_TIME,
     NONE_OF_TYPE,
     Verdict,
-    describe_rest,
+    describe_time,
     explain_hold,
     is_restored,
     judge,
@@ -396,8 +397,8 @@ class _Allotment:
     def _shortage(self, partition: Partition, places: int, claims: int) -> str:
         here = [m for m in self.members.values() if m.place(self._keys) == partition]
         judged = ((m.state or "owned", judge(m, partition, "").verdict) for m in here)
-        states = Counter(state for state, one in judged if one not in (Verdict.FREE, Verdict.RESTING))
-        counted = ", ".join(f"{states[name]} {name}" for name in ("owned", *State)) + describe_rest(here)
+        states = Counter(state for state, one in judged if one not in (Verdict.FREE, *BY_TIME))
+        counted = ", ".join(f"{states[name]} {name}" for name in ("owned", *State)) + describe_time(here)
         asked = how_many(claims, "claim")
         text = f"{NONE_FREE}: {asked} for {places} free {_accounts(partition, places)}; besides {counted}"
         if not any(member.type == partition.type for member in self.members.values()):

@@ -379,6 +379,7 @@ def test_status_counts_by_type_and_partition(full_pool: FakePool) -> None:
         [
             "free",
             "resting",
+            "expiring",
             "claimed",
             "owned",
             "dirty",
@@ -411,6 +412,7 @@ def test_status_tells_of_a_claimed_account_whose_it_is_who_holds_it_and_since_wh
         "holders": ["ci", "cli"],
         "since": "2026-11-21T10:00:00Z",
         "reason": None,
+        "keyEnds": None,
         "accountId": None,
         "used": 0,
         "capacity": 0,
