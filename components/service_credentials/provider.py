@@ -8,7 +8,7 @@ names of its classes are written into the state of stacks; they never move. Impo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
@@ -46,7 +46,7 @@ from components.service_credentials.binding import (
 )
 from components.service_credentials.migration import Migration
 from components.service_credentials.names import OPAQUE, VCAP_KEY
-from components.service_credentials.workload import FIELD_MANAGER, Given, nothing, render, unfit
+from components.service_credentials.workload import FIELD_MANAGER, Given, is_given, nothing, render, unfit
 
 if TYPE_CHECKING:
     from components.service_credentials.conformity import Conformity
@@ -443,16 +443,30 @@ class WorkloadBindingProvider(DynamicProvider):
         """Apply it all; what was given before and is not any more goes with it."""
         connection = reach(ClusterTarget.parse(self.cluster), "run again once it does")
         path, live = self._live(connection, props)
-        given = Given(
-            vcap_secret=props["vcapSecret"],
-            takes_file=props["takesFile"],
-            directories=props["directories"],
-            containers=props["containers"],
-            restarted_for=self._versions(connection, props) if props["restart"] else None,
-            incarnation=props.get(INCARNATION),
-        )
+        versions = self._versions(connection, props) if props["restart"] else None
+        given = replace(_given(props), restarted_for=versions, incarnation=props.get(INCARNATION))
         self._apply(connection, path, render(live, given))
         return {}
+
+    def is_stale(self, _olds: Properties, news: Properties) -> bool:
+        """Whether the workload lost some of it, as one that was deleted and applied again has."""
+        try:
+            return not (is_unknown(news) or self._has_all(news))
+        except (CredfleetError, NoReply):
+            return False  # as one that is not there: told by the check
+
+    def read_resource(self, _id: str, props: Properties) -> Properties | None:
+        """Look whether the workload is there, with all that it was given."""
+        try:
+            return {} if self._has_all(props) else None
+        except ProjectionError as error:
+            if error.code.startswith("workload-"):
+                return None
+            raise
+
+    def _has_all(self, props: Properties) -> bool:
+        connection = reach(ClusterTarget.parse(self.cluster), "run again once it does")
+        return is_given(self._live(connection, props)[1], _given(props))
 
     def delete_resource(self, _id: str, props: Properties) -> bool:
         """Take everything back from a workload that is still there, unless a later incarnation gave it."""
@@ -504,6 +518,15 @@ class WorkloadBindingProvider(DynamicProvider):
                 problem=f"the API server refused to apply what it is given: {reply.text}",
                 fix="let nobody else set the same variables and mounts, then run again",
             )
+
+
+def _given(props: Properties) -> Given:
+    return Given(
+        vcap_secret=props["vcapSecret"],
+        takes_file=props["takesFile"],
+        directories=props["directories"],
+        containers=props["containers"],
+    )
 
 
 class WorkloadBinding(DynamicResource[WorkloadBindingArgs], module="credfleet", name="WorkloadBinding"):

@@ -69,12 +69,11 @@ def unfit(live: Mapping[str, Any], containers: Sequence[str], *, takes_files: bo
 
 def render(live: Mapping[str, Any], given: Given) -> dict[str, Any]:
     """Return what to apply to a live object that is fit."""
-    known = _containers(live)
-    chosen = [name for name in known if not given.containers or name in given.containers]
-    spec = {
-        "volumes": [*_volumes(given)],
-        "containers": [_container(name, known[name], given) for name in chosen],
-    }
+    spec: dict[str, Any] = {"volumes": [*_volumes(given)]}
+    for key, known in _lists(live).items():
+        chosen = [name for name in known if not given.containers or name in given.containers]
+        if chosen:
+            spec[key] = [_container(name, known[name], given) for name in chosen]
     annotated = {} if given.restarted_for is None else {"annotations": {RESTARTED_FOR: given.restarted_for}}
     template: dict[str, Any] = {"metadata": annotated, "spec": spec}
     for step in reversed(_path(live)):
@@ -82,6 +81,19 @@ def render(live: Mapping[str, Any], given: Given) -> dict[str, Any]:
     body = nothing(live)
     own = {} if given.incarnation is None else {"annotations": {INCARNATION: given.incarnation}}
     return {**body, "metadata": {**body["metadata"], **own}, **template}
+
+
+def is_given(live: Mapping[str, Any], given: Given) -> bool:
+    """Whether a live object that is fit has all that it is given, whatever became of it since."""
+    return _holds(live, render(live, given))
+
+
+def _holds(live: object, wanted: object) -> bool:
+    if isinstance(wanted, dict):
+        return isinstance(live, dict) and all(_holds(live.get(key), each) for key, each in wanted.items())
+    if isinstance(wanted, list):
+        return isinstance(live, list) and all(any(_holds(one, each) for one in live) for each in wanted)
+    return live == wanted
 
 
 def nothing(live: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,11 +108,20 @@ def _path(live: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _containers(live: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """Return the containers of the pod template by name; none without a template."""
+    """Return the containers of the pod template by name, those that run first included."""
+    return {name: one for known in _lists(live).values() for name, one in known.items()}
+
+
+def _lists(live: Mapping[str, Any]) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    """Return the lists of containers of the pod template, as servicebinding.io maps them by default."""
     value: Any = live
-    for step in (*_path(live), "spec", "containers"):
+    for step in (*_path(live), "spec"):
         value = value.get(step) if isinstance(value, dict) else None
-    return {str(one["name"]): one for one in value or () if isinstance(one, dict)}
+    spec: Mapping[str, Any] = value if isinstance(value, dict) else {}
+    return {
+        key: {str(one["name"]): one for one in spec.get(key) or () if isinstance(one, dict)}
+        for key in ("containers", "initContainers")
+    }
 
 
 def _volumes(given: Given) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,8 @@ POD: dict[str, Any] = {
     "containers": [
         {"name": "app", "image": "none", "env": [{"name": "OWN", "value": "1"}]},
         {"name": "sidecar", "image": "none"},
-    ]
+    ],
+    "initContainers": [{"name": "migrate", "image": "none"}],
 }
 TEMPLATE: dict[str, Any] = {"metadata": {"labels": {"app": "shop"}}, "spec": POD}
 SELECTED: dict[str, Any] = {"selector": {"matchLabels": {"app": "shop"}}, "template": TEMPLATE}
@@ -43,14 +44,26 @@ class Workload:
         self._api = admin.resources.get(api_version=self.version, kind=self.kind)
         self._secrets = admin.resources.get(api_version="v1", kind="Secret")
         self._namespace = namespace
-        self._api.create(body={"metadata": {"name": "shop"}, "spec": spec}, namespace=namespace)
+        self._body = {"metadata": {"name": "shop"}, "spec": spec}
+        self.create()
+
+    def create(self) -> None:
+        self._api.create(body=self._body, namespace=self._namespace)
+
+    def delete(self) -> None:
+        self._api.delete(name="shop", namespace=self._namespace)
+
+    def replace(self) -> None:
+        """Put it as its manifest has it, as `kubectl replace` does."""
+        self._api.replace(name="shop", namespace=self._namespace, body=self._body)
 
     def template(self) -> dict[str, Any]:
         spec = self._api.get(name="shop", namespace=self._namespace).to_dict()["spec"]
         return spec["jobTemplate"]["spec"]["template"] if self.kind == "CronJob" else spec["template"]
 
     def container(self, name: str = "app") -> dict[str, Any]:
-        (found,) = [one for one in self.template()["spec"]["containers"] if one["name"] == name]
+        spec = self.template()["spec"]
+        (found,) = [one for one in (*spec["containers"], *spec["initContainers"]) if one["name"] == name]
         return found
 
     def set_variable(self, name: str, value: str) -> None:
@@ -97,7 +110,7 @@ def test_a_workload_of_any_kind_is_given_files_and_vcap_services_and_gives_them_
     workload = Workload(admin, namespace, kind)
     before = workload.template()
     made = provider.create(workload.given())
-    for name in ("app", "sidecar"):
+    for name in ("app", "sidecar", "migrate"):
         container = workload.container(name)
         env = {one["name"]: one for one in container["env"]}
         assert env["SERVICE_BINDING_ROOT"]["value"] == "/bindings"
@@ -133,6 +146,30 @@ def test_a_file_takes_the_place_of_the_variable_and_a_binding_that_is_gone_goes(
     (file,) = [one["secret"] for one in workload.template()["spec"]["volumes"] if "items" in one["secret"]]
     assert file["items"] == [{"key": "VCAP_SERVICES", "path": "vcap_services"}]
     assert "env" not in workload.container("sidecar")
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "CronJob"])
+def test_workload_that_lost_what_it_was_given_is_told_and_given_it_again(
+    provider: Provider, admin: "DynamicClient", namespace: str, kind: str
+) -> None:
+    workload = Workload(admin, namespace, kind)
+    made = provider.create(workload.given())
+    before = workload.template()
+    assert not provider.is_changed(made, workload.given())
+    assert provider.refresh(made).id == made.id
+
+    workload.replace()
+    assert provider.is_changed(made, workload.given())
+    assert provider.refresh(made).id == ""
+    made = provider.update(made, workload.given())
+    assert workload.template() == before
+
+    workload.delete()
+    assert provider.refresh(made).id == ""
+    workload.create()
+    assert provider.is_changed(made, workload.given())
+    provider.update(made, workload.given())
+    assert workload.template() == before
 
 
 def test_a_root_that_is_set_is_kept(provider: Provider, admin: "DynamicClient", namespace: str) -> None:

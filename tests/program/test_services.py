@@ -257,3 +257,69 @@ def test_a_service_goes_from_an_entry_to_a_reference_with_its_secrets_there_all_
     stack.project.preview("--expect-no-changes").quiet()
     stack.project.destroy().quiet()
     assert here.names() == {"db", "last"}
+
+
+@pytest.mark.life
+def test_workload_that_was_applied_again_is_told_by_a_preview_and_bound_by_the_next_update(
+    stack: Stack, admin: DynamicClient
+) -> None:
+    namespace = stack.here.namespace
+    deployments = admin.resources.get(api_version="apps/v1", kind="Deployment")
+    pod = {
+        "containers": [{"name": "app", "image": "none"}],
+        "initContainers": [{"name": "m", "image": "none"}],
+    }
+    spec = {
+        "selector": {"matchLabels": {"a": "b"}},
+        "template": {"metadata": {"labels": {"a": "b"}}, "spec": pod},
+    }
+    manifest = {"metadata": {"name": "shop"}, "spec": spec}
+
+    def bound() -> list[bool]:
+        live = deployments.get(name="shop", namespace=namespace).to_dict()["spec"]["template"]["spec"]
+        return ["VCAP_SERVICES" in str(each) for each in (*live["containers"], *live["initContainers"])]
+
+    def foreseen(*words: str) -> dict[str, str]:
+        steps = stack.project.preview("--json", *words).quiet().json["steps"]
+        return {
+            step["urn"].rpartition("::")[2]: step["op"]
+            for step in steps
+            if step["op"] not in ("same", "refresh")
+        }
+
+    def apply_again() -> None:
+        deployments.delete(name="shop", namespace=namespace)
+        deployments.create(body=manifest, namespace=namespace)
+        assert bound() == [False, False]
+
+    deployments.create(body=manifest, namespace=namespace)
+    services = {
+        "instances": {"it": {"namespace": namespace, "bindings": {"app": {}}, "credentialsFrom": "it"}},
+        "apps": {
+            "shop": {
+                "namespace": namespace,
+                "bindings": ["it/app"],
+                "workload": {"kind": "Deployment", "name": "shop"},
+            }
+        },
+    }
+    stack.project.configure(
+        credentials={"it": json.dumps(LEGACY)},
+        tenants={"acme": {**tenant_of(stack.project, "acme"), "accounts": {}}},
+        pool={"allowDestroy": True},
+        existing_namespaces=[namespace],
+        further={"credfleet:services": services},
+    )
+    stack.up()
+    assert bound() == [True, True]
+    assert foreseen() == {}
+
+    apply_again()
+    assert foreseen() == {"shop-workload": "update"}
+    assert foreseen("--refresh") == {"shop-workload": "create"}
+    stack.up()
+    assert bound() == [True, True]
+    apply_again()
+    stack.project.up("--refresh").quiet()
+    assert bound() == [True, True]
+    assert foreseen("--refresh") == {}
