@@ -9,7 +9,7 @@ from components.aso_credentials.keys import OPERATOR_ACCOUNT, OPERATOR_NAMESPACE
 from operations.cli.answer import CommandResult
 from operations.cli.command import command, group
 from operations.cli.options import ClusterOption
-from operations.pool.access import ContextOption, PoolTarget
+from operations.pool.access import ClusterStackOption, ContextOption, cluster_of
 
 app = group("See which credential Azure Service Operator uses.", "credfleet aso explain docs/examples/aso")
 
@@ -24,7 +24,7 @@ def aso() -> None:
     "credfleet aso explain docs/examples/aso",
     "credfleet aso explain team-a.yaml secrets.yaml --strict --output json",
     "kubectl get secrets,resourcegroups -A -o yaml | credfleet aso explain -",
-    "credfleet aso explain team-a.yaml --live --context prod",
+    "credfleet aso explain team-a.yaml --live --stack prod",
 )
 def explain(
     *,
@@ -44,6 +44,7 @@ def explain(
     strict: Annotated[
         bool, typer.Option("--strict", help="The operator runs with workload identity in strict mode.")
     ] = False,
+    stack: ClusterStackOption = None,
     live: Annotated[
         bool, typer.Option("--live", help="Read the Secrets from the cluster instead of the files.")
     ] = False,
@@ -55,8 +56,10 @@ def explain(
     No value of a Secret is ever shown. Exit code 1 when ASO would refuse a resource.
     """
     from components.aso_credentials.resolution import Operator
-    from operations.aso.explain import explain_files
+    from operations.aso.explain import explain_files, operator_of
 
-    where = PoolTarget(namespace=operator_namespace, kubeconfig=kubeconfig, context=context) if live else None
     operator = Operator(operator_namespace, multi_env, strict, operator_account)
-    return explain_files(files, operator, where)
+    if stack is not None and operator != Operator():
+        raise typer.BadParameter("Give --stack, which says how the operator runs, or say it yourself.")
+    operator = operator if stack is None else operator_of(stack)
+    return explain_files(files, operator, cluster_of(stack, kubeconfig, context) if live else None)

@@ -10,11 +10,13 @@ from components.aso_credentials import keys
 from components.aso_credentials.manifests import Found, objects_in
 from components.aso_credentials.resolution import Operator, Resolution, Resource, SecretName, Secrets
 from components.aso_credentials.resolver import resolve
+from components.aso_credentials.settings import AsoCredentials
 from components.connection import Connection, NoReply
 from components.errors import CredfleetError
 from operations.cli.answer import CommandResult, Part
 from operations.cli.inputs import STANDARD_INPUT, place_of
 from operations.cli.tables import Column, Table
+from operations.config.settings import settings_of
 from operations.pool.access import PoolTarget
 
 _ABSENT: Final = 404
@@ -92,6 +94,12 @@ def _content(path: Path) -> bytes:
             problem=f"it cannot be read ({error.strerror})",
             fix="name files of Kubernetes YAML, a folder of them, or - for standard input",
         ) from None
+
+
+def operator_of(stack: str) -> Operator:
+    """Return how the operator runs, as a stack says it; raises as `settings_of`."""
+    section = settings_of(stack).aso_credentials or AsoCredentials()
+    return section.operator.as_it_runs(strict=section.operator.strict)
 
 
 def explain_files(files: Sequence[Path], operator: Operator, live: PoolTarget | None) -> CommandResult:

@@ -64,6 +64,16 @@ PoolStackOption = Annotated[
     ),
 ]
 
+ClusterStackOption = Annotated[
+    str | None,
+    typer.Option(
+        "--stack",
+        "-s",
+        help="The stack: what it declares, and with --live its cluster.",
+        autocompletion=complete_stacks,
+    ),
+]
+
 
 class By(StrEnum):
     """By what accounts are told together: whose they are, which stack holds them, or what they are."""
@@ -180,6 +190,17 @@ class PoolTarget:
 
     def agree(self, target: ClusterTarget) -> None:
         """Go on: a look harms nobody."""
+
+
+def cluster_of(stack: str | None, kubeconfig: Path | None, context: str | None) -> PoolTarget:
+    """Return the cluster that options mean, and for what they leave open a stack; raises as `settings_of`."""
+    if stack is None:
+        return PoolTarget(kubeconfig=kubeconfig, context=context)
+    from operations.config.settings import settings_of
+
+    meant = settings_of(stack).cluster
+    stated = Path(meant.kubeconfig) if meant.kubeconfig else _remembered(stack)
+    return PoolTarget(kubeconfig=kubeconfig or stated, context=context or meant.context, uid=meant.uid)
 
 
 def namespace_problem(target: ClusterTarget, namespace: str) -> Problem | None:

@@ -7,8 +7,8 @@ import typer
 from components.naming import is_namespace
 from operations.cli.answer import CommandResult
 from operations.cli.command import command, group
-from operations.cli.options import ClusterOption, complete_stacks
-from operations.pool.access import ContextOption, PoolTarget
+from operations.cli.options import ClusterOption
+from operations.pool.access import ClusterStackOption, ContextOption, cluster_of
 
 app = group(
     "See whose credentials secret stores read, and what a namespace reaches.",
@@ -31,7 +31,7 @@ def _namespaces(given: list[str] | None) -> list[str]:
     app,
     "credfleet stores explain stores.yaml providers.yaml --caller tenant-acme --caller tenant-globex",
     "kubectl get clustersecretstores -o yaml | credfleet stores explain - --caller tenant-acme -o json",
-    "credfleet stores explain --live --caller tenant-acme --context prod",
+    "credfleet stores explain --live --caller tenant-acme --stack prod",
 )
 def explain(
     *,
@@ -41,11 +41,14 @@ def explain(
         typer.Option(
             "--caller",
             "-c",
+            "--namespace",
+            "-n",
             metavar="NS",
             callback=_namespaces,
             help="Namespace that uses the stores; repeat it.",
         ),
     ] = None,
+    stack: ClusterStackOption = None,
     live: Annotated[
         bool, typer.Option("--live", help="The cluster's own stores count, and what ESO says of each.")
     ] = False,
@@ -59,17 +62,25 @@ def explain(
     what every object of External Secrets Operator there says of itself. Exit code 2 when a file makes no
     sense; a store that is Denied or Invalid is an answer, not a failure.
     """
-    from operations.stores.explain import explain_files, explained_live
+    from operations.stores.documents import read
+    from operations.stores.explain import explain_all, explained_live, of_stack
 
-    if live == bool(files) or (live and not caller):
-        raise typer.BadParameter("Give files, or --live with a --caller.")
+    _refuse_two_sources(files, stack, live=live)
+    if live and not caller:
+        raise typer.BadParameter("Give --live with a --caller.")
     if not live:
-        return explain_files(files or (), caller or ())
+        return explain_all(read(files or ()) if stack is None else of_stack(stack), caller or ())
     from components.connection import connect
     from components.secret_stores.stack_cluster import StackCluster
 
-    target = PoolTarget(namespace=(caller or [""])[0], kubeconfig=kubeconfig, context=context).target()
+    target = cluster_of(stack, kubeconfig, context).target()
     return explained_live(connect(target), StackCluster(target), caller or ())
+
+
+def _refuse_two_sources(files: list[str] | None, stack: str | None, *, live: bool) -> None:
+    """Raise BadParameter unless files are given, or else a stack, a cluster, or the cluster of a stack."""
+    if bool(files) == (live or stack is not None):
+        raise typer.BadParameter("Give files, or --stack, or --live, which is the cluster of --stack.")
 
 
 def _namespace(given: str) -> str:
@@ -80,7 +91,7 @@ def _namespace(given: str) -> str:
     app,
     "credfleet stores reach stores.yaml --namespace tenant-acme",
     "credfleet stores reach --namespace tenant-acme --stack dev --output json",
-    "credfleet stores reach --namespace tenant-acme --live --context prod",
+    "credfleet stores reach --namespace tenant-acme --live --stack prod",
 )
 def reach(
     *,
@@ -88,12 +99,7 @@ def reach(
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", callback=_namespace, help="Namespace that uses stores.")
     ],
-    stack: Annotated[
-        str | None,
-        typer.Option(
-            "--stack", "-s", help="Stack whose stores count; no files then.", autocompletion=complete_stacks
-        ),
-    ] = None,
+    stack: ClusterStackOption = None,
     live: Annotated[
         bool, typer.Option("--live", help="The cluster's own stores count; no files then.")
     ] = False,
@@ -109,13 +115,12 @@ def reach(
     from operations.stores.documents import read
     from operations.stores.explain import list_access, of_stack
 
-    if [bool(files), stack is not None, live].count(True) != 1:
-        raise typer.BadParameter("Give files, --stack or --live: one of the three.")
+    _refuse_two_sources(files, stack, live=live)
     if live:
         from components.connection import connect
 
-        where = PoolTarget(namespace=namespace, kubeconfig=kubeconfig, context=context)
-        return list_access(namespace, live_documents(connect(where.target()), namespace))
+        target = cluster_of(stack, kubeconfig, context).target()
+        return list_access(namespace, live_documents(connect(target), namespace))
     return list_access(namespace, read(files or ()) if stack is None else of_stack(stack))
 
 

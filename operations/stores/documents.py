@@ -207,6 +207,11 @@ def _got(connection: Connection, path: str) -> Mapping[str, Any]:
     except NoReply as silence:
         problem, fix = f"the API server does not answer ({silence})", "run again once it does"
         raise CredfleetError(code="cluster-unreachable", place=path, problem=problem, fix=fix) from None
+    if reply.answer is HttpOutcome.ABSENT and path.startswith("/apis/"):
+        problem = f"the cluster does not serve {ESO}: External Secrets Operator is not installed there"
+        raise CredfleetError(
+            code="not-served", place=path, problem=problem, fix="name the cluster that has it"
+        )
     if reply.answer is not HttpOutcome.DONE:
         problem = f"the API server does not show it: {reply.reason}"
         fix = "name a namespace that is there, a cluster that has such objects, and a user who may read them"

@@ -30,12 +30,12 @@ _KINDS: Final = (
 )
 
 
-def explain_files(files: Sequence[str], callers: Sequence[str]) -> CommandResult:
-    """Return what each store comes to for each caller; raises as `documents.read`.
+def explain_all(documents: Documents, callers: Sequence[str]) -> CommandResult:
+    """Return what each store comes to for each caller.
 
     Without callers a store is validated as ESO does: from its own namespace, or from none.
     """
-    told, part = _told(read(files), callers)
+    told, part = _told(documents, callers)
     return CommandResult([_as_document(each) for each in told], [part])
 
 
@@ -82,7 +82,7 @@ def _told(documents: Documents, callers: Sequence[str]) -> tuple[Sequence[Explan
         Column("Why", folds=True),
     )
     table = Table("Secret stores", columns, [_row(each) for each in told])
-    return told, table if told else "The files hold no store."
+    return told, table if told else "There is no store."
 
 
 def _as_document(each: Explanation) -> dict[str, Any]:

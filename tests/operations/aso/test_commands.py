@@ -45,6 +45,13 @@ def secret(namespace: str, name: str, data: Mapping[str, str], under: str = "str
     return json.dumps({**body, under: data}) + "\n---\n"
 
 
+def test_stack_says_how_the_operator_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    text = GROUP + "metadata: {name: rg, namespace: a}\n"
+    assert explained(text, "--stack", "dev") == explained(text)
+    assert run("-", "--stack", "dev", "--strict", stdin=text).exit_code == 2
+
+
 @pytest.mark.parametrize("under", ["data", "stringData"])
 def test_a_secret_is_read_from_data_and_from_string_data(under: str) -> None:
     text = secret("a", "aso-credential", {**IDS, "AZURE_CLIENT_SECRET": SENTINEL}, under)

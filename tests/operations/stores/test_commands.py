@@ -131,7 +131,7 @@ def test_conditions_know_namespaces_by_the_label_that_kubernetes_gives_them(
 
 def test_files_without_a_store_are_told_so() -> None:
     result = run("explain", "-", stdin="---\n---\n")
-    assert (result.exit_code, result.stdout) == (0, "The files hold no store.\n")
+    assert (result.exit_code, result.stdout) == (0, "There is no store.\n")
 
 
 def test_all_problems_of_all_files_are_told_at_once(tmp_path: Path) -> None:
@@ -230,11 +230,45 @@ def test_what_a_namespace_reaches_is_told_with_what_lies_between() -> None:
     assert "reaches nothing" in run("reach", "-", "-n", "b", stdin=OWN).stdout
 
 
-@pytest.mark.parametrize(
-    "sources", [[], ["-", "--live"], ["--stack", "dev", "--live"], ["-", "--stack", "dev"]]
-)
-def test_stores_are_read_from_files_or_a_stack_or_a_cluster(sources: list[str]) -> None:
-    assert run("reach", *sources, "--namespace", "a", stdin=REFERENT).exit_code == 2
+@pytest.mark.parametrize("command", ["reach", "explain"])
+@pytest.mark.parametrize("sources", [[], ["-", "--live"], ["-", "--stack", "dev"]])
+def test_stores_are_read_from_files_or_a_stack_or_a_cluster(command: str, sources: list[str]) -> None:
+    assert run(command, *sources, "--namespace", "a", stdin=REFERENT).exit_code == 2
+
+
+@pytest.mark.parametrize("command", ["reach", "explain"])
+def test_stack_is_named_alike_for_what_it_declares_and_for_its_cluster(
+    monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.chdir(Path(__file__).parents[3])
+    asked: list[ClusterTarget] = []
+
+    def connect(target: ClusterTarget) -> Speaking:
+        asked.append(target)
+        return Speaking()
+
+    for module in (components.connection, components.secret_stores.stack_cluster):
+        monkeypatch.setattr(module, "connect", connect)
+    declared = json.loads(run(command, "--stack", "dev", "-n", "tenant-acme", "-o", "json").stdout)
+    assert "SecretStore/tenant-acme/acme" in [each["store"] for each in declared]
+    assert (
+        run(command, "--stack", "dev", "--live", "--kubeconfig", "k", "-n", "a", "-o", "json").exit_code == 0
+    )
+    assert {(each.kubeconfig, each.context) for each in asked} == {("k", "credfleet-sandbox")}
+
+
+@pytest.mark.parametrize("command", ["reach", "explain"])
+def test_cluster_without_the_operator_is_told_for_what_it_is(
+    monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    class Bare(Served):
+        def call(self, method: str, path: str, **_headers: object) -> Reply:
+            return Reply(404, {}) if path.startswith("/apis") else super().call(method, path)
+
+    monkeypatch.setattr(components.connection, "connect", lambda _target: Bare())  # pyright: ignore
+    refused = run(command, "--live", "--kubeconfig", "k", "-n", "a")
+    assert refused.exit_code != 0
+    assert "External Secrets Operator is not installed there" in refused.stderr
 
 
 class Served:
