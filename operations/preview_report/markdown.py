@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from operations.preview_report.review import Action, Change, ClaimChange, Review
+from operations.preview_report.review import UNDECIDED, Action, Change, ClaimChange, Review
 
 LIMIT: Final = 60_000
 """Characters; GitHub refuses comments of more than 65,536, and who posts one may add to it."""
@@ -17,7 +17,7 @@ LIMIT: Final = 60_000
 _SAVED: Final = 300
 """Characters kept for what a cut section says of the rest of it."""
 _LEFT_OUT: Final = "\n**The rest is left out** of this comment to keep it short enough.\n"
-_MOST_PROPERTIES: Final = 8
+_MOST_SHOWN: Final = 8
 _SPECIAL: Final = re.compile(r"[^A-Za-z0-9 ./:,;=()'-]|(?i:(?<=www)\.)|:(?=//)")
 
 _TO_DO: Final[Mapping[Action, str]] = {
@@ -182,16 +182,15 @@ def _policies(review: Review) -> _Section:
         return _text("Policies", "Unknown: this preview does not tell whether policies judged it.")
     if not review.policies:
         return _text("Policies", "✓ No rule objects.")
+    by_rule: dict[tuple[str, str], list[str]] = {}
+    for each in sorted(review.policies, key=lambda each: each.level == UNDECIDED):
+        by_rule.setdefault((each.level, each.rule), []).append(code(each.resource) or "the stack")
     return _table(
         "Policies",
-        ("Level", "Rule", "Resource"),
+        ("Level", "Rule", "Resources"),
         (
-            (
-                "**MANDATORY**" if each.level == "mandatory" else each.level,
-                code(each.rule),
-                code(each.resource) or "the stack",
-            )
-            for each in review.policies
+            ("**MANDATORY**" if level == "mandatory" else level, code(rule), _some_of(resources))
+            for (level, rule), resources in by_rule.items()
         ),
         "The log has the words of each; docs/policies.md explains the rules.",
     )
@@ -249,6 +248,10 @@ def _change(change: Change) -> str:
 
 
 def _properties(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_PROPERTIES
+    return _some_of([*map(code, names)])
+
+
+def _some_of(shown: Sequence[str]) -> str:
+    more = len(shown) - _MOST_SHOWN
     rest = (f"… {more} more",) if more > 0 else ()
-    return ", ".join((*map(code, names[:_MOST_PROPERTIES]), *rest))
+    return ", ".join((*shown[:_MOST_SHOWN], *rest))

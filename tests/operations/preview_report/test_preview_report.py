@@ -18,7 +18,7 @@ from components.skipped_lines import skipped_lines
 from operations.main import app
 from operations.preview_report.digest import parse
 from operations.preview_report.markdown import LIMIT, code, render
-from operations.preview_report.review import Review, review
+from operations.preview_report.review import UNDECIDED, Review, review
 from tests.operations.previews import CLAIM, NAMESPACE, SECRET, claim, digest, said, step, urn
 from tests.support.cases import cases, table
 
@@ -251,6 +251,15 @@ def test_mandatory_rules_come_before_advisory_ones():
     table = section(text, "Policies")
     assert "| **MANDATORY** | <code>b-rule</code> | <code>a</code> |" in table
     assert table.index("b-rule") < table.index("a-rule")
+
+
+def test_what_rules_could_not_decide_is_one_row_a_rule_behind_what_they_refuse():
+    unseen = [objection(rule, UNDECIDED) for rule in ("a-rule", "b-rule") for _ in range(30)]
+    of_many = [{**each, "resourceUrn": urn(f"r{n}", SECRET)} for n, each in enumerate(unseen)]
+    rows = section(comment(policyEvents=[*of_many, objection("z-rule", "advisory")]), "Policies")
+    told = [row for row in rows.splitlines() if row.startswith("| ") and "rule</code>" in row]
+    assert [row.split("<code>")[1].partition("<")[0] for row in told] == ["z-rule", "a-rule", "b-rule"]
+    assert told[1].endswith("… 22 more |")
 
 
 def test_no_objection_and_no_policies_are_told_apart():
