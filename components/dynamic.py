@@ -74,6 +74,9 @@ _REFUSED: Final = "__refused"
 _HOLDERS: Final = frozenset({"holder", "owner"})
 """The inputs that say in whose name something is held."""
 
+_NAMES: Final = _HOLDERS | {"tenant", "slot"}
+"""The inputs that say what something is called: another name is no other resource if `previously` has it."""
+
 
 def without_traceback(method: Callable[P, T]) -> Callable[P, T]:
     """Let a method of a provider fail in its own words alone, as pulumi.RunError.
@@ -222,6 +225,8 @@ class DynamicProvider(ResourceProvider):
         compared = [_key(each) for each in fields(self.args) if each.compare]
         changed = [key for key in compared if _olds.get(key) != _news.get(key)]
         identity, lost = self.identity(_olds, _news), self.lost(_olds, _news)
+        if is_called_otherwise(_olds, _news):
+            identity = {*identity} - _NAMES
         return DiffResult(
             changes=bool(changed or lost) or self.is_stale(_olds, _news),
             replaces=[*(key for key in changed if key in identity), *lost],
@@ -376,6 +381,11 @@ def name_errors(
     for key in objects:
         if not (inputs[key] is None or is_unknown(inputs[key]) or is_object_name(str(inputs[key]))):
             yield CheckFailure(key, "it is no name of a Secret; use up to 253 of a-z, 0-9, '-' and '.'")
+
+
+def is_called_otherwise(olds: Properties, news: Properties) -> bool:
+    """Whether it was held under a name that the program gives as a former one of the same thing."""
+    return any(olds.get(key) in (news.get("previously") or ()) for key in _HOLDERS)
 
 
 def _renamed(olds: Properties, news: Properties) -> Iterator[CheckFailure]:

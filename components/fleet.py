@@ -11,13 +11,17 @@ import pulumi
 from pulumi.resource import DependencyResource
 
 from components.aso_credentials.keys import GLOBAL_SETTINGS, SETTINGS_FIX
+from components.config.places import locate
 from components.connection import ClusterTarget
 from components.errors import ConfigurationError
+from components.naming import config_path
 from components.projection.component import sparing_others
 from components.providers import kubernetes_provider
+from components.recalled import recall_resources
 from components.service_credentials.component import declare_services, keeping_ids
 from components.skipped_lines import skipped_lines
 from components.stack_config import empty_config as silence
+from components.stack_config.leaving import ALLOW_REMOVALS, find_losses, read_former
 from components.stack_config.stack import Settings
 from components.stack_config.tenant_files import DIGEST
 from components.waiting import pending
@@ -51,6 +55,7 @@ class Fleet(pulumi.ComponentResource):
 
     def __init__(self, name: str, settings: Settings, opts: pulumi.ResourceOptions | None = None) -> None:
         _refuse_silence(settings)
+        _refuse_losses(settings)
         cluster = ClusterTarget.parse(pulumi.Config("credfleet").get("cluster"))
         sparing = sparing_others(cluster, {GLOBAL_SETTINGS: SETTINGS_FIX})
         opts = pulumi.ResourceOptions.merge(opts, sparing)
@@ -172,3 +177,14 @@ def _refuse_silence(settings: Settings) -> None:
     file = Path.cwd() / f"Pulumi.{pulumi.get_stack()}.yaml"
     if problems := silence.find_problems(settings, file, pulumi.get_project()):
         raise pulumi.RunError(str(ConfigurationError(problems)))
+
+
+def _refuse_losses(settings: Settings) -> None:
+    """End the program before it declares anything if what it declares no more was renamed, or is too much."""
+    losses = find_losses(read_former(recall_resources()), settings, Path.cwd())
+    if losses.refused:
+        file = Path.cwd() / f"Pulumi.{pulumi.get_stack()}.yaml"
+        raise pulumi.RunError(str(ConfigurationError(locate(losses.refused, file))))
+    if settings.allow_removals and not losses.removals:
+        key = config_path(ALLOW_REMOVALS)
+        pulumi.log.warn(f"{key} is set, and nothing needs it\n→ pulumi config rm {key}")

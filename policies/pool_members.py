@@ -56,6 +56,7 @@ _PROTOCOL: Final = (
     keys.POOL_STATE,
     keys.CLAIM_TOKEN,
     keys.CLAIM_ORIGIN,
+    keys.CLAIM_FORMER,
     keys.CLAIM_POLICY,
     keys.CLEANING_TOKEN,
     keys.STATE_REASON,

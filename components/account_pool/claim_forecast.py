@@ -18,6 +18,7 @@ from components.account_pool.core.clock import ending_lines
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.declared import Declaration
 from components.account_pool.core.model import ClaimRequest
+from components.account_pool.core.moving import as_moved
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.rebirth import Marks, marks_of_records
 from components.account_pool.core.snapshot import PoolSnapshot
@@ -29,7 +30,7 @@ from components.account_pool.roster import PoolRoster
 from components.config.shards import Stacks
 from components.connection import ClusterTarget
 from components.dynamic import WARNING
-from components.errors import CredfleetError, Misconfigured, NotSignedIn
+from components.errors import CredfleetError, Misconfigured, NotAllowed, NotSignedIn
 from components.naming import former_stack
 
 
@@ -76,7 +77,7 @@ class ClaimForecasts:
         missing = declared.members.keys() - {member.name for member in seen.members}
         named = {name: marks_of_records(name, declared.members[name], seen.records) for name in missing}
         born = {name: marks for name, marks in named.items() if marks is not None}
-        snapshot = declared.applied_to(seen)
+        snapshot = declared.applied_to(_as_moved(seen, claims, declared.partition_keys))
         members = (born.get(member.name, Marks()).on(member) for member in snapshot.members)
         snapshot = replace(snapshot, members=tuple(members))
         if not elsewhere:
@@ -148,6 +149,14 @@ class ClaimForecasts:
                     pulumi.log.info(line, roster)
 
         pulumi.Output.all(roster.owner, roster.lost).apply(tell, run_with_unknowns=True)
+
+
+def _as_moved(seen: PoolSnapshot, claims: Sequence[ClaimRequest], keys: Sequence[str]) -> PoolSnapshot:
+    """Raise RunError before anything is changed where others hold what would be moved."""
+    try:
+        return as_moved(seen, claims, keys)
+    except NotAllowed as error:
+        raise pulumi.RunError(str(error)) from None
 
 
 def _forecast(namespace: str, move: evacuation.Move, *, is_skipped: bool) -> ForecastInput:

@@ -46,7 +46,9 @@ from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.seal import PoolSeal, PoolSealArgs
 from components.connection import ClusterTarget
 from components.dynamic import SECRET
+from components.former_names import aliases, names_of
 from components.holding import current_holder, takes_over
+from components.labels import TENANT_NAME
 from components.projection.model import HANDED_OVER
 from components.projection.provider import MarkedArgs, source_inputs
 from components.projection.sources import Source
@@ -75,9 +77,14 @@ def _grant(
     people: Sequence[Grantee],
     rules: Sequence[PolicyRuleArgs],
     opts: pulumi.ResourceOptions,
+    *,
+    former: Sequence[str] = (),
 ) -> tuple[Role, RoleBinding]:
-    """Draw a Role called `name` in the program, and give it to people; metadata: of both in the cluster."""
-    role = Role(name, metadata=metadata, rules=rules, opts=opts)
+    """Draw a Role called `name` in the program, and give it to people; metadata: of both in the cluster.
+
+    former: what it was called in the program.
+    """
+    role = Role(name, metadata=metadata, rules=rules, opts=_known_as(opts, former))
     binding = RoleBinding(
         f"{name}-binding",
         metadata=metadata,
@@ -91,9 +98,15 @@ def _grant(
             )
             for person in people
         ],
-        opts=opts,
+        opts=_known_as(opts, former, "{}-binding"),
     )
     return role, binding
+
+
+def _known_as(
+    opts: pulumi.ResourceOptions, former: Sequence[str], form: str = "{}"
+) -> pulumi.ResourceOptions:
+    return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(aliases=aliases(former, form)))
 
 
 def _rules(rights: Sequence[Right]) -> Sequence[PolicyRuleArgs]:
@@ -125,7 +138,7 @@ class AccountPoolArgs:
     know. claims: what this stack asks of it, for the forecast.
     allow_destroy: dirty members may go uncleaned. admission_policy: the API server itself keeps the rules of
     claims; needed by bringers: tenant → who may bring accounts of its own. protect: Pulumi deletes neither
-    the namespace nor a member until that is taken back.
+    the namespace nor a member until that is taken back. renamed: a tenant's former name → its name.
     """
 
     namespace: str
@@ -139,6 +152,7 @@ class AccountPoolArgs:
     allow_destroy: bool = False
     admission_policy: bool = False
     protect: bool = False
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
     claimers: Sequence[Grantee] = ()
     cleaners: Sequence[Grantee] = ()
     bringers: Mapping[str, Sequence[Grantee]] = field(default_factory=dict[str, Sequence[Grantee]])
@@ -219,6 +233,7 @@ class AccountPool(pulumi.ComponentResource):
             args.settings.scheme.shared_capacity,
             args.settings.consumers,
             args.settings.clock,
+            args.renamed,
         )
         owner = current_holder("accountPool", args.namespace)
         roster = PoolRoster(f"{self._name}-roster", PoolRosterArgs.of(declaration, owner), self._child)
@@ -270,6 +285,10 @@ class AccountPool(pulumi.ComponentResource):
             made = MemberSecret(f"{self._name}-{member}-elsewhere", given, opts)
             return made.target_name, made
         opts = pulumi.ResourceOptions.merge(opts, born.options("metadata.labels", "metadata.annotations"))
+        if args.members[member].tenant in args.renamed.values():  # the owner's label goes with the claim
+            (owner,) = args.settings.scheme.labels({TENANT_NAME: ""})
+            left = pulumi.ResourceOptions(ignore_changes=[f'metadata.labels["{owner}"]'])
+            opts = pulumi.ResourceOptions.merge(opts, left)
         secret = Secret(
             f"{self._name}-{member}",
             metadata=ObjectMetaArgs(
@@ -382,8 +401,9 @@ class TenantAccounts(pulumi.ComponentResource):
                     forecast=args.foreseen.get((args.tenant, wanted.slot)),
                     state=args.state,
                     takes_over=takes_over() or None,
+                    previously=wanted.previously or None,
                 ),
-                pulumi.ResourceOptions(parent=self),
+                pulumi.ResourceOptions(parent=self, aliases=aliases(names_of(wanted.previously))),
             )
             why = claim.skipped.apply(_why, run_with_unknowns=True)
             rights = declare_unless(
@@ -410,7 +430,10 @@ class TenantAccounts(pulumi.ComponentResource):
         metadata = ObjectMetaArgs(
             name=f"credfleet-reader:{args.tenant}:{wanted.slot}", namespace=args.pool_namespace
         )
-        return _grant(name, metadata, [args.reader], [reading], pulumi.ResourceOptions(parent=self))
+        former = [f"{each}-reader" for each in names_of(wanted.previously)]
+        kept = ["metadata.name"] if wanted.previously else None  # another name would be another object
+        opts = pulumi.ResourceOptions(parent=self, ignore_changes=kept)
+        return _grant(name, metadata, [args.reader], [reading], opts, former=former)
 
 
 def _why(reason: Any) -> str:

@@ -8,7 +8,7 @@ that draws a claim. No credential ever passes here: a claim says which Secret, n
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
@@ -23,7 +23,15 @@ from components.account_pool.forecast.evacuation import slot_of
 from components.account_pool.forecast.forecast import ForecastInput
 from components.account_pool.forecast.skipping import LEFT_TO_OTHERS, SKIPPED, in_words, reason_of, skips
 from components.connection import DENIED_BY_POLICY, ClusterTarget
-from components.dynamic import IDENTITY, WARNING, DynamicProvider, DynamicResource, Properties, log
+from components.dynamic import (
+    IDENTITY,
+    WARNING,
+    DynamicProvider,
+    DynamicResource,
+    Properties,
+    is_called_otherwise,
+    log,
+)
 from components.errors import CredfleetError, LostMember, NotAllowed, PoolError, held_by_another_state
 
 T = TypeVar("T")
@@ -50,7 +58,8 @@ class AccountClaimArgs:
     more account when those of the slot are full; None means no. required: it fails where it would be skipped.
     generation: of the slot; the provider finds it (docs/adr/0008-evacuation-by-generations.md).
     forecast: what it can expect (`ClaimForecast`); None where the pool was not looked at. state: the state of
-    the stack. takes_over: what another state holds under the same name is this one's.
+    the stack. takes_over: what another state holds under the same name is this one's. previously: the holders
+    of it under former names of its tenant or slot.
     """
 
     namespace: Input[str] = field(metadata=IDENTITY)
@@ -72,6 +81,7 @@ class AccountClaimArgs:
     forecast: Input[ForecastInput | None] | None = field(default=None, compare=False)
     state: Input[str | None] | None = field(default=None, compare=False)
     takes_over: Input[bool] | None = field(default=None, compare=False)
+    previously: Input[Sequence[str]] | None = field(default=None, compare=False)
 
 
 class AccountClaimProvider(DynamicProvider):
@@ -149,13 +159,17 @@ class AccountClaimProvider(DynamicProvider):
         return self._in_pool(props, lambda pool: _claimed_or_skipped(pool, props))
 
     def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
-        """Move the facts of the claim: its holder's name, its policy, its limit; claim what was skipped."""
+        """Move the facts of the claim: its names, its policy, its limit; claim what was skipped."""
         if olds.get("phase") == SKIPPED:
             return {"skipped": None, **self.create_resource(news)}
 
         def move(pool: Pool) -> Claimed:
+            record = olds["record"]
+            if is_called_otherwise(olds, news):
+                named = pool.move(_request(news), record, olds["holder"])
+                record = record if named is None else named.record
             moved = pool.update(
-                olds["record"],
+                record,
                 olds["holder"],
                 new_holder=news["holder"],
                 policy=_policy(news),
@@ -303,7 +317,7 @@ def _claimed_or_skipped(pool: Pool, props: Properties) -> Properties:
     if _code(expected) in LEFT_TO_OTHERS:
         return _skipped(pool, request, expected["skipped"])
     try:
-        return _outputs(pool.claim(request))
+        return _outputs(_moved(pool, request) or pool.claim(request))
     except PoolError as refusal:
         if not skips(type(refusal), required=request.required) or any(
             request.holder in record.holders for record in pool.records()
@@ -313,6 +327,14 @@ def _claimed_or_skipped(pool: Pool, props: Properties) -> Properties:
         if _code(expected) != why["code"]:
             log(f"{WARNING}{props['tenant']}/{props['slot']}: skipped: {in_words(why)}")
         return _skipped(pool, request, why)
+
+
+def _moved(pool: Pool, request: ClaimRequest) -> Claimed | None:
+    """Return the claim if it had another name, which no state remembers."""
+    for holder in request.previously:
+        if (moved := pool.move(request, pool.record_of(request.under(holder)), holder)) is not None:
+            return moved
+    return None
 
 
 def _skipped(pool: Pool, request: ClaimRequest, why: Mapping[str, str]) -> Properties:
@@ -334,6 +356,7 @@ def _request(props: Properties) -> ClaimRequest:
         required=bool(props.get("required")),
         state=props.get("state"),
         takes_over=bool(props.get("takesOver")),
+        previously=tuple(props.get("previously") or ()),
     )
 
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
-import pulumi
 from pulumi.runtime import invoke_async
 
-_READ: Final = "pulumi:pulumi:readStackResourceOutputs"
+from components.recalled import READ, this_stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +29,8 @@ class Remembered:
 
 async def recall(namespace: str, noted: Sequence[str]) -> Remembered:
     """Read the state of the running stack. noted: members whose Secrets an earlier update saw."""
-    stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
     try:
-        answer = await invoke_async(_READ, {"stackName": stack})
+        answer = await invoke_async(READ, {"stackName": this_stack()})
     except Exception:  # a review, or a test, has no backend: nothing is known, so all is taken for made
         return Remembered()
     of_type: dict[str, list[Mapping[str, Any]]] = {}

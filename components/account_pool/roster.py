@@ -42,6 +42,7 @@ class PoolRosterArgs:
     elsewhere: another stack declares the pool, and this one only claims; None where it declares it.
     consumers: name → what it may, as the pool's ConfigMap says it, against which they are held.
     owner: in whose name the stack claims, the same text whenever the program runs.
+    renamed: a tenant's former name → its name.
     made: members whose Secrets an update saw. lost: members without Secrets whose accounts were declared
     before, and under which names. The provider finds both.
     """
@@ -55,6 +56,7 @@ class PoolRosterArgs:
     shared_capacity: int | None = field(default=None, compare=False)
     consumers: Mapping[str, Properties] | None = field(default=None, compare=False)
     owner: str | None = field(default=None, compare=False)
+    renamed: Mapping[str, str] | None = field(default=None, compare=False)
     made: Sequence[str] | None = field(default=None, compare=False)
     lost: Mapping[str, str] | None = field(default=None, compare=False)
 
@@ -71,6 +73,7 @@ class PoolRosterArgs:
             shared_capacity=declared.shared_capacity,
             consumers={one.name: one.render() for one in declared.consumers} or None,
             owner=owner,
+            renamed=declared.renamed or None,
         )
 
 
@@ -264,4 +267,5 @@ def _declaration(props: Properties) -> Declaration | None:
         },
         allow_destroy=bool(props.get("allowDestroy")),
         labels=props.get("labels") or {},
+        renamed=props.get("renamed") or {},
     )

@@ -23,6 +23,7 @@ from components.config.field_types import (
     Duration,
     FilePath,
     Flag,
+    FormerNames,
     LabelKey,
     Moment,
     Name,
@@ -61,6 +62,7 @@ def _as_delivery(given: object) -> object:
 class Slot(ConfigModel):
     """One account of a tenant: a claim on a pool, chosen by type or by the rules for a plan."""
 
+    previously: FormerNames = ()
     type: PoolType | None = Field(
         default=None, description="Type of the account, such as aws or gcp_cf-sa30."
     )

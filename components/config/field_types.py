@@ -99,6 +99,9 @@ Name: TypeAlias = Annotated[
         "rename it, such as acme",
     ),
 ]
+FormerNames: TypeAlias = Annotated[
+    tuple[Name, ...], Field(description="Former names, under which it keeps what it has; they can stay.")
+]
 PoolType: TypeAlias = Annotated[
     str,
     must(

@@ -6,7 +6,7 @@ keeps a stack from taking over Secrets of others, in whatever room it declares t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Final
@@ -16,6 +16,7 @@ import pulumi
 
 from components.connection import ClusterTarget, NoReply, connect
 from components.errors import CredfleetError, ProjectionError
+from components.former_names import aliases, names_of
 from components.http_answers import HttpOutcome
 from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import path_of
@@ -32,8 +33,8 @@ class DeliveryArgs:
 
     owner: the holder of the claim. source_labels: what says that the source is the tenant's. keys,
     aso_credential: as in SecretProjectionArgs. waits: for what there is no copy yet, empty for nothing.
-    declared: in a preview, the data of the source, where the program declares it. of_pool: the source is in
-    the cluster of the pool, which is another one.
+    previously: its owner under former names. declared: in a preview, the data of the source, where the
+    program declares it. of_pool: the source is in the cluster of the pool, which is another one.
     """
 
     source_namespace: pulumi.Input[str]
@@ -41,6 +42,7 @@ class DeliveryArgs:
     source_labels: Mapping[str, str]
     owner: str
     target_name: str
+    previously: Sequence[str] = ()
     keys: Mapping[str, str] = field(default_factory=dict[str, str])
     aso_credential: str | None = None
     waits: pulumi.Input[str] = ""
@@ -104,12 +106,14 @@ class TenantDeliveries(pulumi.ComponentResource):
             target_namespace=namespace,
             target_name=delivery.target_name,
             owner=delivery.owner,
+            previously=delivery.previously or None,
             keys=delivery.keys,
             aso_credential=delivery.aso_credential,
             foreseen=delivery.foreseen,
             of_pool=delivery.of_pool or None,
         )
-        return SecretProjection(name, args, pulumi.ResourceOptions(parent=self))
+        former = aliases(names_of(delivery.previously), "{}-copy")
+        return SecretProjection(name, args, pulumi.ResourceOptions(parent=self, aliases=former))
 
 
 _SPARED: Final[Mapping[str, str]] = {

@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 from components.errors import ProjectionError
 from components.labels import PREFIX
-from components.naming import STACK_HOLDER
 from components.projection.keys import KeyPlan
 
 JsonObject: TypeAlias = dict[str, Any]
@@ -57,6 +56,7 @@ class Projection:
 
     owner: the same text whenever the program runs; two owners never share a target. source_labels: what the
     source must be labelled with, so that a copy never follows a Secret that went to somebody else.
+    previously: the owner under former names.
     """
 
     source: SecretRef
@@ -64,6 +64,7 @@ class Projection:
     owner: str
     plan: KeyPlan
     source_labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    previously: Sequence[str] = ()
     incarnation: str | None = None
 
     def data(self, source: JsonObject) -> dict[str, str]:
@@ -130,17 +131,6 @@ def is_owned(target: JsonObject, owner: str) -> bool:
 def is_replaced(target: JsonObject, incarnation: str | None) -> bool:
     """Whether a later incarnation of a resource wrote an object; what an earlier version wrote has none."""
     return annotations_of(target).get(INCARNATION, incarnation) != incarnation
-
-
-def is_of_former_slot(target: JsonObject, owner: str) -> bool:
-    """Whether a Secret is the copy for another slot of the same tenant, which the same stack wrote.
-
-    So a slot that is renamed takes its copy along; the former one finds it another's and leaves it.
-    """
-    annotations = target["metadata"].get("annotations") or {}
-    of_tenant, former = owner.rpartition("/")[0], str(annotations.get(PROJECTED_BY, ""))
-    is_copy = of_tenant.startswith(f"{STACK_HOLDER}/") and COMPOSED not in annotations
-    return is_copy and former.rpartition("/")[0] == of_tenant
 
 
 def is_handed_over(target: JsonObject | None, owner: str) -> bool:

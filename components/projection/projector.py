@@ -6,7 +6,7 @@ was killed, or whose answer was lost, is finished by the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from components.errors import ProjectionError
@@ -19,7 +19,6 @@ from components.projection.model import (
     data_of,
     digest,
     is_handed_over,
-    is_of_former_slot,
     is_owned,
     is_replaced,
 )
@@ -71,6 +70,11 @@ class Wanted(Protocol):
         ...
 
     @property
+    def previously(self) -> Sequence[str]:
+        """Its owner under former names."""
+        ...
+
+    @property
     def incarnation(self) -> str | None:
         """Which of its owner's resources wants it; None for one that an earlier version created."""
         ...
@@ -112,7 +116,7 @@ class Projector:
             target = self._secrets.get(wanted.target)
             if target is None:
                 written = self._secrets.create(mark(body))
-            elif not _is_writable(target, wanted.owner):
+            elif not _is_writable(target, wanted):
                 raise wanted.foreign(target)
             elif (target.get("type") or body["type"]) != body["type"]:
                 self._secrets.delete(target)  # the type of a Secret never changes
@@ -149,7 +153,7 @@ class Projector:
     def taken(self, wanted: Wanted) -> ProjectionError | None:
         """Return the error that somebody else wrote the target; None when nobody did."""
         target = self._secrets.get(wanted.target)
-        if target is None or _is_writable(target, wanted.owner):
+        if target is None or _is_writable(target, wanted):
             return None
         return wanted.foreign(target)
 
@@ -192,8 +196,9 @@ def _contended(wanted: Wanted) -> ProjectionError:
     )
 
 
-def _is_writable(target: JsonObject, owner: str) -> bool:
-    return is_owned(target, owner) or is_handed_over(target, owner) or is_of_former_slot(target, owner)
+def _is_writable(target: JsonObject, wanted: Wanted) -> bool:
+    is_its_own = any(is_owned(target, owner) for owner in (wanted.owner, *wanted.previously))
+    return is_its_own or is_handed_over(target, wanted.owner)
 
 
 def _incarnate(body: JsonObject, incarnation: str | None) -> JsonObject:

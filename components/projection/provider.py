@@ -108,7 +108,7 @@ class SecretProjectionArgs:
     labelled with. keys: target key → source key; empty means all as they are. aso_credential: the method of
     an ASO credential, whose keys are then the defaults. foreseen: in a preview, the digests of what it will
     hold, where the program declares the source. of_pool: the source is in the cluster of the pool, which is
-    another one; None: in this one.
+    another one; None: in this one. previously: its owner under former names.
     """
 
     target_namespace: Input[str] = field(metadata=IDENTITY)
@@ -121,6 +121,7 @@ class SecretProjectionArgs:
     aso_credential: Input[str] | None = None
     foreseen: Input[Mapping[str, Input[str]] | None] = field(default=None, compare=False)
     of_pool: Input[bool] | None = None
+    previously: Input[Sequence[str]] | None = field(default=None, compare=False)
 
 
 class SecretProjectionProvider(FollowingProvider):
@@ -209,6 +210,7 @@ class CompositionArgs:
     recipe: Properties
     labels: Input[Mapping[str, Input[str]]] = field(default_factory=dict[str, str])
     content: Input[str] = field(default="", metadata=SECRET)
+    previously: Input[Sequence[str]] | None = field(default=None, compare=False)
 
 
 class CompositionProvider(FollowingProvider):
@@ -354,6 +356,7 @@ def _projection(props: Properties) -> Projection:
         owner=props["owner"],
         plan=plan_keys(props.get("keys") or {}, None if method is None else AsoMethod(method)),
         source_labels=props.get("sourceLabels") or {},
+        previously=props.get("previously") or (),
         incarnation=props.get(INCARNATION),
     )
 
@@ -379,5 +382,6 @@ def _target(
         content=content or {},
         labels=props["labels"],
         annotations=props.get("annotations") or {},
+        previously=props.get("previously") or (),
         incarnation=props.get(INCARNATION),
     )

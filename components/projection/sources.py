@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -135,6 +135,7 @@ class Composition:
     content: Mapping[str, bytes] = field(default_factory=dict[str, bytes], repr=False)
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
+    previously: Sequence[str] = ()
     incarnation: str | None = None
 
     @property

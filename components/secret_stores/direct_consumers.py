@@ -53,7 +53,8 @@ class DirectRead:
         document = {**properties["read"], "namespace": properties["namespace"]}
         document |= {"target": properties["target"], "backend": Backend.DIRECT}
         read = parse(ExternalSecret, f"ExternalSecret {document['name']}", document)
-        self._reading = Reading(read, properties["owner"], properties.get(INCARNATION))
+        previously, incarnation = properties.get("previously") or (), properties.get(INCARNATION)
+        self._reading = Reading(read, properties["owner"], previously, incarnation)
 
     def admitted(self) -> Use:
         """Find its way, or the reason why there is none, before anybody is asked for a secret."""

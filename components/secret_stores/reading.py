@@ -7,7 +7,7 @@ write, and how it is retried, is what holds for every copy.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NoReturn, cast
 
@@ -39,6 +39,7 @@ class Reading:
 
     read: ExternalSecret
     owner: str
+    previously: Sequence[str] = ()
     incarnation: str | None = None
 
     @property

@@ -7,7 +7,7 @@ stays as it is, and so do the bindings that refer to it (docs/compatibility.md).
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from components.errors import ProjectionError
@@ -34,7 +34,8 @@ class Migration:
     """A Secret that is wanted of a legacy one; a `Wanted` of the projector.
 
     owner: the same text whenever the program runs. instance_guid: what a source is labelled with. bound: the
-    binding whose VCAP_SERVICES is wanted; None when it is the source. incarnation: as of any projection.
+    binding whose VCAP_SERVICES is wanted; None when it is the source. previously, incarnation: as of any
+    projection.
     """
 
     source: SecretRef
@@ -42,6 +43,7 @@ class Migration:
     owner: str
     instance_guid: str
     bound: BoundInstance | None = None
+    previously: Sequence[str] = ()
     incarnation: str | None = None
 
     def data(self, source: JsonObject) -> dict[str, str]:

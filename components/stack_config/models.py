@@ -8,7 +8,7 @@ from pydantic import Field
 
 from components.account_pool.settings import Slot
 from components.config.config_model import ConfigModel
-from components.config.field_types import ClusterUid, FilePath, Name, NamespaceName, Text
+from components.config.field_types import ClusterUid, FilePath, FormerNames, Name, NamespaceName, Text
 from components.config.section import Written
 from components.naming import config_path
 
@@ -35,6 +35,7 @@ class Tenant(ConfigModel):
 
     namespace: NamespaceName = Field(description="Namespace of the tenant's objects; declared by the stack.")
     accounts: Mapping[Name, Slot] = Field(default={}, description="Slot → claim.")
+    previously: FormerNames = ()
 
     def written(self, name: str) -> Iterator[Written]:
         """Yield the copies of its accounts. name: the tenant's."""

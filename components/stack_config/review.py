@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from components.config.section import Problems
 from components.connection import in_pod
@@ -33,6 +33,27 @@ def review_namespaces(tenants: Mapping[str, Tenant], taken: Mapping[str, str]) -
                 f"{tenant.namespace} is the namespace of {owner}, and one could read the other's credentials",
                 "give the tenant a namespace of its own",
             )
+
+
+def review_names(tenants: Mapping[str, Tenant]) -> Problems:
+    """Refuse names, former ones among them, that two tenants or two slots of one have."""
+    yield from _review_names(("tenants",), {name: tenant.previously for name, tenant in tenants.items()})
+    for name, tenant in tenants.items():
+        slots = {slot: account.previously for slot, account in tenant.accounts.items()}
+        yield from _review_names(("tenants", name, "accounts"), slots)
+
+
+def _review_names(place: Sequence[str], former: Mapping[str, Sequence[str]]) -> Problems:
+    taken = {*former}
+    for name, names in former.items():
+        for index, each in enumerate(names):
+            if each in taken:
+                yield Problem(
+                    config_path(place[0], *place[1:], name, "previously", index),
+                    f"{each} is another's name, or former name, so it is not clear whose that was",
+                    "name each former name once, and give it to nothing else",
+                )
+            taken.add(each)
 
 
 def review_far_accounts(sources: Iterable[tuple[str, CredentialSource]]) -> Problems:

@@ -22,7 +22,7 @@ from components.account_pool.settings_review import Stated, review_accounts, rev
 from components.aso_credentials.settings import AsoCredentials
 from components.config.config_model import ConfigModel
 from components.config.document import read_as_meant, well_formed, without_values
-from components.config.field_types import FilePath, Name, config_error
+from components.config.field_types import FilePath, Flag, Name, config_error
 from components.config.places import begins, locate
 from components.config.section import (
     Account,
@@ -53,6 +53,7 @@ from components.stack_config.models import Cluster, Tenant
 from components.stack_config.review import (
     review_cluster,
     review_far_accounts,
+    review_names,
     review_namespaces,
     usable_namespaces,
 )
@@ -107,6 +108,9 @@ class Settings(ConfigModel):
     )
     held_as: Name | None = Field(
         default=None, description="Stack under whose name this one holds accounts and owns what it writes."
+    )
+    allow_removals: Flag = Field(
+        default=False, description="Whether more than a quarter of the tenants, or accounts in use, may go."
     )
     account_pool: Annotated[AccountPool | None, _section(of=AccountPool)] = None
     aso_credentials: Annotated[AsoCredentials | None, _section(of=AsoCredentials)] = None
@@ -207,7 +211,7 @@ class Settings(ConfigModel):
             tenants={name: tenant.namespace for name, tenant in self.tenants.items()},
             namespaces=usable_namespaces(self.tenants, self.cluster),
             accounts={
-                f"{name}/{slot}": Account(tenant.namespace, self._type(account), account.deliver_to)
+                f"{name}/{slot}": Account(tenant.namespace, self.type_of(account), account.deliver_to)
                 for name, tenant in self.tenants.items()
                 for slot, account in tenant.accounts.items()
             },
@@ -217,7 +221,7 @@ class Settings(ConfigModel):
             faulty=tuple(problem.place for problem in malformed),
         )
 
-    def _type(self, account: Slot) -> str | None:
+    def type_of(self, account: Slot) -> str | None:
         """Return the type of a tenant's account; None without a pool that serves it."""
         served_by = self.account_pool and account.pool(self.account_pool.ruleset)
         return served_by.type if isinstance(served_by, Pool) else None
@@ -227,6 +231,7 @@ class Settings(ConfigModel):
         writes = any((self.tenants, pool, self.sections))
         yield from review_cluster(self.cluster, writes=writes and context.whole("cluster"))
         yield from review_namespaces(self.tenants, self._taken_namespaces())
+        yield from review_names(self.tenants)
         if pool is not None:
             problems = rows.problems
             if pool.members_from is not None and not context.whole("accountPool.partitionKeys"):

@@ -35,7 +35,7 @@ DIGEST: Final = "files"
 CLASS: Final = "class"
 CLASSES: Final = "classes"
 _TENANTS: Final = "tenants"
-_OF_A_TENANT: Final = ("namespace", "accounts")
+_OF_A_TENANT: Final = ("namespace", "accounts", "previously")
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "services": ("instances", "apps"),
     "asoCredentials": ("namespaces", "named", "resourceGroups", "identities", "resources"),

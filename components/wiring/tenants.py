@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.rules import Fault
 from components.connection import ClusterTarget
 from components.credentials import Credentials
+from components.former_names import aliases
 from components.holding import current_holder
 from components.labels import TENANT, TENANT_NAME
 from components.naming import config_path, tenant_label
@@ -55,6 +57,7 @@ class Tenants:
         protect = pulumi.ResourceOptions(protect=section is not None and section.protect)
         self._child, self._kept = opts, pulumi.ResourceOptions.merge(opts, protect)
         self._namespaces = {name: tenant.namespace for name, tenant in settings.tenants.items()}
+        self._renamed = {old: name for name, one in settings.tenants.items() for old in one.previously}
         self._owner = TENANT_NAME if section is None else section.labels.tenant
         self._is_in_other_cluster = section is not None and section.is_in_other_cluster
         self._copies: dict[Account, pulumi.Output[SecretProjection | None]] = {}
@@ -92,7 +95,7 @@ class Tenants:
             forecasts.tell_after(roster, owner)
             self._foreseen, self._state = forecasts.claims, roster.state
             return [roster]
-        args = _pool_args(section, credentials, claims)
+        args = replace(_pool_args(section, credentials, claims), renamed=self._renamed)
         self._settings = args.settings
         pool = AccountPool("account-pool", args, self._child)
         self.pool = {"namespace": pool.namespace, "members": pool.members}
@@ -130,6 +133,7 @@ class Tenants:
         claimable: pulumi.Input[Sequence[pulumi.Resource]] | None,
         claims: Sequence[ClaimRequest],
     ) -> Mapping[str, Any]:
+        former = tenant.previously
         namespace = _tenant_namespace(name, tenant, self._kept).metadata.name
         if claimable is None or not claims:
             return {"namespace": namespace, "accounts": {}, "deliveries": {}}
@@ -140,12 +144,14 @@ class Tenants:
                 tenant=name,
                 claims=claims,
                 # Rights in the pool are its own stack's to give.
-                reader=self._settings and _account_reader(name, namespace, self._child),
+                reader=self._settings and _account_reader(name, former, namespace, self._child),
                 settings=self._settings,
                 foreseen=self._foreseen,
                 state=self._state,
             ),
-            pulumi.ResourceOptions.merge(self._child, pulumi.ResourceOptions(depends_on=claimable)),
+            pulumi.ResourceOptions.merge(
+                self._child, pulumi.ResourceOptions(depends_on=claimable, aliases=aliases(former))
+            ),
         )
         self._skipped |= {f"{name}/{slot}": why for slot, why in claimed.skipped.items()}
         self._ready |= {f"{name}/{slot}": ready for slot, ready in claimed.ready.items()}
@@ -167,7 +173,8 @@ class Tenants:
         delivered: Mapping[str, pulumi.Output[str | None]] = {}
         if copies:
             args = TenantDeliveriesArgs(namespace=namespace, deliveries=copies)
-            deliveries = TenantDeliveries(name, args, self._child)
+            opts = pulumi.ResourceOptions(aliases=aliases(former))
+            deliveries = TenantDeliveries(name, args, pulumi.ResourceOptions.merge(self._child, opts))
             delivered = deliveries.references
             self._copies |= {f"{name}/{slot}": copy for slot, copy in deliveries.copies.items()}
         return {"namespace": namespace, "accounts": claimed.accounts, "deliveries": delivered}
@@ -231,16 +238,21 @@ def _grantees(subjects: Sequence[pool_settings.Subject]) -> Sequence[Grantee]:
 
 def _tenant_namespace(name: str, tenant: Tenant, opts: pulumi.ResourceOptions) -> Namespace:
     metadata = ObjectMetaArgs(name=tenant.namespace, labels={TENANT: tenant_label(name)})
-    return Namespace(f"{name}-namespace", metadata=metadata, opts=opts)
+    named = pulumi.ResourceOptions(aliases=aliases(tenant.previously, "{}-namespace"))
+    return Namespace(f"{name}-namespace", metadata=metadata, opts=pulumi.ResourceOptions.merge(opts, named))
 
 
-def _account_reader(name: str, namespace: pulumi.Output[str], opts: pulumi.ResourceOptions) -> Grantee:
+def _account_reader(
+    name: str, former: Sequence[str], namespace: pulumi.Output[str], opts: pulumi.ResourceOptions
+) -> Grantee:
     """Make the identity under which a tenant's workloads read its accounts where they lie."""
     reader = ServiceAccount(
         f"{name}-account-reader",
         metadata=ObjectMetaArgs(name=_ACCOUNT_READER, namespace=namespace),
         automount_service_account_token=False,
-        opts=opts,
+        opts=pulumi.ResourceOptions.merge(
+            opts, pulumi.ResourceOptions(aliases=aliases(former, "{}-account-reader"))
+        ),
     )
     return Grantee(kind="ServiceAccount", name=reader.metadata.name, namespace=namespace)
 
@@ -260,6 +272,7 @@ def _delivery(
         source_name=claimed.accounts[claim.slot]["secretName"],
         source_labels=_owner(claim, owner_label),
         owner=claim.holder,
+        previously=claim.previously,
         target_name=copy.target,
         keys=copy.keys,
         aso_credential=copy.aso_credential,
@@ -275,13 +288,21 @@ def _owner(claim: ClaimRequest, label: str) -> Mapping[str, str]:
 
 
 def _claims(name: str, tenant: Tenant, section: pool_settings.AccountPool) -> Sequence[ClaimRequest]:
-    return [_claim(name, slot, account, section) for slot, account in tenant.accounts.items()]
+    return [
+        _claim(name, tenant.previously, slot, account, section) for slot, account in tenant.accounts.items()
+    ]
 
 
 def _claim(
-    tenant: str, slot: str, account: pool_settings.Slot, section: pool_settings.AccountPool
+    tenant: str,
+    tenants: Sequence[str],
+    slot: str,
+    account: pool_settings.Slot,
+    section: pool_settings.AccountPool,
 ) -> ClaimRequest:
     pool = account.pool(section.ruleset)
     if isinstance(pool, Fault):
         raise TypeError(f"settings let an account through that no pool serves: {pool.problem}")
-    return account.claim_on(pool, tenant, slot, current_holder(tenant, slot))
+    claim = account.claim_on(pool, tenant, slot, current_holder(tenant, slot))
+    names = [(t, s) for t in (tenant, *tenants) for s in (slot, *account.previously)][1:]
+    return replace(claim, previously=tuple(current_holder(*each) for each in names))

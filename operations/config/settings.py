@@ -18,6 +18,7 @@ from components.labels import EU_ACCESS
 from components.naming import config_path
 from components.stack_config.cloud_keys import in_plain, is_encrypted
 from components.stack_config.empty_config import SILENCE, declares
+from components.stack_config.leaving import find_losses, read_former
 from components.stack_config.stack import NAMESPACE, Settings
 from operations.cli.answer import CommandResult
 from operations.folders import Folders, stack_here
@@ -49,10 +50,12 @@ def check(stack: str) -> CommandResult:
             why = error.code
             if why == "salt-unreadable":
                 of_the_salt.append(Problem(error.place, error.problem, error.fix, at_rest.stack_file.salt_at))
-    refuse_what_cannot_run(at_rest, read_settings(at_rest, decrypt, of_the_salt))
+    settings = read_settings(at_rest, decrypt, of_the_salt)
+    refuse_what_cannot_run(at_rest, settings)
     unchecked = _unchecked(
         at_rest, sealed if decrypt is None else (), no_passphrase=why == "passphrase-missing"
     )
+    unchecked += _refuse_losses(at_rest, settings)
     return CommandResult(
         {"stack": stack, "problems": [], "unchecked": unchecked},
         [
@@ -60,6 +63,17 @@ def check(stack: str) -> CommandResult:
             *(f"· not checked: {each['what']}: {each['why']}" for each in unchecked),
         ],
     )
+
+
+def _refuse_losses(at_rest: StackAtRest, settings: Settings) -> list[dict[str, str]]:
+    """Compare with the state, if it is here, what is declared no more; else say that nobody could."""
+    known = at_rest.deployment().get("resources") or ()
+    if not known and settings.tenants:
+        return [{"what": "renames and removals", "why": "no state is in a folder here; a preview does"}]
+    former = read_former({one["urn"]: one for one in known if not one.get("delete")})
+    if problems := find_losses(former, settings, at_rest.project.directory).refused:
+        raise ConfigurationError(locate(problems, at_rest.stack_file.path))
+    return []
 
 
 def _unchecked(

@@ -1,4 +1,4 @@
-"""Claims, copies and names under the Pulumi CLI: limited updates, a renamed stack, a renamed slot."""
+"""Claims, copies and names under the Pulumi CLI: limited updates, a renamed stack."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pulumi_sandbox.services.users import ADMIN
 
-from components.projection.model import PROJECTED_BY
 from tests.support.fleet_project import FleetProject, Ran
 from tests.support.slot_stack import SlotStack
 
@@ -114,18 +113,6 @@ def test_renamed_stack_keeps_the_ids_of_services_without_the_roster(stack: SlotS
     ran = stack.renamed("new").preview("--target", "**db-source")
     assert ran.code != 0
     assert "pulumi config set credfleet:heldAs" in told(ran)
-
-
-@pytest.mark.life
-def test_renamed_slot_takes_its_copy_along(stack: SlotStack, admin: DynamicClient) -> None:
-    stack.declare(2, {"acme": ["main"]})
-    stack.up("--skip-preview").quiet()
-    stack.declare(2, {"acme": ["other"]})
-    stack.up().quiet()
-    assert accounts(stack) == ["acme aws-2"]
-    copy = copy_of(stack, admin, "acme")["metadata"]["annotations"]
-    assert copy[PROJECTED_BY].endswith("/acme/other")
-    stack.preview("--expect-no-changes").quiet()
 
 
 @pytest.mark.life

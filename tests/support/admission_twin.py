@@ -246,6 +246,11 @@ CONDITIONS: Final[Mapping[str, Callable[[_Change], bool]]] = {
     ),
     "takesOnePlace": lambda change: change.counts("places") == (1, 0),
     "leavesOnePlace": lambda change: change.counts("places") == (0, 1),
+    "movesThePlaceItNames": lambda change: (
+        change.counts("places") == (1, 1)
+        and {*change.entries("places")[0]} - {*change.entries("places")[1]} <= {change.new("former")}
+    ),
+    "namesTheTokenItHad": lambda change: change.new("former") == change.old("token"),
     "bindsOnePlace": lambda change: change.counts("places") in ((1, 0), (1, 1)),
     "nameIsADigest": lambda change: re.fullmatch("claim-[0-9a-f]{40}", change.write.name) is not None,
     "isUnreadable": _is_unreadable,

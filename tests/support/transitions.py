@@ -75,6 +75,8 @@ DOMAINS: Final[Mapping[str, tuple[Any, ...]]] = {
     "retired": (*_COUNTS, "-1"),
     "states": (None, '{"h": "state-1"}', "garbage"),
     "former-uid": (None, "u-0"),
+    "former": (None, *TOKENS),
+    "moves": (None, TOKENS[0], "garbage"),
     "signature": (None, OWN_UID, "another"),
 }
 _POLICIES: Final = ("release", "retain", "clean", "quarantine", "forget", None)

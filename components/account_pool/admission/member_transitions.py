@@ -50,6 +50,7 @@ from components.account_pool.admission.state_machine import (
 )
 from components.account_pool.core.bringing import BROUGHT_NAME
 from components.account_pool.core.keys import (
+    CLAIM_FORMER,
     CLAIM_ORIGIN,
     CLAIM_POLICY,
     CLAIM_TOKEN,
@@ -71,6 +72,7 @@ _STATES: Final = "run `credfleet pool clean`, or let an operator quarantine it o
 STATE: Final = Field("state", LABELS, _STATES, POOL_STATE)
 SHARING: Final = Field("sharing", LABELS, BY_STACK, SHARED)
 KEPT_BACK: Final = Field("kept-back", LABELS, BY_STACK, INTERNAL)
+FORMER: Final = Field("former", ANNOTATIONS, BY_CLAIMS, CLAIM_FORMER)
 TOKEN: Final = Field("token", ANNOTATIONS, BY_CLAIMS, CLAIM_TOKEN)
 ORIGIN: Final = Field("origin", ANNOTATIONS, BY_CLAIMS, CLAIM_ORIGIN)
 POLICY: Final = Field("policy", ANNOTATIONS, BY_CLAIMS, CLAIM_POLICY)
@@ -126,6 +128,14 @@ _CAPACITY_SUFFICES: Final = Condition(
     f"variables.oldCapacity == variables.newCapacity ||\nvariables.{_HAS_ROOM.name}",
 )
 
+_FORMER_NAMED: Final = Condition(
+    "namesTheTokenItHad", "variables.newFormer.orValue('') == variables.oldToken.orValue('')"
+)
+_PLACE_MOVED: Final = Condition(
+    "movesThePlaceItNames",
+    "variables.countPlaceEntriesAdded == 1 &&\nvariables.countPlaceEntriesRemoved == 1 &&\n"
+    "variables.removedPlaceEntries.all(each, each.startsWith('\"' + variables.newFormer.orValue('') + '\"'))",
+)
 _IS_TOKEN: Final = AllowedValues(form=r'claim-[^."\\]+[.][^"\\]+[.][0-9]{1,9}')
 _IS_PLACES: Final = AllowedValues(form=json_form(_PLACE))
 _NONE: Final = AllowedValues(("{}",), absent=True)
@@ -191,6 +201,18 @@ _CLAIMS: Final = allow(
             {TYPE: PRESENT, SHARING: one_of("true"), STATE: ABSENT, OWNER: ABSENT, TOKEN: ABSENT},
             {PLACES: _IS_PLACES},
             when=(_ONE_PLACE_TAKEN, _HAS_ROOM),
+        ),
+        "followsClaim": Transition(
+            "N2: follow a claim to its new name",
+            {TOKEN: _IS_TOKEN},
+            {TOKEN: _IS_TOKEN, FORMER: _IS_TOKEN, TENANT: PRESENT, OWNER: PRESENT},
+            when=(OWNER_AGREES, _FORMER_NAMED),
+        ),
+        "followsPlace": Transition(
+            "N2: follow a claim on a shared account to its new name",
+            {TYPE: PRESENT, SHARING: one_of("true"), OWNER: ABSENT, TOKEN: ABSENT},
+            {PLACES: _IS_PLACES, FORMER: _IS_TOKEN},
+            when=(_PLACE_MOVED,),
         ),
         "changesPolicy": Transition(
             "update: note another policy of a claim, by which no account is free at once",
@@ -472,7 +494,7 @@ def build_member_machine(partition_keys: Sequence[str]) -> StateMachine:
     parts = [Field(f"part-{number}", LABELS, BY_STACK, key) for number, key in enumerate(partition_keys)]
     fields = (
         *(TYPE, OWNER, STATE, SHARING, KEPT_BACK, *parts, OTHER_LABELS),
-        *(TOKEN, ORIGIN, POLICY, TENANT, PLACES, CLEANING, REASON, BEFORE, AGAIN, FREED_BY),
+        *(TOKEN, FORMER, ORIGIN, POLICY, TENANT, PLACES, CLEANING, REASON, BEFORE, AGAIN, FREED_BY),
         *(CAPACITY, ACCOUNT, EXPIRES, BROUGHT, OTHER_ANNOTATIONS, OTHER_DATA, *BLOCKING),
     )
     marks = (POOL_STATE, TENANT_NAME, HYPERSCALER_TYPE)

@@ -63,13 +63,16 @@ MEMBER, MEMBER_UID, ATTEMPT = _datum("member"), _datum("member-uid", "memberUid"
 PHASE, AGREED, LIMIT = _datum("phase"), _datum("policy"), _datum("limit")
 HOLDERS, RETIRED, FORMER = _datum("holders"), _datum("retired"), _datum("former-uid", "formerUid")
 STATES: Final = _datum("states")
+MOVES: Final = _datum("moves")
 _OTHERS: Final = (OTHER_LABELS, OTHER_ANNOTATIONS, OTHER_DATA, OTHER_BINARY_DATA, *BLOCKING)
 _FIELDS: Final = (
     *(PHASE, WHOSE, PART, SLOT, MEMBER, MEMBER_UID, ATTEMPT, AGREED, LIMIT, HOLDERS, RETIRED, FORMER, STATES),
+    MOVES,
     *(MARK, TYPE, OWNER, *_OTHERS),
 )
 
 _HOLDER: Final = rf"{TEXT}: [0-9]{{1,18}}"
+_TOKEN: Final = AllowedValues(form=r'claim-[^."\\]+[.][^"\\]+[.][0-9]{1,9}')
 _COUNT: Final = AllowedValues(form="[0-9]{1,9}")
 _COUNT_OR_NONE: Final = AllowedValues(form="[0-9]{1,9}", absent=True)
 _HELD: Final = AllowedValues(form=f"[{{]{_HOLDER}(, {_HOLDER})*[}}]")
@@ -221,25 +224,25 @@ _DECISIONS: Final = allow(
 
 def build_record_machine(partition_keys: Sequence[str]) -> StateMachine:
     """Return the state machine of the claims' records of a pool that is divided by these labels."""
+    begun: Final = {
+        **READABLE,
+        PART: AllowedValues(form=_partition_form(partition_keys)),
+        ATTEMPT: one_of("1"),
+        PHASE: _PENDING,
+        HOLDERS: _HELD_ONCE,
+        MEMBER_UID: PRESENT,
+        RETIRED: ABSENT,
+        STATES: ANYTHING,
+        MARK: one_of("true"),
+        TYPE: PRESENT,
+        OWNER: PRESENT,
+    }
     begins = Transition(
-        "C2: begin a claim",
-        new={
-            **READABLE,
-            PART: AllowedValues(form=_partition_form(partition_keys)),
-            ATTEMPT: one_of("1"),
-            PHASE: _PENDING,
-            HOLDERS: _HELD_ONCE,
-            MEMBER_UID: PRESENT,
-            RETIRED: ABSENT,
-            STATES: ANYTHING,
-            MARK: one_of("true"),
-            TYPE: PRESENT,
-            OWNER: PRESENT,
-        },
-        when=(_DIGEST, OWNER_AGREES),
-        on="CREATE",
-        by=(CLAIM,),
+        "C2: begin a claim", new=begun, when=(_DIGEST, OWNER_AGREES), on="CREATE", by=(CLAIM,)
     )
+    moved = {**begun, PHASE: _BOUND, MOVES: _TOKEN}
+    does = "N1: give a claim a new name"
+    moves = Transition(does, new=moved, when=(_DIGEST, OWNER_AGREES), on="CREATE", by=(CLAIM,))
     return StateMachine(
         name="records",
         noun="claim",
@@ -249,6 +252,7 @@ def build_record_machine(partition_keys: Sequence[str]) -> StateMachine:
         fields=_FIELDS,
         transitions={
             "beginsClaim": begins,
+            "movesClaim": moves,
             **_CLAIMS,
             **_RELEASES,
             **_DECISIONS,

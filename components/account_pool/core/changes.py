@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 
 from components.account_pool.core.calls import Kind, Patch
 from components.account_pool.core.keys import (
+    CLAIM_FORMER,
     CLAIM_ORIGIN,
     CLAIM_POLICY,
     CLAIM_TOKEN,
@@ -107,6 +108,17 @@ def agree(member: Member, record: Record) -> Patch | None:
     if record.partition.shared or record.policy in (noted, Policy.RELEASE):
         return None
     return _patch(member, {}, {CLAIM_POLICY: str(record.policy)})
+
+
+def follow(member: Member, record: Record) -> Patch:
+    """N2: the member goes along to the name that its claim has by now."""
+    if record.partition.shared:
+        claims = {text: slot for text, slot in member.shared_claims.items() if text != str(record.moves)}
+        claims[str(record.token)] = record.slot
+        places = json.dumps(claims, sort_keys=True)
+        return _patch(member, {}, {SHARED_CLAIMS: places, CLAIM_FORMER: str(record.moves)})
+    noted = {CLAIM_TOKEN: str(record.token), CLAIM_FORMER: str(record.moves), TENANT_ID: record.tenant}
+    return _patch(member, {TENANT_NAME: record.tenant_label}, noted)
 
 
 def rebind(member: Member, record: Record, stale: Token | None) -> Patch:

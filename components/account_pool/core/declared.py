@@ -81,7 +81,8 @@ class Declaration:
     """The pool of a stack: where it is, what divides it, and its members by the names of their Secrets.
 
     labels: what its accounts call their labels (`Dialect.names`). shared_capacity: of shared accounts that do
-    not say their own. consumers: who alone may claim, where it names some. clock: its durations.
+    not say their own. consumers: who alone may claim, where it names some. clock: its durations. renamed: a
+    tenant's former name → its name.
     """
 
     namespace: str
@@ -92,6 +93,7 @@ class Declaration:
     shared_capacity: int | None = None
     consumers: tuple[Consumer, ...] = ()
     clock: Clock = field(default_factory=Clock)
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def applied_to(self, snapshot: PoolSnapshot) -> PoolSnapshot:
         """Add the members that this update makes to those that are there, and when their keys end then."""
@@ -168,7 +170,10 @@ def refusals(old: Declaration, new: Declaration, snapshot: PoolSnapshot) -> Iter
                 "put the member back as it was until then",
             )
     for name, tenant, other in _disowned(old, new):
-        problem = _uncleaned(live.get(name), held, tenant, other, old.namespace)
+        if other is not None and new.renamed.get(tenant) == other:
+            problem = _left_behind(live.get(name), tenant, other)
+        else:
+            problem = _uncleaned(live.get(name), held, tenant, other, old.namespace)
         if problem is not None:
             yield problem
     for name, capacity in _narrowed(old, new):
@@ -216,6 +221,17 @@ def _disowned(old: Declaration, new: Declaration) -> Iterator[tuple[str, str, st
         after = new.members.get(name)
         if before.tenant is not None and after is not None and after.tenant != before.tenant:
             yield name, before.tenant, after.tenant
+
+
+def _left_behind(member: Member | None, tenant: str, now: str) -> Problem | None:
+    """Return why a member would not go along with its tenant: it goes with the claim, so it needs one."""
+    if member is None or member.tenant != tenant_label(tenant) or member.tokens:
+        return None
+    return Problem(
+        config_path("accountPool", "members", member.name, "tenant"),
+        f"no slot of {tenant} claims it, so it would stay {tenant}'s",
+        f"let {tenant} claim it in an update of its own, then call it {now}",
+    )
 
 
 def _uncleaned(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.identity import find_twins
@@ -30,6 +30,7 @@ def discrepancies(snapshot: PoolSnapshot, settings: PoolConfigMap) -> Iterator[P
     yield from list_displaced(snapshot.records, keys)
     yield from _one_account_each(snapshot)
     by_name = {member.name: member for member in snapshot.members}
+    moving = {str(record.moves) for record in snapshot.records if record.moves is not None}
     for record in snapshot.records:
         member = by_name.get(record.member)
         if record.name != record_name(record.partition, record.tenant, record.slot):
@@ -40,6 +41,13 @@ def discrepancies(snapshot: PoolSnapshot, settings: PoolConfigMap) -> Iterator[P
                 f"it came back from a backup, so account {record.member} does not carry it any more; tenant"
                 f" {record.tenant} may still use it, and the sweep leaves it alone",
                 f"run `credfleet pool recover --namespace {snapshot.namespace}`, which binds them again",
+            )
+        elif member is not None and _is_moving(member, record, moving):
+            yield Problem(
+                f"claim {record.tenant}/{record.slot}",
+                f"its move to another name was stopped half-way; tenant {record.tenant} keeps account"
+                f" {record.member}",
+                "run `up` in the stack that renamed it",
             )
         elif record.phase is Phase.BOUND and (member is None or not _carries(member, record)):
             yield _lost(record, member, snapshot.namespace, settings)
@@ -121,6 +129,13 @@ def _carries(member: Member, record: Record) -> bool:
         return member.carries(record)
     except Misconfigured:
         return True
+
+
+def _is_moving(member: Member, record: Record, moving: Container[str]) -> bool:
+    """Whether the account is on its way from this record, or to it. moving: tokens of former names."""
+    if record.moves is not None and member.bears(record.moves):
+        return True
+    return str(record.token) in moving and not member.bears(record.token)
 
 
 def _has_restored(member: Member, record: Record, keys: Iterable[str]) -> bool:

@@ -17,6 +17,7 @@ POOL_QUOTA: Final = f"{PREFIX}pool-quota"
 INTERNAL: Final = f"{PREFIX}internal"
 
 CLAIM_TOKEN: Final = f"{PREFIX}claim-token"
+CLAIM_FORMER: Final = f"{PREFIX}claim-former"
 CLAIM_ORIGIN: Final = f"{PREFIX}claim-origin"
 CLAIM_POLICY: Final = f"{PREFIX}claim-policy"
 TENANT_ID: Final = f"{PREFIX}tenant-id"

@@ -384,6 +384,7 @@ class Record:
     (docs/design/claim-protocol.md, sequence numbers).
     retired: the highest sequence number of a holder who left, so that one who returns never gets it again.
     former_uid: the uid before a restore from a backup, so that fences of that time are still understood.
+    moves: the token of the record that had the account under its former name (`moving.py`).
     states: holder → the state of the stack that claimed under that name; absent of others.
     """
 
@@ -404,6 +405,7 @@ class Record:
     former_uid: str = ""
     since: str = ""
     states: Mapping[str, str] = field(default_factory=dict[str, str])
+    moves: Token | None = None
 
     @property
     def token(self) -> Token:
@@ -480,6 +482,8 @@ class Record:
             data["formerUid"] = self.former_uid
         if self.states:
             data["states"] = json.dumps(self.states, sort_keys=True)
+        if self.moves is not None:
+            data["moves"] = str(self.moves)
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
     @classmethod
@@ -508,6 +512,7 @@ class Record:
                 former_uid=data.get("formerUid", ""),
                 since=str(meta.get("creationTimestamp") or ""),
                 states={holder: str(state) for holder, state in states.items()},
+                moves=Token.parse(data["moves"], data["member"]) if "moves" in data else None,
             )
         except (KeyError, ValueError, TypeError, AttributeError, Misconfigured):
             raise Misconfigured(
@@ -539,6 +544,7 @@ class ClaimRequest:
     required: a stack's update fails when it cannot be served, instead of going on without it (`skipping.py`).
     former: the account that the claim had before its record was lost; it is asked for first. state: of the
     stack that claims, None of others. takes_over: it claims what another state holds under its name.
+    previously: the holders as which it was claimed under former names of its tenant or slot.
     """
 
     tenant: str
@@ -554,6 +560,12 @@ class ClaimRequest:
     former: str | None = None
     state: str | None = None
     takes_over: bool = False
+    previously: tuple[str, ...] = ()
+
+    def under(self, holder: str) -> ClaimRequest:
+        """Return the claim as it was under a former name. holder: who held it then."""
+        tenant, slot = holder.rsplit("/", 2)[1:]
+        return replace(self, tenant=tenant, slot=slot, holder=holder, previously=())
 
     def placed(
         self, namespace: str, keys: Iterable[str], policy: Policy = Policy.CLEAN, limit: int | None = None

@@ -18,7 +18,7 @@ from itertools import count
 from threading import Lock
 from typing import Final, TypeAlias, TypeVar
 
-from components.account_pool.core import cleaning, protocol, quotas, sweeping
+from components.account_pool.core import cleaning, moving, protocol, quotas, sweeping
 from components.account_pool.core.adoption import Adoption, SlotNames, adoptions
 from components.account_pool.core.audit import AuditEvent, Journal
 from components.account_pool.core.calls import Get, Kind, Pause, PoolApi, Replace, Steps
@@ -202,10 +202,23 @@ class Pool:
 
     def record_of(self, request: ClaimRequest) -> str:
         """Name the record of a request, whether or not it exists; one that spills, where its holder is."""
+        return self._in_series(request).record
+
+    def _in_series(self, request: ClaimRequest) -> Wanted:
+        """Place a request; one that spills, where its holder is."""
         wanted = self._placed(request)
-        if wanted.spill:
-            wanted = find_place(wanted, self._run(protocol.series_of(wanted)))
-        return wanted.record
+        return find_place(wanted, self._run(protocol.series_of(wanted))) if wanted.spill else wanted
+
+    def move(self, request: ClaimRequest, former: str, holder: str) -> Claimed | None:
+        """Let a claim have another name; None where this holder has none under the former one.
+
+        former: its record under that name. Raises NotAllowed, Withheld, LostMember.
+        """
+        moved = self._run(moving.move(self._in_series(request), former, holder))
+        if moved is not None:
+            message = f"moved to tenant {moved.tenant}, slot {moved.slot}, from {former} by {holder}"
+            self._note_member(moved.secret_name, moved.member_uid, "Claimed", message)
+        return moved
 
     def read(self, record: str, holder: str, *, member: str | None = None) -> Claimed | None:
         """Return what a holder has, without a write; None when it is gone. Raises LostMember.

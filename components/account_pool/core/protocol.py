@@ -110,7 +110,7 @@ def claim(wanted: Wanted, begin: Begin = _begin, choose: Choose = next_to_take) 
         if attempt:
             yield Pause(attempt - 1)
         record, consumer = yield from begin(wanted)  # C0
-        _refuse_other_state(None if wanted.takes_over else record, wanted.holder, wanted.state)
+        refuse_other_state(None if wanted.takes_over else record, wanted.holder, wanted.state)
         counted = None if consumer is None or consumer.quota_on(wanted.partition) is None else consumer
         member: Member | None = None
         room: quotas.Room | None = None
@@ -140,8 +140,8 @@ def claim(wanted: Wanted, begin: Begin = _begin, choose: Choose = next_to_take) 
     raise AssertionError
 
 
-def _refuse_other_state(record: Record | None, holder: str, state: str | None) -> None:
-    """C0: raise NotAllowed where a stack of another state has the claim under this name."""
+def refuse_other_state(record: Record | None, holder: str, state: str | None) -> None:
+    """C0, N0: raise NotAllowed where a stack of another state has the claim under this name."""
     if record is not None and record.is_of_another_state(holder, state):
         raise held_by_another_state(record.tenant, record.slot, holder)
 
@@ -451,15 +451,19 @@ def _give_back(record: Record, member: Member | None) -> Steps[None]:
 def _join(record: Record, wanted: Wanted) -> Steps[Claimed | None]:
     """C8: one more holder of a Bound record, or a known one again. None: look at the record again."""
     member = yield from get_member(record.member)
+    if member is not None and record.moves is not None and member.bears(record.moves):
+        yield from change_member(changes.follow(member, record))  # N2
+        return None
     if member is None or not member.carries(record):
         if not (yield from _is_unchanged(record)):
             return None
+        yield from _refuse_former_name(record, member)
         if member is not None and member.is_stripped_of(record):
             yield from change_member(changes.heal(member, record))
             return None
         if member is not None and any(is_restored(member, token, record) for token in member.tokens):
             raise Restored(namespace=wanted.namespace, member=member.name)
-        raise _lost(record, member)
+        raise lost(record, member)
     why = unusable(member, record)
     if why is not None and wanted.holder not in record.holders:
         raise Withheld(
@@ -501,8 +505,28 @@ def _limit_reached(record: Record) -> LimitReached:
     )
 
 
-def _lost(record: Record, member: Member | None) -> LostMember:
+def lost(record: Record, member: Member | None) -> LostMember:
+    """Return that the account of a claim is not the claim's any more."""
     return LostMember(member=record.member, owner=member.tenant if member else None, tenant=record.tenant)
+
+
+def _moved_on(record: Record, member: Member | None) -> Steps[Record | None]:
+    """Return the record of the new name that has the account of this one, whose move is not at its end."""
+    for token in () if member is None else member.tokens:
+        other = yield from get_record(token.record)
+        if other is not None and other.moves == record.token:
+            return other
+    return None
+
+
+def _refuse_former_name(record: Record, member: Member | None) -> Steps[None]:
+    other = yield from _moved_on(record, member)
+    if other is not None:
+        raise NotAllowed(
+            place=f"claim {record.tenant}/{record.slot}",
+            problem=f"it is called {other.tenant}/{other.slot} by now, and account {other.member} stays its",
+            fix="run `up` in the stack that renamed it, which was stopped half-way, or use the new name",
+        )
 
 
 def read_claim(name: str, holder: str, member_name: str | None = None) -> Steps[Claimed | None]:
@@ -526,7 +550,10 @@ def read_claim(name: str, holder: str, member_name: str | None = None) -> Steps[
             return Claimed.by(record, member, holder, reused=True)
         again = yield from get_record(name)
         if again is not None and again.resource_version == record.resource_version:
-            raise _lost(record, member)
+            is_moving = member is not None and record.moves is not None and member.bears(record.moves)
+            if member is not None and (is_moving or (yield from _moved_on(record, member)) is not None):
+                return Claimed.by(record, member, holder, reused=True)
+            raise lost(record, member)
 
 
 def _has(record: Record, holder: str) -> bool:
@@ -557,9 +584,10 @@ def update(name: str, holder: str, amended: Amendment, namespace: str) -> Steps[
         if record is None or not (_has(record, holder) or _has(record, amended.holder)):
             return None
         for each in (holder, amended.holder):
-            _refuse_other_state(record, each, amended.state)
+            refuse_other_state(record, each, amended.state)
         member = yield from get_member(record.member)
         if member is None or not member.carries(record):
+            yield from _refuse_former_name(record, member)
             yield from read_claim(name, holder if holder in record.holders else amended.holder)
             continue
         if holder != amended.holder:

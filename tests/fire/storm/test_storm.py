@@ -115,7 +115,8 @@ class Storm:
         """Write what a stack wants next."""
         stack = self.stacks[number]
         tenants = self.wanted(number, whole=whole)
-        stack.configure(credentials={}, tenants=tenants, pool={"from": {"namespace": stack.pool}})
+        pool, further = {"from": {"namespace": stack.pool}}, {"credfleet:allowRemovals": True}
+        stack.configure(credentials={}, tenants=tenants, pool=pool, further=further)
 
     def run(self, longest: float) -> None:
         """Update stacks side by side until so many updates were killed."""

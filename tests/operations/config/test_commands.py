@@ -114,7 +114,7 @@ def test_a_stack_is_checked_and_its_pool_known_without_its_key_and_what_is_seale
     result = run("config", "check", "--stack", "prod", "--output", "json")
 
     assert result.exit_code == 0
-    (unchecked,) = json.loads(result.stdout)["unchecked"]
+    unchecked = json.loads(result.stdout)["unchecked"][0]
     assert unchecked["what"] == "what the credentials aws-1, aws-2 hold"
     assert "encrypted" in unchecked["why"]
     shown = run("config", "check", "-s", "prod").stdout
@@ -253,3 +253,32 @@ def test_the_configuration_of_three_hundred_tenants_is_far_shorter_than_an_envir
     assert len(settings_of("dev").tenants) == 300
     passed = compact(stack_here("dev").read()[0].values)
     assert len(f"PULUMI_CONFIG={passed}".encode()) < 1024
+
+
+RENAMED = """
+config:
+  credfleet:cluster: {context: c}
+  credfleet:tenants: {globexinc: {namespace: tenant-globex}, acme: {namespace: tenant-acme}}
+"""
+
+
+def test_rename_that_nobody_declared_is_told_with_the_line_by_what_the_state_here_has(project: Path) -> None:
+    configure(project, RENAMED)
+    assert "not checked: renames and removals" in run("config", "check").stdout
+    labels = {"credfleet.io/tenant": "globex"}
+    resource = {
+        "urn": "urn:pulumi:dev::p::kubernetes:core/v1:Namespace::globex-namespace",
+        "type": "kubernetes:core/v1:Namespace",
+        "outputs": {"metadata": {"name": "tenant-globex", "labels": labels}},
+    }
+    state = stack_here("dev").state_file
+    state.parent.mkdir(parents=True)
+    state.write_text(json.dumps({"checkpoint": {"latest": {"resources": [resource]}}}))
+
+    result = run("config", "check")
+
+    assert result.exit_code == 2
+    line = "pulumi config set --path 'credfleet:tenants.globexinc.previously[0]' globex"
+    assert line in " ".join(result.output.split())
+    configure(project, RENAMED.replace("tenant-globex}", "tenant-globex, previously: [globex]}"))
+    assert run("config", "check").exit_code == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from components.account_pool.admission.member_transitions import build_member_machine
@@ -9,7 +11,7 @@ from components.account_pool.admission.state_machine import Verb
 from components.account_pool.core import protocol
 from components.account_pool.core.calls import Kind
 from components.account_pool.core.declared import Declaration, DeclaredMember, is_touched, refusals
-from components.account_pool.core.keys import POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
+from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
 from components.account_pool.core.model import State
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.labels import BRING_YOUR_OWN, SHARED, TENANT_NAME
@@ -95,6 +97,26 @@ def test_what_a_tenant_brought_along_is_taken_from_it_only_to_be_cleaned(
     told = refused(server, brought("acme"), brought(other))
     assert [each for each in told if why is None or why not in each] == []
     assert len(told) == (0 if why is None else 1)
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "is_refused"),
+    [
+        ({TENANT_NAME: "acme"}, {CLAIM_TOKEN: "claim-0.u.1"}, False),
+        ({TENANT_NAME: "acmeinc"}, {}, False),
+        ({TENANT_NAME: "acme"}, {}, True),
+    ],
+    ids=["claimed", "moved", "not claimed"],
+)
+def test_what_a_tenant_brought_along_goes_with_its_claim_when_that_is_renamed(
+    *, labels: dict[str, str], annotations: dict[str, str], is_refused: bool
+) -> None:
+    server = MemoryServer()
+    server.add_member("m0", labels, {BRING_YOUR_OWN: "true", **annotations})
+    renamed = replace(brought("acmeinc"), renamed={"acme": "acmeinc"})
+    assert ["no slot of acme claims it" in each for each in refused(server, brought("acme"), renamed)] == (
+        [True] if is_refused else []
+    )
 
 
 def test_what_a_preview_lets_a_tenant_lose_the_api_server_lets_the_program_take() -> None:

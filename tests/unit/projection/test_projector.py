@@ -119,16 +119,18 @@ def test_somebody_elses_secret_is_neither_overwritten_nor_removed(
 
 
 @pytest.mark.parametrize("is_equal", [True, False])
-def test_copy_for_a_former_slot_is_handed_on_and_stays(*, secrets: MemorySecrets, is_equal: bool) -> None:
+def test_copy_of_a_former_name_is_taken_along_and_stays(*, secrets: MemorySecrets, is_equal: bool) -> None:
     former = replace(WANTED, owner=WANTED.owner.rpartition("/")[0] + "/former")
+    renamed = replace(WANTED, previously=(former.owner,))
     projector = Projector(secrets)
     projector.write(former)
     if not is_equal:
         secrets.put(SOURCE, {"key": "dHdv"}, labels={"tenant-name": "acme"})
-    assert projector.taken(WANTED) is None
-    written = projector.write(WANTED)
+    assert projector.taken(WANTED) is not None
+    assert projector.taken(renamed) is None
+    written = projector.write(renamed)
     projector.remove(former)
-    assert projector.is_current(WANTED, written.digest)
+    assert projector.is_current(renamed, written.digest)
     assert projector.digest(former) is None
 
 

@@ -1,0 +1,173 @@
+"""What the state of a stack has that its configuration has no more: what was renamed, and what goes.
+
+A name that goes while another comes and asks for the same is a rename, unless it is said to be none: else a
+namespace would be deleted, or an account wiped, that is in use. All is refused before anything is changed.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from components.errors import Problem
+from components.labels import TENANT
+from components.naming import config_path
+from components.stack_config.models import Tenant
+from components.stack_config.stack import Settings
+
+ALLOW_REMOVALS: Final = "allowRemovals"
+_NAMESPACE: Final = "kubernetes:core/v1:Namespace"
+_CLAIM: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
+_COPY: Final = "pulumi-python:dynamic/credfleet:SecretProjection"
+_UNASKED: Final = 4
+"""One of so many may go unasked, and one alone in any case."""
+
+
+@dataclass(slots=True)
+class FormerSlot:
+    """A claim that has an account. copy: the name of its Secret in the tenant's namespace."""
+
+    type: str
+    copy: str = ""
+
+
+@dataclass(slots=True)
+class FormerTenant:
+    """A tenant as the state has it."""
+
+    namespace: str = ""
+    slots: dict[str, FormerSlot] = field(default_factory=dict[str, FormerSlot])
+
+
+def read_former(resources: Mapping[str, Mapping[str, Any]]) -> Mapping[str, FormerTenant]:
+    """Return the tenants of a state. resources: URN → `type` and `outputs`."""
+    tenants: dict[str, FormerTenant] = {}
+    for type_ in (_NAMESPACE, _CLAIM, _COPY):
+        for urn, one in resources.items():
+            if one.get("type") == type_:
+                _note(tenants, type_, urn.rpartition("::")[2], one.get("outputs") or {})
+    return tenants
+
+
+def _note(tenants: dict[str, FormerTenant], type_: str, name: str, outputs: Mapping[str, Any]) -> None:
+    """Note a resource by its logical name, its namespaces first."""
+    metadata = outputs.get("metadata") or {}
+    tenant, _, slot = name.removesuffix("-copy").partition("/")
+    if type_ == _NAMESPACE and TENANT in (metadata.get("labels") or {}):
+        tenants[name.removesuffix("-namespace")] = FormerTenant(str(metadata["name"]))
+    elif type_ == _CLAIM and outputs.get("secretName") and tenant in tenants:
+        tenants[tenant].slots[slot] = FormerSlot(str(outputs["type"]))
+    elif type_ == _COPY and tenant in tenants and slot in tenants[tenant].slots:
+        tenants[tenant].slots[slot].copy = str(outputs["targetName"])
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What an update would take away that nothing says is to go.
+
+    renames: what looks like one. removals: too much at once, whether or not the stack allows that.
+    """
+
+    renames: Sequence[Problem]
+    removals: Sequence[Problem]
+    is_allowed: bool
+
+    @property
+    def refused(self) -> Sequence[Problem]:
+        """What an update does not begin with."""
+        return [*self.renames, *(() if self.is_allowed else self.removals)]
+
+
+def find_losses(former: Mapping[str, FormerTenant], settings: Settings, root: Path) -> Losses:
+    """Compare the tenants of a state with those that are declared. root: directory of Pulumi.yaml."""
+    known = {name for new, tenant in settings.tenants.items() for name in (new, *tenant.previously)}
+    gone = [name for name in former if name not in known]
+    advise = _Advice(settings, root)
+    renames = [*_renamed_tenants(former, gone, settings.tenants, advise)]
+    tenants, slots = () if renames else gone, list[str]()
+    for name, tenant in settings.tenants.items():
+        for each in {name, *tenant.previously} & former.keys():
+            found, going = _renamed_slots(name, tenant, former[each], settings, advise)
+            renames += found
+            slots += (f"{each}/{slot}" for slot in going)
+    in_use = sum(len(tenant.slots) for tenant in former.values())
+    removals = [
+        *_too_many("tenants", tenants, len(former)),
+        *_too_many("accounts in use", slots, in_use),
+    ]
+    return Losses(renames, removals, settings.allow_removals)
+
+
+@dataclass(frozen=True, slots=True)
+class _Advice:
+    """Says where former names are to be written."""
+
+    settings: Settings
+    root: Path
+
+    def __call__(self, place: Sequence[str], given: Collection[str], name: str) -> str:
+        """Return how a name is added to those that are given."""
+        _, tenant, *inside = place
+        file = Path(self.settings.tenants_from or "", f"{tenant}.yaml")
+        if self.settings.tenants_from and (self.root / file).exists():
+            line = f"previously: [{', '.join((*given, name))}]"
+            return f"write `{line}` into {file}" + (f", under {'.'.join(inside)}" if inside else "")
+        path = config_path(place[0], *place[1:], "previously", len(given))
+        return f"run `{shlex.join(['pulumi', 'config', 'set', '--path', path, name])}`"
+
+
+def _renamed_tenants(
+    former: Mapping[str, FormerTenant], gone: Sequence[str], tenants: Mapping[str, Tenant], advise: _Advice
+) -> Iterator[Problem]:
+    for name, tenant in tenants.items():
+        for old in (each for each in gone if former[each].namespace == tenant.namespace):
+            yield Problem(
+                config_path("tenants", name),
+                f"its namespace {tenant.namespace} is that of tenant {old}, which is in the configuration no"
+                " more: it would be deleted with all that is in it",
+                f"if {old} is called {name} by now, {advise(('tenants', name), tenant.previously, old)}; else"
+                " take the one out in an update before the other comes",
+            )
+
+
+def _renamed_slots(
+    name: str, tenant: Tenant, former: FormerTenant, settings: Settings, advise: _Advice
+) -> tuple[Sequence[Problem], Sequence[str]]:
+    """Return what looks like a rename among the slots of a tenant, and which slots just go."""
+    known = {each for slot, one in tenant.accounts.items() for each in (slot, *one.previously)}
+    gone = {slot: one for slot, one in former.slots.items() if slot not in known}
+    problems: list[Problem] = []
+    for slot, one in tenant.accounts.items():
+        target = one.deliver_to and one.deliver_to.target
+        if not former.slots.keys().isdisjoint((slot, *one.previously)):
+            continue
+        by_copy = [old for old, was in gone.items() if was.copy and was.copy == target]
+        by_type = [old for old, was in gone.items() if was.type == settings.type_of(one)]
+        for old in (by_copy or by_type)[:1]:
+            del gone[old]
+            same = (
+                f"the same deliverTo, {target}," if by_copy else f"an account of type {settings.type_of(one)}"
+            )
+            line = advise(("tenants", name, "accounts", slot), one.previously, old)
+            problems.append(
+                Problem(
+                    config_path("tenants", name, "accounts", slot),
+                    f"it asks for {same} as slot {old}, which is in the configuration no more: the account of"
+                    f" {old} would be released, and another claimed",
+                    f"if {old} is called {slot} by now, {line}; else take the one out in an update before"
+                    " the other comes",
+                )
+            )
+    return problems, [*gone]
+
+
+def _too_many(what: str, going: Collection[str], of: int) -> Iterator[Problem]:
+    if len(going) > 1 and len(going) * _UNASKED > of:
+        yield Problem(
+            config_path("tenants"),
+            f"{len(going)} of {of} {what} would go at once: {', '.join(sorted(going))}",
+            f"put them back; if they are to go, add `--config {config_path(ALLOW_REMOVALS)}=true`",
+        )

@@ -1,0 +1,202 @@
+"""Names that change under the Pulumi CLI: what a name had stays, and a rename nobody declared is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pulumi_sandbox.services.users import ADMIN
+
+from components.account_pool.core.keys import POOL_RECORD, POOL_STATE
+from components.labels import TENANT, TENANT_NAME
+from tests.support import pulumi_shell
+from tests.support.fleet_project import FleetProject
+
+if TYPE_CHECKING:
+    from kubernetes.dynamic import DynamicClient
+    from pulumi_sandbox.services.control_plane import ControlPlane
+
+KINDS = ("Namespace", "Secret", "ServiceAccount", "Role", "RoleBinding", "ConfigMap")
+ACCOUNTS = ("aws-1", "aws-2", "aws-3")
+
+
+@dataclass
+class Renaming:
+    """A stack of tenants, one of which has a claim and a copy of it."""
+
+    project: FleetProject
+    admin: DynamicClient
+    tenant: str = "globex"
+    slot: str = "main"
+    space: str = "globex"
+    previously: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+    def write(self) -> None:
+        """Declare it, with an account that the tenant brought along."""
+        globex: dict[str, Any] = {
+            "namespace": f"{self.project.pool}-{self.space}",
+            "accounts": {
+                self.slot: {"type": "aws", "deliverTo": "account", **self._former("slot")},
+            },
+            **self._former("tenant"),
+        }
+        self.project.configure(
+            credentials={name: f'{{"secretAccessKey":"sentinel-{name}"}}' for name in ACCOUNTS},
+            tenants={self.tenant: globex, "acme": {"namespace": f"{self.project.pool}-acme"}},
+            pool={
+                "allowDestroy": True,
+                "admissionPolicy": True,
+                "members": {
+                    name: {
+                        "type": "aws",
+                        "accountId": f"{n:012}",
+                        "credentialsFrom": name,
+                        **({} if n else {"tenant": self.tenant}),
+                    }
+                    for n, name in enumerate(ACCOUNTS)
+                },
+            },
+        )
+
+    def _former(self, what: str) -> dict[str, list[str]]:
+        return {"previously": self.previously[what]} if what in self.previously else {}
+
+    def up(self) -> None:
+        self.project.pulumi("up", "--yes").quiet()
+
+    def objects(self) -> dict[str, str]:
+        """Kind, namespace and name of all that is there but records, and its uid."""
+        found: dict[str, str] = {}
+        spaces = {self.project.pool, *(f"{self.project.pool}-{each}" for each in ("globex", "acme"))}
+        for kind in KINDS:
+            version = "rbac.authorization.k8s.io/v1" if kind.startswith("Role") else "v1"
+            for one in self.admin.resources.get(api_version=version, kind=kind).get().items:
+                meta = one.metadata
+                if {meta.namespace, meta.name}.isdisjoint(spaces) or meta.name.startswith("claim-"):
+                    continue
+                found[f"{kind} {meta.namespace}/{meta.name}"] = meta.uid
+        return found
+
+    def account(self) -> tuple[str, str, str]:
+        """Name, owner and state of the accounts that are not free; of one record each."""
+        api = self.admin.resources.get(api_version="v1", kind="Secret")
+        found = api.get(namespace=self.project.pool).to_dict()["items"]
+        [(name, labels)] = [
+            (each["metadata"]["name"], each["metadata"]["labels"])
+            for each in found
+            if TENANT_NAME in each["metadata"].get("labels", {})
+        ]
+        return name, labels[TENANT_NAME], labels.get(POOL_STATE, "usable")
+
+    def records(self) -> list[tuple[str, str, str]]:
+        api = self.admin.resources.get(api_version="v1", kind="ConfigMap")
+        found = api.get(namespace=self.project.pool, label_selector=POOL_RECORD).items
+        return [(one.data["tenant"], one.data["slot"], one.data["phase"]) for one in found]
+
+    def kill_in_the_move(self, update: subprocess.Popen[bytes]) -> int:
+        """Kill an update once the record of the new name is there."""
+        while update.poll() is None and (self.tenant, self.slot, "Bound") not in self.records():
+            pass
+        pulumi_shell.kill(update)
+        return update.wait()
+
+    def namespace_label(self) -> str:
+        api = self.admin.resources.get(api_version="v1", kind="Namespace")
+        return str(api.get(name=f"{self.project.pool}-{self.space}").metadata.labels[TENANT])
+
+
+@pytest.fixture
+def renaming(tmp_path: Path, control_plane: ControlPlane, admin: DynamicClient) -> Renaming:
+    project = FleetProject.make(
+        tmp_path / "project", control_plane.kubeconfig(ADMIN.name), f"t{secrets.token_hex(4)}"
+    )
+    made = Renaming(project, admin)
+    made.write()
+    made.up()
+    return made
+
+
+def paste(project: FleetProject, said: str) -> None:
+    """Run the one command that a refusal prints."""
+    [line] = set(re.findall(r"`(pulumi config set [^`]+)`", " ".join(said.split())))
+    project.typed(f"{line} --stack {project.stack}").quiet()
+
+
+@pytest.mark.life
+def test_renames_are_refused_and_keep_all_once_the_printed_lines_are_pasted(renaming: Renaming) -> None:
+    before, account = renaming.objects(), renaming.account()
+    for what, former in (("tenant", "globex"), ("slot", "main")):
+        setattr(renaming, what, "renamed")
+        renaming.write()
+        refused = renaming.project.pulumi("up", "--yes", "--skip-preview", "--continue-on-error")
+        assert refused.code != 0
+        assert renaming.objects() == before
+        assert renaming.account() == account
+
+        paste(renaming.project, refused.out)
+        renaming.previously[what] = [former]
+        preview = renaming.project.pulumi("preview").quiet().out.partition("Resources:")[2]
+        assert "update" in preview
+        assert re.search("create|delete|replace", preview) is None, preview
+        if what == "tenant":
+            assert renaming.project.up_beside(renaming.kill_in_the_move).code < 0
+        renaming.up()
+
+        account = account[0], renaming.tenant, "usable"
+        assert renaming.objects() == before
+        assert renaming.account() == account
+        assert renaming.namespace_label() == renaming.tenant
+        assert renaming.records() == [(renaming.tenant, renaming.slot, "Bound")]
+        renaming.project.pulumi("preview", "--expect-no-changes").quiet()
+    renaming.project.pulumi("up", "--yes", "--refresh").quiet()
+    renaming.project.pulumi("preview", "--expect-no-changes").quiet()
+    assert renaming.objects() == before
+
+
+@pytest.mark.life
+def test_tenants_without_a_pool_are_renamed_and_many_go_only_where_that_is_said(
+    tmp_path: Path, control_plane: ControlPlane, admin: DynamicClient
+) -> None:
+    project = FleetProject.make(
+        tmp_path / "project", control_plane.kubeconfig(ADMIN.name), f"t{secrets.token_hex(4)}"
+    )
+    spaces = admin.resources.get(api_version="v1", kind="Namespace")
+    file = project.folder / f"Pulumi.{project.stack}.yaml"
+
+    def uids() -> dict[str, str]:
+        found = (each["metadata"] for each in spaces.get().to_dict()["items"])
+        return {one["name"]: one["uid"] for one in found if one["name"].startswith(project.pool)}
+
+    def declare(*names: str) -> None:
+        tenants = {name: {"namespace": f"{project.pool}-{name[0]}"} for name in names}
+        project.configure(credentials={}, tenants=tenants, pool={})
+        document = json.loads(file.read_text(encoding="utf-8"))
+        del document["config"]["credfleet:accountPool"]
+        file.write_text(json.dumps(document), encoding="utf-8")
+
+    declare("a", "b", "c", "d")
+    project.up().quiet()
+    before = uids()
+
+    declare("a-renamed", "b", "c", "d")
+    refused = project.up("--continue-on-error")
+    assert refused.code != 0
+    paste(project, refused.out)
+    project.up().quiet()
+    assert uids() == before
+
+    declare("b", "c")
+    refused = project.up()
+    assert refused.code != 0
+    assert "2 of 4 tenants would go at once: a-renamed, d" in refused.out
+    assert uids() == before
+    [words] = re.findall("add `([^`]+)`", refused.out)
+    project.up(*words.split()).quiet()
+    assert uids().keys() == {f"{project.pool}-b", f"{project.pool}-c"}
+    assert "pulumi config rm credfleet:allowRemovals" in project.preview("--expect-no-changes").quiet().out

@@ -1,0 +1,151 @@
+"""What a state has and a configuration no more: a rename that nobody declared, and too much at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from components.stack_config.leaving import find_losses, read_former
+from tests.support.stacks import problems, settings, stack
+
+Tenants: TypeAlias = Mapping[str, Mapping[str, str]]
+"""Tenant → slot → the name of its copy, empty without one."""
+
+FORMER: Tenants = {"acme": {"main": "creds"}, "globex": {"main": "", "backup": ""}}
+EIGHT: Tenants = {f"t{n}": {"main": ""} for n in range(8)}
+
+
+def state(tenants: Tenants) -> dict[str, dict[str, Any]]:
+    """A state as the engine tells it, with a claim that was skipped."""
+    found: dict[str, dict[str, Any]] = {}
+    claim, copy = (f"pulumi-python:dynamic/credfleet:{each}" for each in ("AccountClaim", "SecretProjection"))
+
+    def put(type_: str, name: str, **outputs: Any) -> None:
+        urn = f"urn:pulumi:dev::p::credfleet:index:Fleet${type_}::{name}"
+        found[urn] = {"type": type_, "outputs": outputs}
+
+    for tenant, slots in tenants.items():
+        metadata = {"name": f"tenant-{tenant}", "labels": {"credfleet.io/tenant": tenant}}
+        put("kubernetes:core/v1:Namespace", f"{tenant}-namespace", metadata=metadata)
+        put(claim, f"{tenant}/skipped", type="aws", secretName=None)
+        for slot, target in slots.items():
+            put(claim, f"{tenant}/{slot}", type="aws", secretName="s")
+            if target:
+                put(copy, f"{tenant}/{slot}-copy", targetName=target)
+    put("kubernetes:core/v1:Namespace", "account-pool-namespace", metadata={"name": "account-pool"})
+    return found
+
+
+def tenant(namespace: str, *slots: str, previously: Sequence[str] = (), **named: Any) -> dict[str, Any]:
+    accounts = {**{slot: {"type": "aws"} for slot in slots}, **named}
+    return {"namespace": f"tenant-{namespace}", "accounts": accounts, "previously": [*previously]}
+
+
+def told(former: Tenants, tenants: Mapping[str, Any], **further: Any) -> list[str]:
+    declared = settings(stack(tenants=tenants, **further))
+    losses = find_losses(read_former(state(former)), declared, Path())
+    return [f"{each.place}: {each.problem} {each.fix}" for each in losses.refused]
+
+
+@pytest.mark.parametrize(
+    ("tenants", "place", "line"),
+    [
+        (
+            {"acme": tenant("acme", "main"), "globexinc": tenant("globex", "main", "backup")},
+            "credfleet:tenants.globexinc: its namespace tenant-globex is that of tenant globex",
+            "`pulumi config set --path 'credfleet:tenants.globexinc.previously[0]' globex`",
+        ),
+        (
+            {"acme": tenant("acme", "main"), "g.i": tenant("globex", "main", "backup", previously=["older"])},
+            'credfleet:tenants["g.i"]',
+            """`pulumi config set --path 'credfleet:tenants["g.i"].previously[1]' globex`""",
+        ),
+        (
+            {"acme": tenant("acme", "main"), "globex": tenant("globex", "first", "backup")},
+            "credfleet:tenants.globex.accounts.first: it asks for an account of type aws as slot main",
+            "`pulumi config set --path 'credfleet:tenants.globex.accounts.first.previously[0]' main`",
+        ),
+        (
+            {
+                "acme": tenant("acme", other={"type": "azure", "deliverTo": "creds"}),
+                "globex": tenant("globex", "main", "backup"),
+            },
+            "credfleet:tenants.acme.accounts.other: it asks for the same deliverTo, creds, as slot main",
+            "previously[0]' main`",
+        ),
+    ],
+    ids=["tenant", "tenant renamed before", "slot of one type", "slot with one copy"],
+)
+def test_what_looks_like_a_rename_is_refused_with_the_line_to_paste(
+    tenants: Mapping[str, Any], place: str, line: str
+) -> None:
+    azure = {"type": "azure", "accountId": "00000000-0000-4000-8000-000000000001", "credentialsFrom": "aws-1"}
+    (said,) = told(FORMER, tenants, **{"accountPool__members__azure-1": azure})
+    assert said.startswith(place)
+    assert line in said
+
+
+@pytest.mark.parametrize(
+    "tenants",
+    [
+        {"acme": tenant("acme", "main"), "globex": tenant("globex", "main", "backup")},
+        {"acme": tenant("acme", "main"), "new": tenant("globex", "main", "backup", previously=["globex"])},
+        {"acme": tenant("acme", "main"), "globex": tenant("globex", "main")},
+        {"acme": tenant("acme", "main"), "initech": tenant("initech", "main")},
+        {"acme": tenant("acme", "main", "skipped", "more"), "globex": tenant("globex", "main", "backup")},
+        {
+            "acme": tenant("acme", first={"type": "aws", "previously": ["old", "main"]}),
+            "new": tenant(
+                "globex", "main", first={"type": "aws", "previously": ["backup"]}, previously=["globex"]
+            ),
+        },
+    ],
+    ids=["same", "renamed", "slot gone", "one for another", "slots more", "slots of a renamed tenant"],
+)
+def test_what_is_no_rename_or_said_to_be_one_goes_on(tenants: Mapping[str, Any]) -> None:
+    assert told(FORMER, tenants) == []
+
+
+def test_tenant_of_a_file_is_told_the_line_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "tenants").mkdir()
+    (tmp_path / "tenants" / "globexinc.yaml").touch()
+    tenants = {"globexinc": tenant("globex", "main", "backup"), "acme": tenant("acme", "main")}
+    declared = settings(stack(tenants=tenants)).model_copy(update={"tenants_from": "tenants"})
+    (problem,) = find_losses(read_former(state(FORMER)), declared, tmp_path).refused
+    assert "write `previously: [globex]` into tenants/globexinc.yaml" in problem.fix
+
+
+@pytest.mark.parametrize(("left", "is_told"), [(6, False), (5, True)])
+def test_more_than_a_quarter_of_the_tenants_goes_only_where_that_is_said(*, left: int, is_told: bool) -> None:
+    kept = {name: tenant(name, "main") for name in list(EIGHT)[:left]}
+    assert bool(told(EIGHT, kept)) is is_told
+    assert told(EIGHT, kept, allowRemovals=True) == []
+
+
+@pytest.mark.parametrize(("left", "is_told"), [(6, False), (5, True)])
+def test_more_than_a_quarter_of_the_accounts_in_use_goes_only_where_that_is_said(
+    *, left: int, is_told: bool
+) -> None:
+    kept = {name: tenant(name, *(["main"] if n < left else [])) for n, name in enumerate(EIGHT)}
+    assert ["accounts in use would go at once" in each for each in told(EIGHT, kept)] == [True] * is_told
+    assert told(EIGHT, kept, allowRemovals=True) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"tenants__acme__previously": ["globex"]}, "credfleet:tenants.acme.previously[0]"),
+        ({"tenants__acme__previously": ["acme"]}, "credfleet:tenants.acme.previously[0]"),
+        ({"tenants__acme__previously": ["a", "a"]}, "credfleet:tenants.acme.previously[1]"),
+        (
+            {"tenants__acme__accounts__b": {"type": "aws", "previously": ["aws"]}},
+            "credfleet:tenants.acme.accounts.b.previously[0]",
+        ),
+    ],
+)
+def test_names_are_unique_with_former_ones(change: dict[str, Any], place: str) -> None:
+    values = stack(tenants__globex={"namespace": "tenant-globex"}, **change)
+    assert [each.place for each in problems(values)] == [place]
