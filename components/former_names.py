@@ -7,14 +7,24 @@ from collections.abc import Iterable, Sequence
 import pulumi
 
 
-def aliases(names: Iterable[str], form: str = "{}") -> Sequence[pulumi.Alias]:
-    """Return the aliases of a resource that had other names below the same parent. form: of its names."""
-    return [pulumi.Alias(name=form.format(name)) for name in names]
+def known_as(name: str, former: Iterable[str]) -> pulumi.ResourceOptions:
+    """Return the options of a resource that had other names, and of all below it that is named after it.
+
+    Each has aliases of its own: those of a parent count for its children only until the parent was updated.
+    """
+    names = [*former]
+
+    def aliased(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+        rest = args.name.removeprefix(name)
+        if not args.name.startswith(name) or rest[:1] not in ("", "-", "/"):
+            return None
+        aliases = [pulumi.Alias(name=f"{each}{rest}") for each in names]
+        opts = pulumi.ResourceOptions.merge(args.opts, pulumi.ResourceOptions(aliases=aliases))
+        return pulumi.ResourceTransformationResult(args.props, opts)
+
+    return pulumi.ResourceOptions(transformations=[aliased] if names else None)
 
 
 def names_of(holders: Iterable[str]) -> Sequence[str]:
-    """Return the claims that were held so, as `tenant/slot`.
-
-    All are needed: the engine lets children follow an alias of their parent only where that is followed now.
-    """
+    """Return the claims that were held so, as `tenant/slot`."""
     return ["/".join(each.rsplit("/", 2)[1:]) for each in holders]

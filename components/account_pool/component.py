@@ -46,7 +46,7 @@ from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.seal import PoolSeal, PoolSealArgs
 from components.connection import ClusterTarget
 from components.dynamic import SECRET
-from components.former_names import aliases, names_of
+from components.former_names import known_as, names_of
 from components.holding import current_holder, takes_over
 from components.labels import TENANT_NAME
 from components.projection.model import HANDED_OVER
@@ -77,14 +77,9 @@ def _grant(
     people: Sequence[Grantee],
     rules: Sequence[PolicyRuleArgs],
     opts: pulumi.ResourceOptions,
-    *,
-    former: Sequence[str] = (),
 ) -> tuple[Role, RoleBinding]:
-    """Draw a Role called `name` in the program, and give it to people; metadata: of both in the cluster.
-
-    former: what it was called in the program.
-    """
-    role = Role(name, metadata=metadata, rules=rules, opts=_known_as(opts, former))
+    """Draw a Role called `name` in the program, and give it to people; metadata: of both in the cluster."""
+    role = Role(name, metadata=metadata, rules=rules, opts=opts)
     binding = RoleBinding(
         f"{name}-binding",
         metadata=metadata,
@@ -98,15 +93,9 @@ def _grant(
             )
             for person in people
         ],
-        opts=_known_as(opts, former, "{}-binding"),
+        opts=opts,
     )
     return role, binding
-
-
-def _known_as(
-    opts: pulumi.ResourceOptions, former: Sequence[str], form: str = "{}"
-) -> pulumi.ResourceOptions:
-    return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(aliases=aliases(former, form)))
 
 
 def _rules(rights: Sequence[Right]) -> Sequence[PolicyRuleArgs]:
@@ -403,7 +392,7 @@ class TenantAccounts(pulumi.ComponentResource):
                     takes_over=takes_over() or None,
                     previously=wanted.previously or None,
                 ),
-                pulumi.ResourceOptions(parent=self, aliases=aliases(names_of(wanted.previously))),
+                pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), _named(wanted)),
             )
             why = claim.skipped.apply(_why, run_with_unknowns=True)
             rights = declare_unless(
@@ -430,10 +419,15 @@ class TenantAccounts(pulumi.ComponentResource):
         metadata = ObjectMetaArgs(
             name=f"credfleet-reader:{args.tenant}:{wanted.slot}", namespace=args.pool_namespace
         )
-        former = [f"{each}-reader" for each in names_of(wanted.previously)]
         kept = ["metadata.name"] if wanted.previously else None  # another name would be another object
-        opts = pulumi.ResourceOptions(parent=self, ignore_changes=kept)
-        return _grant(name, metadata, [args.reader], [reading], opts, former=former)
+        opts = pulumi.ResourceOptions.merge(
+            pulumi.ResourceOptions(parent=self, ignore_changes=kept), _named(wanted)
+        )
+        return _grant(name, metadata, [args.reader], [reading], opts)
+
+
+def _named(claim: ClaimRequest) -> pulumi.ResourceOptions:
+    return known_as(f"{claim.tenant}/{claim.slot}", names_of(claim.previously))
 
 
 def _why(reason: Any) -> str:

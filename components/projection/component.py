@@ -16,7 +16,7 @@ import pulumi
 
 from components.connection import ClusterTarget, NoReply, connect
 from components.errors import CredfleetError, ProjectionError
-from components.former_names import aliases, names_of
+from components.former_names import known_as, names_of
 from components.http_answers import HttpOutcome
 from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import path_of
@@ -112,8 +112,9 @@ class TenantDeliveries(pulumi.ComponentResource):
             foreseen=delivery.foreseen,
             of_pool=delivery.of_pool or None,
         )
-        former = aliases(names_of(delivery.previously), "{}-copy")
-        return SecretProjection(name, args, pulumi.ResourceOptions(parent=self, aliases=former))
+        named = known_as(name.removesuffix("-copy"), names_of(delivery.previously))
+        opts = pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), named)
+        return SecretProjection(name, args, opts)
 
 
 _SPARED: Final[Mapping[str, str]] = {

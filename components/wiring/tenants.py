@@ -28,7 +28,7 @@ from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.rules import Fault
 from components.connection import ClusterTarget
 from components.credentials import Credentials
-from components.former_names import aliases
+from components.former_names import known_as
 from components.holding import current_holder
 from components.labels import TENANT, TENANT_NAME
 from components.naming import config_path, tenant_label
@@ -133,8 +133,10 @@ class Tenants:
         claimable: pulumi.Input[Sequence[pulumi.Resource]] | None,
         claims: Sequence[ClaimRequest],
     ) -> Mapping[str, Any]:
-        former = tenant.previously
-        namespace = _tenant_namespace(name, tenant, self._kept).metadata.name
+        named = known_as(name, tenant.previously)
+        child = pulumi.ResourceOptions.merge(self._child, named)
+        kept = pulumi.ResourceOptions.merge(self._kept, named)
+        namespace = _tenant_namespace(name, tenant, kept).metadata.name
         if claimable is None or not claims:
             return {"namespace": namespace, "accounts": {}, "deliveries": {}}
         claimed = TenantAccounts(
@@ -144,14 +146,12 @@ class Tenants:
                 tenant=name,
                 claims=claims,
                 # Rights in the pool are its own stack's to give.
-                reader=self._settings and _account_reader(name, former, namespace, self._child),
+                reader=self._settings and _account_reader(name, namespace, child),
                 settings=self._settings,
                 foreseen=self._foreseen,
                 state=self._state,
             ),
-            pulumi.ResourceOptions.merge(
-                self._child, pulumi.ResourceOptions(depends_on=claimable, aliases=aliases(former))
-            ),
+            pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(depends_on=claimable)),
         )
         self._skipped |= {f"{name}/{slot}": why for slot, why in claimed.skipped.items()}
         self._ready |= {f"{name}/{slot}": ready for slot, ready in claimed.ready.items()}
@@ -173,8 +173,7 @@ class Tenants:
         delivered: Mapping[str, pulumi.Output[str | None]] = {}
         if copies:
             args = TenantDeliveriesArgs(namespace=namespace, deliveries=copies)
-            opts = pulumi.ResourceOptions(aliases=aliases(former))
-            deliveries = TenantDeliveries(name, args, pulumi.ResourceOptions.merge(self._child, opts))
+            deliveries = TenantDeliveries(name, args, child)
             delivered = deliveries.references
             self._copies |= {f"{name}/{slot}": copy for slot, copy in deliveries.copies.items()}
         return {"namespace": namespace, "accounts": claimed.accounts, "deliveries": delivered}
@@ -238,21 +237,16 @@ def _grantees(subjects: Sequence[pool_settings.Subject]) -> Sequence[Grantee]:
 
 def _tenant_namespace(name: str, tenant: Tenant, opts: pulumi.ResourceOptions) -> Namespace:
     metadata = ObjectMetaArgs(name=tenant.namespace, labels={TENANT: tenant_label(name)})
-    named = pulumi.ResourceOptions(aliases=aliases(tenant.previously, "{}-namespace"))
-    return Namespace(f"{name}-namespace", metadata=metadata, opts=pulumi.ResourceOptions.merge(opts, named))
+    return Namespace(f"{name}-namespace", metadata=metadata, opts=opts)
 
 
-def _account_reader(
-    name: str, former: Sequence[str], namespace: pulumi.Output[str], opts: pulumi.ResourceOptions
-) -> Grantee:
+def _account_reader(name: str, namespace: pulumi.Output[str], opts: pulumi.ResourceOptions) -> Grantee:
     """Make the identity under which a tenant's workloads read its accounts where they lie."""
     reader = ServiceAccount(
         f"{name}-account-reader",
         metadata=ObjectMetaArgs(name=_ACCOUNT_READER, namespace=namespace),
         automount_service_account_token=False,
-        opts=pulumi.ResourceOptions.merge(
-            opts, pulumi.ResourceOptions(aliases=aliases(former, "{}-account-reader"))
-        ),
+        opts=opts,
     )
     return Grantee(kind="ServiceAccount", name=reader.metadata.name, namespace=namespace)
 
