@@ -81,7 +81,8 @@ class ClaimForecasts:
         members = (born.get(member.name, Marks()).on(member) for member in snapshot.members)
         snapshot = replace(snapshot, members=tuple(members))
         if not elsewhere:
-            snapshot = replace(snapshot, consumers=declared.consumers)
+            holds = replace(snapshot.holds, declared=declared.holds.declared)
+            snapshot = replace(snapshot, consumers=declared.consumers, holds=holds)
         claims = sorted(claims, key=lambda claim: not claim.required)  # what fails the update comes first
         is_ours = Stacks.read(Path.cwd()).tenants_of(pulumi.get_stack())
         gone = leaving((each for each in snapshot.records if is_ours(each.tenant)), claims)

@@ -223,6 +223,7 @@ class AccountPool(pulumi.ComponentResource):
             args.settings.consumers,
             args.settings.clock,
             args.renamed,
+            args.settings.holds,
         )
         owner = current_holder("accountPool", args.namespace)
         roster = PoolRoster(f"{self._name}-roster", PoolRosterArgs.of(declaration, owner), self._child)

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from components.account_pool.core import consumers
 from components.account_pool.core.clock import NOTICE, Clock
 from components.account_pool.core.declared import DeclaredMember
+from components.account_pool.core.holds import Holds, scope_of
 from components.account_pool.core.keys import INTERNAL, POOL_STATE
 from components.account_pool.core.label_scheme import NAMED, LabelScheme
 from components.account_pool.core.model import ClaimRequest, Policy
@@ -271,6 +272,20 @@ class Elsewhere(ConfigModel):
     )
 
 
+class HeldPart(ConfigModel):
+    """A part of the pool, or all of it, that gives no new accounts."""
+
+    type: PoolType | None = Field(default=None, description="Type that is held; absent: the whole pool.")
+    partition: Partition = Field(default={}, description="Values of partition keys, with type.")
+    reason: Text = Field(description="Why, for those who ask for an account.")
+
+    @model_validator(mode="after")
+    def _has_a_type_with_a_partition(self) -> Self:
+        if self.partition and self.type is None:
+            raise config_error("a partition is held of a type, and none is named", "add type")
+        return self
+
+
 OF_CONSUMERS: Final = ("from", "labels", "plans", "rules", "protect")
 """What a stack says that claims from the pool of another one."""
 
@@ -325,6 +340,9 @@ class AccountPool(ConfigModel):
     rules: tuple[Text, ...] = Field(
         (), description="Plan → pool: gcp(PR=cf-sa30) -> PR; the most specific wins."
     )
+    hold: tuple[HeldPart, ...] = Field(
+        default=(), description="What gives no new accounts, beside what `pool hold` says."
+    )
     members: Mapping[ObjectName, Member] = Field(default={}, description="Secret → account.")
     members_from: FilePath | None = Field(
         default=None, description="CSV of members, or a folder of such; rows without credentialsFrom exist."
@@ -377,6 +395,11 @@ class AccountPool(ConfigModel):
     def clock(self) -> Clock:
         """The durations of the pool."""
         return Clock(self.rest_for or "", self.key_max_age or "", self.key_notice or "")
+
+    @property
+    def holds(self) -> Holds:
+        """What the stack declares as held."""
+        return Holds(declared={scope_of(one.type, one.partition): one.reason for one in self.hold})
 
     @property
     def is_in_other_cluster(self) -> bool:

@@ -94,6 +94,11 @@ def review_pool(
                 f"no member is of type {name}, so the limit would never count",
                 nearest(name, known),
             )
+    for index, held in enumerate(pool.hold):
+        for key in held.partition if context.whole("accountPool.partitionKeys") else ():
+            if key not in stated.partition_keys:
+                place = config_path("accountPool", "hold", index, "partition")
+                yield _unknown_partition(place, key, stated.partition_keys)
     for key, commands in (("cleaning", pool.cleaning), ("identify", pool.identify)):
         yield from _review_commands(key, commands, known - {"default"}, context)
     yield from _review_consumers(pool, stated, context)

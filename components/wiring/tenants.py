@@ -207,6 +207,7 @@ def _pool_args(
             consumers=section.named_consumers,
             protected=tuple(section.protected),
             clock=section.clock,
+            holds=section.holds,
         ),
         members={name: member.declared for name, member in section.members.items()},
         data={

@@ -272,10 +272,19 @@ def clean(
     )
 
 
-@command(app, "credfleet pool hold --reason 'accounts are moved to another organization'")
+HeldTypeOption = Annotated[str | None, typer.Option("--type", "-t", help="Type that is held; else all.")]
+HeldPartOption = Annotated[
+    list[str] | None,
+    typer.Option("--partition", metavar="KEY=VALUE", help="Part of the type; repeat it for each key."),
+]
+
+
+@command(app, "credfleet pool hold --type aws --reason 'accounts are moved to another organization'")
 def hold(
     *,
     reason: Annotated[str, typer.Option("--reason", help="Why, for those who ask for an account.")],
+    type_: HeldTypeOption = None,
+    partition: HeldPartOption = None,
     where: WritablePoolOptions,
 ) -> CommandResult:
     """Give no new accounts until `pool resume`; those that tenants have are used and released as before.
@@ -285,15 +294,17 @@ def hold(
     from operations.pool import maintenance
     from operations.pool.claims import parse_text
 
-    return maintenance.hold(where, parse_text("--reason", reason))
+    return maintenance.hold(where, parse_text("--reason", reason), type_, partition or ())
 
 
 @command(app, "credfleet pool resume")
-def resume(where: WritablePoolOptions) -> CommandResult:
-    """Give new accounts again."""
+def resume(
+    *, type_: HeldTypeOption = None, partition: HeldPartOption = None, where: WritablePoolOptions
+) -> CommandResult:
+    """Give new accounts again; without a type, of all that `pool hold` holds."""
     from operations.pool import maintenance
 
-    return maintenance.hold(where, "")
+    return maintenance.hold(where, "", type_, partition or ())
 
 
 @command(app, "credfleet pool quarantine aws-7 --reason 'key found in a log, ticket 4711'")

@@ -3,30 +3,42 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from components.account_pool.core.consumers import stack_of
-from components.account_pool.core.model import Member
+from components.account_pool.core.holds import scope_of
+from components.account_pool.core.model import Member, Partition
 from components.account_pool.core.pool import OPERATOR, Pool
 from components.account_pool.core.sweeping import FREED_UNASKED
 from components.account_pool.forecast.evacuation import slot_and_generation
-from components.errors import Problem, how_many
+from components.errors import ConfigurationError, Problem, how_many
 from operations.cli.answer import CommandResult, Part
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
 from operations.pool.access import WritablePoolOptions
+from operations.pool.claims import partition as partition_values
 
 T = TypeVar("T")
 
 
-def hold(where: WritablePoolOptions, reason: str) -> CommandResult:
-    """Let a pool give no new accounts; raises as `Pool.open` and `Pool.hold`."""
+def hold(
+    where: WritablePoolOptions, reason: str, account_type: str | None, partition: Sequence[str]
+) -> CommandResult:
+    """Let a pool, or a part of it, give no new accounts; raises as `Pool.open` and `Pool.hold`."""
+    values = partition_values(partition)
+    if values and account_type is None:
+        raise ConfigurationError([Problem("--partition", "it is a part of a type", "add --type")])
     pool = where.open(OPERATOR)
-    and_flush(pool, lambda: pool.hold(reason))
-    how = f"gives no new accounts: {reason}" if reason else "gives new accounts again"
+    if account_type is not None:
+        Partition.of(account_type, values, pool.settings.partition_keys)
+    scope = scope_of(account_type, values)
+    and_flush(pool, lambda: pool.hold(reason, scope))
+    of = f" of {scope}" if scope else ""
+    how = f"gives no new accounts{of}: {reason}" if reason else f"gives new accounts again{of}"
     return CommandResult(
-        {"namespace": where.namespace, "hold": reason or None}, [f"✓ pool {where.namespace} {how}"]
+        {"namespace": where.namespace, "scope": scope or None, "hold": reason or None},
+        [f"✓ pool {where.namespace} {how}"],
     )
 
 

@@ -156,8 +156,8 @@ def gauges_of(
     )
     yield _gauge(
         "credfleet_pool_held",
-        "Whether an operator holds the pool, so that it gives no new accounts.",
-        [(here, bool(snapshot.hold))],
+        "Whether the pool, or a part of it, is held, so that it gives no new accounts.",
+        [(here, bool(snapshot.holds))],
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.consumers import stack_of
+from components.account_pool.core.holds import WHOLE
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.status import Account, AccountUse, PoolStatus, status_of
 from components.connection import Connection, NoReply, reach
@@ -208,7 +209,8 @@ def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:
     """Return a pool for machines: counts by type and partition (zeros included), then every account."""
     return {
         "namespace": namespace,
-        "hold": status.hold or None,
+        "hold": dict(status.holds.all()).get(WHOLE),
+        "holds": {scope: why for scope, why in status.holds.all() if scope != WHOLE},
         "partitions": [
             {
                 "type": type_,
@@ -289,9 +291,9 @@ def place(partition: str) -> str:
 
 
 def _held(status: PoolStatus, namespace: str) -> Iterator[str]:
-    if status.hold:
-        end = f"`credfleet pool resume -n {namespace}` ends it"
-        yield f"This pool gives no new accounts: {status.hold}\n→ {end}"
+    for scope, why in status.holds.all():
+        of = f" of {scope}" if scope else ""
+        yield f"This pool gives no new accounts{of}: {why}\n→ {status.holds.fix(scope, namespace)}"
 
 
 def _problems(status: PoolStatus) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Accounts given to nobody by time, from the stack file to the claim: those that rest, and dying keys."""
+"""Accounts given to nobody, from the stack file to the claim: they rest, their keys end, they are held."""
 
 from __future__ import annotations
 
@@ -83,3 +83,25 @@ def test_account_whose_key_ends_soon_is_told_and_stays_with_its_tenant_alone(
     pool["members"]["aws-2"]["expiresAt"] = "2999-01-31T00:00:00+02:00"
     project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool)
     assert "expected to get the only free aws account" in project.preview().quiet().said
+
+
+@pytest.mark.life
+def test_hold_that_the_stack_declares_outlives_the_settings_of_its_pool(
+    project: FleetProject, admin: DynamicClient
+) -> None:
+    tenants, why = {"acme": tenant_of(project, "acme")}, "a quota, ticket 4711"
+    held = {**pool_of(1), "hold": [{"type": "aws", "reason": why}]}
+    project.configure(credentials=CREDENTIALS, tenants=tenants, pool=held)
+    assert f"aws is held, and the pool gives no new accounts of it: {why}" in project.preview().quiet().said
+    project.up().quiet()
+    settings = admin.resources.get(api_version="v1", kind="ConfigMap")
+    settings.delete("credfleet-pool", project.pool)
+    project.up("--refresh").quiet()
+    assert owned(admin, project) == {}
+    resumed = project.run("pool", "resume", "--type", "aws", "-n", project.pool, "--yes").quiet(5)
+    assert "take it out of accountPool.hold in the pool's stack" in resumed.said
+    assert why in project.run("pool", "status", "-n", project.pool).quiet().out
+
+    project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool_of(1))
+    project.up().quiet()
+    assert owned(admin, project).keys() == {"acme"}

@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 from components.account_pool.core.calls import PoolApi
 from components.account_pool.core.clock import Clock
 from components.account_pool.core.consumers import Consumer
+from components.account_pool.core.holds import Holds
 from components.account_pool.core.label_scheme import DIRTY, NAMED, LabelScheme
 from components.account_pool.core.model import JsonObject, Policy, account_key
 from components.documents import read_json
@@ -30,16 +31,13 @@ _LABEL_NAMES: Final = {name: name for name in (*NAMED, DIRTY)}
 POOL_UID: Final = "poolUid"
 """The one key of the ConfigMap that claimers write."""
 
-_HOLD: Final = "hold"
-"""The one key that operators write: why no new accounts are given out."""
-
 
 @dataclass(frozen=True, slots=True)
 class PoolConfigMap:
     """A pool: the keys that partition it, the policy and the limits of claims that name none.
 
     limits: type, or `default` → consumers per claim; 0 means the default, and no default means no limit.
-    scheme: what its accounts call their labels. hold: why it gives no new accounts, empty when it does.
+    scheme: what its accounts call their labels. holds: where it gives no new accounts.
     consumers: who alone may claim; everybody where none is named. protected: ids of accounts that nobody
     may have, and for which no command is run. clock: which accounts nobody is given by time.
     """
@@ -48,7 +46,7 @@ class PoolConfigMap:
     policy: Policy = Policy.CLEAN
     limits: Mapping[str, int] = field(default_factory=dict[str, int])
     scheme: LabelScheme = field(default_factory=LabelScheme)
-    hold: str = ""
+    holds: Holds = field(default_factory=Holds)
     consumers: tuple[Consumer, ...] = ()
     protected: tuple[str, ...] = ()
     clock: Clock = field(default_factory=Clock)
@@ -75,6 +73,7 @@ class PoolConfigMap:
             **({_SHARED_CAPACITY: str(capacity)} if capacity is not None else {}),
             **({_PROTECTED: json.dumps(sorted(self.protected))} if self.protected else {}),
             **self.clock.render(),
+            **self.holds.render(),
             "formatVersion": FORMAT_VERSION,
             "partitionKeys": json.dumps(sorted(self.partition_keys)),
             "releasePolicy": str(self.policy),
@@ -108,7 +107,7 @@ class PoolConfigMap:
                 Policy(data.get("releasePolicy", Policy.CLEAN)),
                 {str(key): int(value) for key, value in limits.items()},
                 scheme_of(body),
-                hold_of(body),
+                holds_of(body),
                 consumers_of(body),
                 tuple(map(str, protected)),
                 clock_of(body),
@@ -174,15 +173,16 @@ def consumers_of(body: JsonObject | None) -> tuple[Consumer, ...]:
         ) from None
 
 
-def hold_of(body: JsonObject | None) -> str:
-    """Return why a pool gives no new accounts, from its ConfigMap; empty when it does."""
-    return "" if body is None else str((body.get("data") or {}).get(_HOLD, ""))
-
-
-def with_hold(body: JsonObject, reason: str) -> JsonObject:
-    """Return the ConfigMap with why the pool gives no new accounts; empty when it does."""
-    kept = {key: text for key, text in (body.get("data") or {}).items() if key != _HOLD}
-    return {**body, "data": {**kept, **({_HOLD: reason} if reason else {})}}
+def holds_of(body: JsonObject | None) -> Holds:
+    """Return where a pool gives no new accounts; raises Misconfigured when it cannot be read."""
+    try:
+        return Holds.of({} if body is None else body.get("data") or {})
+    except (ValueError, TypeError):
+        raise Misconfigured(
+            place=f"ConfigMap {CONFIG_MAP}",
+            problem="which of its parts are held cannot be read, so no account is given out",
+            fix="take `holds` out of it with kubectl, run `up` in the stack of the pool, and hold again",
+        ) from None
 
 
 def with_pool_uid(body: JsonObject) -> JsonObject:

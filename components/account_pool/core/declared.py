@@ -12,6 +12,7 @@ from typing import Final
 
 from components.account_pool.core.clock import Clock
 from components.account_pool.core.consumers import Consumer, held_by
+from components.account_pool.core.holds import Holds
 from components.account_pool.core.identity import cloud_account, find_other, mark_twins
 from components.account_pool.core.keys import INTERNAL, SHARED_CAPACITY, TENANT_ID
 from components.account_pool.core.model import Member, State, Token, tenant_label
@@ -82,7 +83,7 @@ class Declaration:
 
     labels: what its accounts call their labels (`Dialect.names`). shared_capacity: of shared accounts that do
     not say their own. consumers: who alone may claim, where it names some. clock: its durations. renamed: a
-    tenant's former name → its name.
+    tenant's former name → its name. holds: where it gives no new accounts.
     """
 
     namespace: str
@@ -94,6 +95,7 @@ class Declaration:
     consumers: tuple[Consumer, ...] = ()
     clock: Clock = field(default_factory=Clock)
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
+    holds: Holds = field(default_factory=Holds)
 
     def applied_to(self, snapshot: PoolSnapshot) -> PoolSnapshot:
         """Add the members that this update makes to those that are there, and when their keys end then."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from components.account_pool.core.holds import Holds, describe_hold
 from components.account_pool.core.keys import INTERNAL, POOL_STATE, STATE_REASON, TENANT_ID
 from components.account_pool.core.model import Member, Partition, Phase, Record, State, Token
 from components.errors import Misconfigured
@@ -78,26 +79,18 @@ def judge(
     records: Mapping[str, Record] | None = None,
     *,
     unreadable: Container[str] = (),
-    hold: str = "",
+    holds: Holds | None = None,
 ) -> Judgement:
     """Judge a member for a claim of this partition.
 
     owner: the label value of the tenant that claims; empty for nobody's claim in particular. records: every
     record by name, if they were read after the member; then a claim that is gone is told from one that lives.
-    unreadable: names of records nobody can read. hold: why the pool gives no new accounts, if the claim is
-    new.
+    unreadable: names of records nobody can read. holds: of the pool, if the claim is new.
     """
     judged = next(_judgements(member, partition, owner, records, unreadable))
-    return (
-        Judgement(Verdict.HELD, f"{judged.why}, but {explain_hold(hold)}")
-        if hold and judged.takes
-        else judged
-    )
-
-
-def explain_hold(reason: str) -> str:
-    """Return in words that a pool gives no new accounts, and why."""
-    return f"the pool is held, and gives no new accounts: {reason}"
+    if holds and judged.takes and (hold := holds.on(partition)):
+        return Judgement(Verdict.HELD, f"{judged.why}, but {describe_hold(*hold)}")
+    return judged
 
 
 def _judgements(

@@ -29,16 +29,15 @@ from components.account_pool.core.config_map import (
     PoolConfigMap,
     consumers_of,
     has_pool_uid,
-    hold_of,
+    holds_of,
     shown,
-    with_hold,
     with_pool_uid,
 )
 from components.account_pool.core.consumers import Consumer, consumer_of, refusal
 from components.account_pool.core.driver import Driver
 from components.account_pool.core.holders import Holder, Look, cleaner_of, cleaning_token, is_running
+from components.account_pool.core.holds import WHOLE, Holds, describe_hold
 from components.account_pool.core.identity import find_twins
-from components.account_pool.core.judgement import explain_hold
 from components.account_pool.core.kubernetes_api import KubernetesApi
 from components.account_pool.core.model import (
     Claimed,
@@ -46,6 +45,7 @@ from components.account_pool.core.model import (
     Fence,
     JsonObject,
     Member,
+    Partition,
     Phase,
     Policy,
     Record,
@@ -141,7 +141,7 @@ class Pool:
         self._twins, self._twins_seen = set[str](), -math.inf
         self._running = RunningClaims()
         self._clock = clock
-        self._hold, self._hold_seen = settings.hold, clock()
+        self._holds, self._hold_seen = settings.holds, clock()
         self._consumers = settings.consumers
 
     @classmethod
@@ -169,7 +169,7 @@ class Pool:
         driver, settings = _driver(target, namespace, CLAIMS, clock)
         members = driver.run(list_all(Kind.MEMBER, MEMBERS), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
         records = driver.run(list_all(Kind.RECORD, RECORDS), _OPENING_SECONDS)
-        return PoolSnapshot.of(members, records, hold_of(settings), consumers_of(settings))
+        return PoolSnapshot.of(members, records, holds_of(settings), consumers_of(settings))
 
     @staticmethod
     def record(target: ClusterTarget, namespace: str, name: str) -> Record | None:
@@ -285,7 +285,7 @@ class Pool:
         members = self._run(list_all(Kind.MEMBER, MEMBERS))
         records = self._run(list_all(Kind.RECORD, RECORDS))
         settings = self._run(read(Kind.RECORD, CONFIG_MAP))
-        return PoolSnapshot.of(members, records, hold_of(settings), consumers_of(settings))
+        return PoolSnapshot.of(members, records, holds_of(settings), consumers_of(settings))
 
     def records(self) -> tuple[Record, ...]:
         """Read every claim's record that can be read."""
@@ -450,15 +450,19 @@ class Pool:
         wanted = replace(self._placed(request), only=member)
         return self._claimed(wanted, protocol.claim)
 
-    def hold(self, reason: str) -> None:
+    def hold(self, reason: str, scope: str = WHOLE) -> None:
         """Give no new accounts; those that tenants have are used and released as before.
 
-        reason: why, empty to resume. A claim that runs already may still end well, and processes that run
-        already notice within a second. Raises Misconfigured for a pool without settings.
+        reason: why, empty to resume. scope: of what; of all, all that is held is resumed. A claim that runs
+        already may still end well, and processes that run already notice within a second. Raises
+        Misconfigured for a pool without settings, NotAllowed for a hold to end that the stack declares.
         """
-        self._run(_noted(self.namespace, reason))
-        self._hold, self._hold_seen = reason, self._clock()
-        done, message = ("Held", reason) if reason else ("Resumed", "gives new accounts again")
+        self._holds = self._run(_noted(self.namespace, scope, reason))
+        self._hold_seen = self._clock()
+        done = "Held" if reason else "Resumed"
+        message = (
+            describe_hold(scope, reason) if reason else f"gives new accounts again{scope and f' of {scope}'}"
+        )
         self._journal.note(AuditEvent("ConfigMap", CONFIG_MAP, "", done, message, warning=bool(reason)))
 
     @staticmethod
@@ -480,11 +484,11 @@ class Pool:
         else:
             asked = Get(Kind.RECORD, wanted.record)
             body, settings = yield from read_both(asked, Get(Kind.RECORD, CONFIG_MAP))
-            self._hold, self._hold_seen = hold_of(settings), now
+            self._holds, self._hold_seen = holds_of(settings), now
             self._consumers = consumers_of(settings)
             record = None if body is None else Record.parse(body)
         if record is None:
-            yield from self._may_begin()
+            yield from self._may_begin(wanted.partition)
             yield from self._look_for_twins()
         elif wanted.only not in (None, record.member) and record.phase is not Phase.RELEASING:
             raise Withheld(
@@ -503,18 +507,18 @@ class Pool:
             raise refused
         return consumer_of(self._consumers, wanted.holder)
 
-    def _may_begin(self) -> Steps[None]:
-        """C1: raise NotAllowed where the pool was held when that was last looked at.
+    def _may_begin(self, partition: Partition) -> Steps[None]:
+        """C1: raise NotAllowed where this part of the pool was held when that was last looked at.
 
         Raise Misconfigured where claims were made under other partition keys than the settings name: any
         record shows it, and it is looked at once, since later claims of this pool are made under these keys.
         """
-        if self._hold:
+        if (hold := self._holds.on(partition)) is not None:
             raise Withheld(
                 place=f"pool {self.namespace}",
-                problem=explain_hold(self._hold),
+                problem=describe_hold(*hold),
                 fix="use an account that the tenant has, or wait for whoever holds it:"
-                f" `credfleet pool resume -n {self.namespace}` ends it",
+                f" {self._holds.fix(hold[0], self.namespace)}",
             )
         if self._takes_claims:
             return
@@ -609,7 +613,7 @@ def _driver(
     return Driver(shown(api, settings, clock), name), settings
 
 
-def _noted(namespace: str, reason: str) -> Steps[None]:
+def _noted(namespace: str, scope: str, reason: str) -> Steps[Holds]:
     """Write into the pool's settings why it gives no new accounts, at the resourceVersion they were read."""
     for attempt in count():
         if attempt:
@@ -621,10 +625,18 @@ def _noted(namespace: str, reason: str) -> Steps[None]:
                 problem=f"it has no ConfigMap {CONFIG_MAP}, so nothing can say that it is held",
                 fix="declare accountPool in a stack and run `up`",
             )
-        if hold_of(body) == reason or (
-            (yield from write(Replace(Kind.RECORD, with_hold(body, reason)))) is not None
-        ):
-            return
+        holds = holds_of(body)
+        if not reason and scope in holds.declared:
+            raise NotAllowed(
+                place=f"pool {namespace}",
+                problem=describe_hold(scope, holds.declared[scope]),
+                fix=holds.fix(scope, namespace),
+            )
+        after = holds.said_of(scope, reason)
+        held = {**body, "data": after.write(body.get("data") or {})}
+        if after == holds or (yield from write(Replace(Kind.RECORD, held))) is not None:
+            return after
+    raise AssertionError
 
 
 def _signed_settings() -> Steps[PoolConfigMap]:

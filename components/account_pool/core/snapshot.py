@@ -7,10 +7,11 @@ the rest of the pool is read all the same.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from components.account_pool.core.config_map import CONFIG_MAP
 from components.account_pool.core.consumers import Consumer
+from components.account_pool.core.holds import Holds
 from components.account_pool.core.identity import mark_twins
 from components.account_pool.core.model import JsonObject, Member, Record
 from components.errors import Misconfigured, Problem
@@ -22,14 +23,14 @@ class PoolSnapshot:
 
     unreadable: names of records nobody can read; whether the claims they stand for live is not judged.
     namespace: of the records.
-    hold: why the pool gives no new accounts, empty when it does. consumers: whom it names.
+    holds: where the pool gives no new accounts. consumers: whom it names.
     """
 
     members: tuple[Member, ...]
     records: tuple[Record, ...]
     unreadable: frozenset[str] = frozenset()
     namespace: str = ""
-    hold: str = ""
+    holds: Holds = field(default_factory=Holds)
     consumers: tuple[Consumer, ...] = ()
 
     @classmethod
@@ -37,7 +38,7 @@ class PoolSnapshot:
         cls,
         members: Iterable[JsonObject],
         records: Iterable[JsonObject],
-        hold: str = "",
+        holds: Holds | None = None,
         consumers: tuple[Consumer, ...] = (),
     ) -> PoolSnapshot:
         """Read what was listed."""
@@ -51,7 +52,7 @@ class PoolSnapshot:
                 unreadable.add(str(body["metadata"]["name"]))
             namespace = str(body["metadata"].get("namespace", ""))
         found = mark_twins(Member.parse(body) for body in members)
-        return cls(found, tuple(readable), frozenset(unreadable), namespace, hold, consumers)
+        return cls(found, tuple(readable), frozenset(unreadable), namespace, holds or Holds(), consumers)
 
     @property
     def problems(self) -> Iterator[Problem]:

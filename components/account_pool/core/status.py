@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from components.account_pool.core.changes import is_given_up
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.consumers import refusal
 from components.account_pool.core.discrepancies import discrepancies
+from components.account_pool.core.holds import Holds
 from components.account_pool.core.judgement import BY_TIME, Verdict, describe_end, judge, misconfiguration
 from components.account_pool.core.keys import STATE_REASON, TENANT_ID
 from components.account_pool.core.model import Member, Origin, Phase, Record, Token, Wanted
@@ -91,14 +92,14 @@ class Share:
 class PoolStatus:
     """All accounts by name, and per (type, partition) how many stand how, zeros included.
 
-    problems: what is wrong with the pool beside its accounts. hold: why it gives no new accounts, else empty.
+    problems: what is wrong with the pool beside its accounts. holds: where it gives none.
     shares: of the consumers that the pool names, of what they may claim.
     """
 
     accounts: tuple[Account, ...]
     counts: Mapping[tuple[str, str], Mapping[AccountUse, int]]
     problems: tuple[Problem, ...] = ()
-    hold: str = ""
+    holds: Holds = field(default_factory=Holds)
     shares: tuple[Share, ...] = ()
 
 
@@ -112,7 +113,7 @@ def status_of(snapshot: PoolSnapshot, settings: PoolConfigMap) -> PoolStatus:
     counts = {key: {s: counter[s] for s in AccountUse} for key, counter in sorted(counters.items())}
     by_secret = sorted(accounts, key=lambda a: a.secret_name)
     problems, shares = tuple(discrepancies(snapshot, settings)), tuple(_shares(snapshot, settings, counts))
-    return PoolStatus(tuple(by_secret), counts, problems, snapshot.hold, shares)
+    return PoolStatus(tuple(by_secret), counts, problems, snapshot.holds, shares)
 
 
 def _shares(

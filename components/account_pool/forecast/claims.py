@@ -16,12 +16,12 @@ from typing import Final
 
 from components.account_pool.core import changes
 from components.account_pool.core.consumers import consumer_of, refusal, stack_of
+from components.account_pool.core.holds import describe_hold
 from components.account_pool.core.judgement import (
     BY_TIME,
     NONE_OF_TYPE,
     Verdict,
     describe_time,
-    explain_hold,
     is_restored,
     judge,
     may_take,
@@ -182,8 +182,8 @@ def explain(snapshot: PoolSnapshot, request: ClaimRequest, partition_keys: Seque
     for place, member in enumerate(usable, start=1):
         why = judge(member, wanted.partition, wanted.owner).why
         reasons[member.name] = f"{why}, number {place} in the order of this claim"
-        if claim is None and snapshot.hold:
-            reasons[member.name] = judge(member, wanted.partition, wanted.owner, hold=snapshot.hold).why
+        if claim is None and snapshot.holds.on(wanted.partition):
+            reasons[member.name] = judge(member, wanted.partition, wanted.owner, holds=snapshot.holds).why
     for member in sorted(rest, key=lambda m: (m.place(partition_keys) != wanted.partition, m.name)):
         reasons[member.name] = judge(
             member, wanted.partition, wanted.owner, records, unreadable=snapshot.unreadable
@@ -348,8 +348,9 @@ class _Allotment:
 
     def _refused(self, wanted: Wanted) -> ClaimForecast | None:
         """Return why no new claim is made in this pool; None when nothing speaks against it."""
-        if self._census.hold and wanted.record not in self._records:
-            return _refusal(wanted, Withheld, explain_hold(self._census.hold))
+        hold = self._census.holds.on(wanted.partition)
+        if hold is not None and wanted.record not in self._records:
+            return _refusal(wanted, Withheld, describe_hold(*hold))
         for problem in list_displaced(self._census.records, self._keys):
             return _refusal(wanted, Misconfigured, f"{problem.place}: {problem.problem}")
         return None

@@ -246,7 +246,7 @@ def brought_along(world: World) -> str:
 def hold(world: World) -> Found:
     metadata = {"name": CONFIG_MAP, "namespace": NAMESPACE}
     world.server.create(Kind.RECORD, {"metadata": metadata, "data": PoolConfigMap().render()})
-    answer("hold", "--reason", "accounts are moved")
+    answer("hold", "--type", "aws", "--reason", "accounts are moved")
     found = world.server.get(Kind.RECORD, CONFIG_MAP)
     assert isinstance(found, Found)
     return found
@@ -345,7 +345,7 @@ CASES: Final[Mapping[str, tuple[str, Printed, Fixed]]] = {
     ),
     **{
         f"a held pool, {where}": (
-            "credfleet pool resume -n {}",
+            "credfleet pool resume{} -n {}",
             situation,
             lambda world: world.claim() in ("m0", "m1"),
         )

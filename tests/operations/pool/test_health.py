@@ -12,6 +12,7 @@ import pytest
 from components.account_pool.admission.policies import admission_manifests
 from components.account_pool.admission.roles import RIGHTS, Right
 from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.holds import Holds
 from components.account_pool.core.keys import CLAIM_ORIGIN, POOL_STATE, STATE_BEFORE, STATE_REASON
 from components.account_pool.core.model import Member, Phase, Record, Token
 from components.account_pool.core.snapshot import PoolSnapshot
@@ -134,7 +135,7 @@ def test_a_pool_that_says_how_it_is_partitioned_is_well() -> None:
 
 def test_a_pool_that_is_held_is_well_but_told_with_the_command_that_ends_it() -> None:
     settings, diagnosis = settings_of_pool(config_map(hold="accounts are moved"), POOL)
-    assert settings == PoolConfigMap(hold="accounts are moved")
+    assert settings == PoolConfigMap(holds=Holds({"": "accounts are moved"}))
     assert (diagnosis.health, "accounts are moved" in diagnosis.text) == (Health.NOTED, True)
     assert f"credfleet pool resume -n {POOL}" in diagnosis.fix
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from components.account_pool.core import protocol
 from components.account_pool.core.calls import Kind, Pair, Parallel, Pause, PoolApi, Steps, perform
 from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.holds import Holds
 from components.account_pool.core.judgement import judge
 from components.account_pool.core.keys import CLAIM_TOKEN, INTERNAL, POOL_STATE, SHARED_CAPACITY
 from components.account_pool.core.label_scheme import LabelScheme
@@ -72,7 +73,7 @@ def test_a_claim_gets_what_its_forecast_and_its_explanation_said(
     spoken: Spoken, request: ClaimRequest, hold: str
 ) -> None:
     tried("claims in drawn pools, in memory, against forecast, explanation and status")
-    snapshot = replace(spoken.pool.look(), hold=hold)
+    snapshot = replace(spoken.pool.look(), holds=Holds({"": hold} if hold else {}))
     assert disagreements(snapshot, request, outcome(request.placed(POOL, KEYS), spoken.api, hold)) == []
 
 

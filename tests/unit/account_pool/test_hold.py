@@ -6,10 +6,12 @@ explains a claim says the same as the claim does is in `test_agreement.py`.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from components.account_pool.core.calls import Found, Kind
-from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap, hold_of
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap, holds_of
 from components.account_pool.core.model import ClaimRequest, Phase, Policy
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.protocol import Outcome
@@ -117,4 +119,25 @@ def test_a_pool_without_settings_has_nowhere_to_say_it() -> None:
 
 
 def test_words_in_the_settings_that_hold_nothing_are_no_hold() -> None:
-    assert hold_of(None) == hold_of({"data": None}) == hold_of({"data": {"hold": ""}}) == ""
+    for body in (None, {"data": None}, {"data": {"hold": ""}}):
+        assert not holds_of(body)
+
+
+def test_hold_of_one_part_leaves_the_others_and_goes_by_itself(server: MemoryServer) -> None:
+    keys = ("eu-access",)
+    server.add_member("eu", {"eu-access": "true"})
+    pool = Pool(server, POOL, PoolConfigMap(keys))
+    pool.hold("a quota", "aws,eu-access=true")
+    eu = replace(ACME, partition={"eu-access": "true"})
+    with pytest.raises(NotAllowed, match=r"aws with eu-access=true is held, .*: a quota"):
+        pool.claim(eu)
+    assert forecast_claims(pool.look(), [eu], keys)[0].kind is ForecastKind.REFUSED
+    assert pool.claim(ACME).secret_name in {"m0", "m1"}
+    told = as_document(POOL, pool.status())
+    assert (told["hold"], told["holds"]) == (None, {"aws,eu-access=true": "a quota"})
+    pool.hold("a move", "gcp")
+    pool.hold("", "aws,eu-access=true")
+    assert pool.claim(eu).secret_name == "eu"
+    assert as_document(POOL, pool.status())["holds"] == {"gcp": "a move"}
+    pool.hold("")
+    assert not pool.look().holds
