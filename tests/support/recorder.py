@@ -68,7 +68,7 @@ class Recorder(mocks.MockMonitor):
     ) -> None:
         super().__init__(_Unused())
         self.config, self.secret_keys = config, secret_keys
-        self._calls = calls
+        self._calls = {"pulumi:pulumi:readStackOutputs": {}, **calls}  # of a stack without a state
         self._outputs = outputs
         self.registrations: list[Registration] = []
         self.stack_outputs: Mapping[str, Any] = {}
