@@ -116,10 +116,9 @@ def held_back(resources: Iterable[Resource]) -> tuple[Skipped, ...]:
     return tuple(Skipped(what, why) for what, why in sorted(skipped.items()))
 
 
-def leaves_something(resources: Sequence[Resource]) -> bool:
-    """Whether anything is skipped, but for a pull secret, which waits for its cluster."""
-    left = any(not each.what.startswith("pull secret ") for each in held_back(resources))
-    return left or any(_is_claim(resource) and _is_skipped(resource) for resource in resources)
+def skips_claims(resources: Iterable[Resource]) -> bool:
+    """Whether a claim of the stack has no account yet."""
+    return any(_is_claim(resource) and _is_skipped(resource) for resource in resources)
 
 
 def _is_claim(resource: Resource) -> bool:

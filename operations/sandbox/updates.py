@@ -243,7 +243,7 @@ def _told(ready: _Prepared, foreseen: Deployed, update: Deployed | None) -> Comm
         typed=ready.typed,
     )
     page = write(report, ready.folders.report)
-    code = result.exit_code or (CLAIMS_SKIPPED if results.leaves_something(state.resources) else 0)
+    code = result.exit_code or (CLAIMS_SKIPPED if results.skips_claims(state.resources) else 0)
     return CommandResult(as_document(report, result, page), as_parts(report, page), code)
 
 
