@@ -74,6 +74,15 @@ def test_a_claimed_member_is_not_taken_away(
     assert "RunError: credfleet:accountPool.members.m" in str(refused.value.details())
 
 
+def test_account_of_a_tenants_own_leaves_after_its_tenant_released_it(
+    provider: Provider, members: Members, namespace: str
+) -> None:
+    members.add_claimed("m")
+    declared = provider.create(roster(namespace, {"m": one(tenant="acme")}))
+    (said,) = provider.refusals(roster(namespace, {}), declared.inputs)
+    assert "→ put it back, and tenant acme without the slot that holds it; update, and remove both" in said
+
+
 @pytest.mark.parametrize(("before", "after", "loss"), LOSSES.values(), ids=LOSSES.keys())
 def test_a_member_nobody_uses_may_be_taken_away(
     *, provider: Provider, members: Members, namespace: str, before: Properties, after: Properties, loss: str

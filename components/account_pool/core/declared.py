@@ -164,13 +164,15 @@ def refusals(old: Declaration, new: Declaration, snapshot: PoolSnapshot) -> Iter
         yield Problem(config_path("accountPool", "namespace"), f"{lost}: it would be lost", KEEP_COPIES)
     live, held = {member.name: member for member in snapshot.members}, _holders(snapshot)
     for name, loss in _losses(old, new):
+        owner = None if name in new.members else old.members[name].tenant
         reason = _blocked(live.get(name), held, old.namespace, allow_destroy=new.allow_destroy)
         if reason is not None:
-            yield Problem(
-                config_path("accountPool", "members", name),
-                f"{loss}, but {reason}",
-                "put the member back as it was until then",
-            )
+            fix = "put the member back as it was until then"
+            if owner is not None:
+                fix = (
+                    f"put it back, and tenant {owner} without the slot that holds it; update, and remove both"
+                )
+            yield Problem(config_path("accountPool", "members", name), f"{loss}, but {reason}", fix)
     for name, tenant, other in _disowned(old, new):
         if other is not None and new.renamed.get(tenant) == other:
             problem = _left_behind(live.get(name), tenant, other)

@@ -7,9 +7,12 @@ what is said of each: python -m tests.support.misconfigurations
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from tests.support.misconfigurations import ROWS, copied_stack, made, told
 
@@ -54,3 +57,32 @@ def test_each_mistake_is_told_where_it_is_with_problem_and_fix_and_in_words_of_o
         }
         wrong += [f"{row}: {fault}: {[*map(str, problems)]}" for fault, is_so in faults.items() if is_so]
     assert not wrong, "\n".join(wrong)
+
+
+def refers(value: object, words: AbstractSet[str]) -> bool:
+    """Whether a value names one of these: a tenant, its namespace, or an account of it."""
+    match value:
+        case dict():
+            return any(refers(each, words) for each in value.values())
+        case list():
+            return any(refers(each, words) for each in value)
+        case _:
+            return isinstance(value, str) and not {value, value.partition("/")[0]}.isdisjoint(words)
+
+
+@pytest.mark.parametrize("tenant", ["acme", "globex", "team-a", "team-b"])
+def test_all_places_that_name_a_tenant_which_leaves_are_told_in_one_error(tenant: str) -> None:
+    file = Path("Pulumi.dev.yaml")
+    document = yaml.safe_load(file.read_text())
+    config: dict[str, Any] = document["config"]
+    words = {tenant, config["credfleet:tenants"].pop(tenant)["namespace"]}
+    file.write_text(yaml.safe_dump(document))
+
+    said = " ".join(f"{each.place} {each.problem}" for each in told())
+
+    for room in ("accountPool", "asoCredentials", "pullSecrets", "secretStores", "services"):
+        for part, entries in config[f"credfleet:{room}"].items():
+            for name, entry in entries.items() if isinstance(entries, dict) else ():
+                is_named = refers(entry, words) or (part == "namespaces" and name in words)
+                if is_named and name != "shared":  # whose conditions may let in any namespace
+                    assert f"credfleet:{room}.{part}.{name}" in said
