@@ -12,7 +12,16 @@ from components.aso_credentials.field_types import Guid
 from components.aso_credentials.model import Data, Unfit, client_secret_of, faults_of
 from components.aso_credentials.resolution import WITHHELD
 from components.config.config_model import ConfigModel
-from components.config.field_types import Flag, Name, NamespaceName, ObjectName, Text, config_error
+from components.config.field_types import (
+    Flag,
+    FormerNames,
+    Name,
+    NamespaceName,
+    ObjectName,
+    Text,
+    called_first,
+    config_error,
+)
 from components.credentials import Credentials
 from components.projection.settings import CredentialFrom, CredentialSource
 
@@ -221,6 +230,9 @@ class AsoCredential(ConfigModel):
 
 class NamedCredential(AsoCredential):
     """A credential for the resources that name it."""
+
+    _keeps_its_secret = called_first("secretName")
+    previously: FormerNames = ()
 
     secret_name: ObjectName | None = Field(
         default=None, description="Its Secret; absent: its key. Each namespace may have one of a name."

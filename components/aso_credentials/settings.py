@@ -253,7 +253,7 @@ class AsoCredentials(Section):
             yield Entry(namespace, self.place("namespaces", namespace), secret, credential)
         for name, named in self.named.items():
             secret = SecretName(named.namespace, named.secret_name or name)
-            yield Entry(name, self.place("named", name), secret, named)
+            yield Entry(name, self.place("named", name), secret, named, named.previously)
 
     def global_entry(self) -> Entry | None:
         """Return the operator's own credential, if it has one."""
@@ -516,6 +516,7 @@ class Entry:
     place: str
     secret: SecretName
     credential: AsoCredential
+    previously: Sequence[str] = ()
 
 
 def _same_to_azure(place: str, first: str) -> Problem:

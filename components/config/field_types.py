@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
-from typing import Annotated, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import AfterValidator, Field, Strict
+from pydantic import AfterValidator, Field, Strict, model_validator
 from pydantic_core import PydanticCustomError
 
 from components.durations import DURATION, moment
@@ -175,3 +175,20 @@ FileName: TypeAlias = Annotated[
         "rename it, such as orders-db",
     ),
 ]
+
+
+def first_name(name: str, previously: Sequence[str]) -> str:
+    """Return the name of which ids and objects were made: under others, they stay what they are."""
+    return previously[0] if previously else name
+
+
+def called_first(key: str, form: str = "{}") -> Any:
+    """Return the validator of an entry whose object keeps the first name of the entry. key: says its own."""
+
+    def read(cls: type, given: Any) -> Any:  # noqa: ARG001 - pydantic takes it for a class method by this name
+        former = given.get("previously") if isinstance(given, dict) else None
+        if isinstance(former, list | tuple) and former and given.get(key) is None:
+            return {**given, key: form.format(former[0])}
+        return given
+
+    return model_validator(mode="before")(read)

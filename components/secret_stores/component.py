@@ -17,8 +17,10 @@ import pulumi
 from pulumi_kubernetes.core.v1 import Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
+from components.config.field_types import first_name
 from components.credentials import Credentials
 from components.errors import Problem
+from components.former_names import known_as
 from components.holding import current_holder
 from components.projection.provider import CompositionArgs, source_inputs
 from components.projection.settings import CredentialSource
@@ -99,6 +101,10 @@ class SecretStores(pulumi.ComponentResource):
         section = args.section
         self._stores = {key: section.store(key) for key in section.stores}
         props = {"stores": {key: store.title for key, store in self._stores.items()}}
+        for entries in (section.providers, section.stores, section.reads, section.pushes):
+            for key, entry in entries.items():
+                named = known_as(f"{name}/{key}", [f"{name}/{each}" for each in entry.previously])
+                opts = pulumi.ResourceOptions.merge(opts, named)
         super().__init__(self.TYPE, name, props, opts)
         self._name, self._args, self._section = name, args, section
         self._labels = namespace_labels(args.tenants)
@@ -295,7 +301,8 @@ class SecretStores(pulumi.ComponentResource):
                     }
 
     def _owner(self, role: str, key: str) -> str:
-        return current_holder(self._section.KEY, f"{role}/{key}")
+        entries: Mapping[str, Any] = getattr(self._section, role)
+        return current_holder(self._section.KEY, f"{role}/{first_name(key, entries[key].previously)}")
 
     def _eso_stores(self) -> Iterator[EsoObject]:
         for key, store in self._stores.items():

@@ -8,7 +8,16 @@ from typing import Annotated, Self
 from pydantic import Field, JsonValue, model_validator
 
 from components.config.config_model import ConfigModel
-from components.config.field_types import Duration, Flag, NamespaceName, ObjectName, Text, config_error
+from components.config.field_types import (
+    Duration,
+    Flag,
+    FormerNames,
+    NamespaceName,
+    ObjectName,
+    Text,
+    called_first,
+    config_error,
+)
 from components.projection.settings import CredentialFrom
 from components.secret_stores.consumers import Backend, DeletionPolicy, Property, RemoteKey, UpdatePolicy
 from components.secret_stores.model import Condition, DataKey, RetrySettings
@@ -16,6 +25,8 @@ from components.secret_stores.registry import CLUSTER_GROUP, GROUP, VERSION
 
 
 class _Named(ConfigModel):
+    _keeps_its_name = called_first("name")
+    previously: FormerNames = ()
     name: ObjectName | None = Field(
         default=None, description="Its name; absent: its key. Each namespace may have one of a name."
     )

@@ -18,7 +18,9 @@ from pulumi_kubernetes.core.v1 import Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.config.document import nearest
+from components.config.field_types import first_name
 from components.credentials import Credentials
+from components.former_names import known_as
 from components.holding import current_holder
 from components.naming import HELD_AS, config_path, guid_of
 from components.projection.model import HANDED_OVER
@@ -87,15 +89,16 @@ def declare_services(
         args = UserProvidedServiceArgs(
             namespace=namespace(instance.namespace),
             instance=instance,
-            owner=current_holder(section.KEY, name),
+            owner=current_holder(section.KEY, first_name(name, instance.previously)),
             credentials=credentials,
             referred=referred,
         )
         if referred is not None:
             waiting[f"service {name}"] = referred[1]
-        service = UserProvidedService(name, args, opts)
+        named = pulumi.ResourceOptions.merge(opts, known_as(name, instance.previously))
+        service = UserProvidedService(name, args, named)
         bindings = {
-            key: ServiceBinding(f"{name}/{key}", ServiceBindingArgs(service, key, binding), opts)
+            key: ServiceBinding(f"{name}/{key}", ServiceBindingArgs(service, key, binding), named)
             for key, binding in instance.bindings.items()
         }
         bound |= {f"{name}/{key}": binding for key, binding in bindings.items()}
@@ -106,12 +109,12 @@ def declare_services(
         app_args = ServiceAppArgs(
             namespace=namespace(app.namespace),
             app=app,
-            owner=current_holder("apps", name),
+            owner=current_holder("apps", first_name(name, app.previously)),
             bindings={reference: bound[reference] for reference in app.bindings},
             credentials=credentials,
             takes_file=section.takes_file(app, credentials),
         )
-        made = ServiceApp(name, app_args, opts)
+        made = ServiceApp(name, app_args, pulumi.ResourceOptions.merge(opts, known_as(name, app.previously)))
         apps[name] = made.outputs
         if made.is_referred:
             waiting[f"app {name}"] = made.waits

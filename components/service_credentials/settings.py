@@ -14,9 +14,11 @@ from components.config.document import nearest
 from components.config.field_types import (
     FileName,
     Flag,
+    FormerNames,
     NamespaceName,
     ObjectName,
     Text,
+    called_first,
     config_error,
     must,
 )
@@ -54,6 +56,9 @@ class Binding(ConfigModel):
 
 class Instance(ConfigModel):
     """A service somebody else runs, known by its credentials."""
+
+    _keeps_its_secret = called_first("secretName")
+    previously: FormerNames = ()
 
     secret_name: ObjectName | None = Field(
         default=None,
@@ -156,6 +161,9 @@ class Workload(ConfigModel):
 
 class App(ConfigModel):
     """An application, with one VCAP_SERVICES over all its bindings."""
+
+    _keeps_its_secret = called_first("secretName", app_secret("{}"))
+    previously: FormerNames = ()
 
     namespace: NamespaceName = Field(description="Namespace of the application and of its bindings.")
     bindings: tuple[Text, ...] = Field((), description="Its bindings, as INSTANCE/BINDING.")

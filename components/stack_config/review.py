@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, cast
 
-from components.config.section import Problems
+from components.config.section import Problems, Section
 from components.connection import in_pod
 from components.errors import Problem
 from components.naming import config_path
@@ -35,12 +36,19 @@ def review_namespaces(tenants: Mapping[str, Tenant], taken: Mapping[str, str]) -
             )
 
 
-def review_names(tenants: Mapping[str, Tenant]) -> Problems:
-    """Refuse names, former ones among them, that two tenants or two slots of one have."""
+def review_names(tenants: Mapping[str, Tenant], sections: Iterable[Section]) -> Problems:
+    """Refuse names, former ones among them, that two entries of one map have."""
     yield from _review_names(("tenants",), {name: tenant.previously for name, tenant in tenants.items()})
     for name, tenant in tenants.items():
         slots = {slot: account.previously for slot, account in tenant.accounts.items()}
         yield from _review_names(("tenants", name, "accounts"), slots)
+    for section in sections:
+        for field, info in type(section).model_fields.items():
+            entries: Any = getattr(section, field)
+            if isinstance(entries, Mapping):
+                named = cast("Mapping[str, Any]", entries).items()
+                former = {name: getattr(entry, "previously", ()) for name, entry in named}
+                yield from _review_names((section.KEY, info.alias or field), former)
 
 
 def _review_names(place: Sequence[str], former: Mapping[str, Sequence[str]]) -> Problems:

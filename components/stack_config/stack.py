@@ -231,7 +231,7 @@ class Settings(ConfigModel):
         writes = any((self.tenants, pool, self.sections))
         yield from review_cluster(self.cluster, writes=writes and context.whole("cluster"))
         yield from review_namespaces(self.tenants, self._taken_namespaces())
-        yield from review_names(self.tenants)
+        yield from review_names(self.tenants, self.sections)
         if pool is not None:
             problems = rows.problems
             if pool.members_from is not None and not context.whole("accountPool.partitionKeys"):

@@ -23,8 +23,10 @@ from components.aso_credentials.resolution import SecretName
 from components.aso_credentials.resources import AsoResourceArgs, AsoResources, AsoResourcesArgs
 from components.aso_credentials.service_account import AsoServiceAccount, AsoServiceAccountArgs
 from components.aso_credentials.settings import AsoCredentials, Entry
+from components.config.field_types import first_name
 from components.config.section import ReviewContext
 from components.connection import ClusterTarget
+from components.former_names import known_as
 from components.holding import current_holder
 from components.projection.provider import source_inputs
 from components.waiting import join_reasons, pending
@@ -184,7 +186,8 @@ class _Declaring:
         """Declare a credential of a namespace or of resources."""
         of_namespace = entry.secret.name == NAMESPACE_SECRET
         kind = AsoNamespaceCredential if of_namespace else AsoResourceCredential
-        return kind(entry.key, self._args(entry, dict), self._opts)
+        named = known_as(entry.key, entry.previously)
+        return kind(entry.key, self._args(entry, dict), pulumi.ResourceOptions.merge(self._opts, named))
 
     def _args(self, entry: Entry, whole: Callable[[Data], Data]) -> AsoSecretArgs:
         """Return what a Secret is made of. whole: adds to a credential what its Secret holds beside it."""
@@ -221,7 +224,7 @@ class _Declaring:
         composed = AsoProjectionArgs(
             namespace=self._declared.namespace(entry.secret.namespace),
             target_name=entry.secret.name,
-            owner=current_holder(self._section.KEY, entry.key),
+            owner=current_holder(self._section.KEY, first_name(entry.key, entry.previously)),
             sources=source_inputs(sources),
             recipe={
                 "plain": plain,

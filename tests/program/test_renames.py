@@ -16,7 +16,10 @@ from pulumi_sandbox.services.users import ADMIN
 from components.account_pool.core.keys import POOL_RECORD, POOL_STATE
 from components.labels import TENANT, TENANT_NAME
 from tests.support import pulumi_shell
+from tests.support.aso import CLIENT, SUB
+from tests.support.aso import TENANT as ENTRA
 from tests.support.fleet_project import FleetProject
+from tests.support.secrets import Secrets
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
@@ -200,3 +203,70 @@ def test_tenants_without_a_pool_are_renamed_and_many_go_only_where_that_is_said(
     project.up(*words.split()).quiet()
     assert uids().keys() == {f"{project.pool}-b", f"{project.pool}-c"}
     assert "pulumi config rm credfleet:allowRemovals" in project.preview("--expect-no-changes").quiet().out
+
+
+@pytest.mark.life
+def test_services_credentials_and_stores_keep_their_objects_under_new_names(
+    tmp_path: Path, control_plane: ControlPlane, admin: DynamicClient, namespace: str
+) -> None:
+    project = FleetProject.make(
+        tmp_path / "project", control_plane.kubeconfig(ADMIN.name), f"t{secrets.token_hex(4)}"
+    )
+    home = f"{project.pool}-acme"
+    principal = {"subscriptionId": SUB, "tenantId": ENTRA, "clientId": CLIENT}
+
+    def declare(end: str = "") -> None:
+        def entry(name: str, **said: Any) -> dict[str, Any]:
+            return {f"{name}{end}": {"namespace": home, **said, **({"previously": [name]} if end else {})}}
+
+        whole, token = {"secret": f"{namespace}/it"}, {"secret": f"{namespace}/it/token"}
+        login = {"kind": "GitLab", "spec": {"projectID": "7"}}
+        project.configure(
+            credentials={"db": '{"type":"database","password":"sentinel-db"}', "token": "sentinel-token"},
+            tenants={"acme": {"namespace": home}},
+            pool={"allowDestroy": True},
+            existing_namespaces=[namespace],
+            further={
+                "credfleet:services": {
+                    "instances": {
+                        **entry("db", credentialsFrom="db", bindings={"bound": {}}),
+                        **entry(
+                            "queue", credentialsFrom={"secret": f"{namespace}/it"}, bindings={"other": {}}
+                        ),
+                    },
+                    "apps": entry("shop", bindings=[f"db{end}/bound", f"queue{end}/other"]),
+                },
+                "credfleet:asoCredentials": {
+                    "named": {
+                        **entry("payments", servicePrincipal={**principal, "secretFrom": "token"}),
+                        **entry("ledger", servicePrincipal={**principal, "secretFrom": token}),
+                    }
+                },
+                "credfleet:secretStores": {
+                    "providers": {
+                        **entry("gitlab", credentialsFrom="token", **login),
+                        **entry("referred", credentialsFrom=token, **login),
+                    },
+                    "stores": entry("ci", providerRef=f"gitlab{end}"),
+                },
+            },
+        )
+
+    def objects() -> dict[str, str]:
+        found = admin.resources.get(api_version="v1", kind="Secret").get(namespace=home).to_dict()["items"]
+        return {one["metadata"]["name"]: one["metadata"]["uid"] for one in found}
+
+    shared = {"credfleet.io/shared-with": home}
+    Secrets(admin, namespace).put("it", {"type": "queue", "token": "sentinel-it"}, annotations=shared)
+    declare()
+    project.up().quiet()
+    before = objects()
+    made = {"db", "bound", "bound-env", "queue", "other", "shop-vcap-services", "payments", "ledger"}
+    assert made <= before.keys()
+
+    declare("-by-now")
+    preview = project.preview().quiet().out.partition("Resources:")[2]
+    assert re.search("create|delete|replace", preview) is None, preview
+    project.up().quiet()
+    assert objects() == before
+    project.preview("--expect-no-changes").quiet()
