@@ -76,7 +76,7 @@ genuine: env ## lives of stacks; those of dev and of a shared pool with Pulumi's
 # These try every order of calls, or start processes.
 SLOW := tests/policies/test_pack_under_the_cli.py \
   $(addprefix tests/unit/test_,cloud_sdks.py wheel.py) tests/unit/workflows/test_scripts.py \
-  $(addprefix tests/unit/account_pool/test_,agreement.py interleavings.py quotas.py spilling.py worlds.py wrong_variants.py)
+  $(addprefix tests/unit/account_pool/test_,agreement.py explorer.py worlds.py)
 
 test-fast: env ## tests of decisions and policies only, for in between; of one room with ROOM=account_pool
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n 2 --dist worksteal -m "not life and not built" \

@@ -1,6 +1,6 @@
 """`make prove`: runs what takes long, at its full counts, and says at the end what was tried.
 
-Without a word, all that the claim protocol is proved with. Words choose one part, or `model`, its two parts;
+Without a word, all that the claim protocol is proved with. Words choose one part;
 `fire`, what stands under fire: readers, updates that are killed, histories of claims; `witness`, what
 software of others says. Three parts run at a time on two cores, since some wait much for an API server.
 What a part printed is kept in `.sandbox/prove/`, and what one that failed had written where it says. Exits
@@ -29,9 +29,7 @@ KEPT: Final = ROOT / ".sandbox" / "prove"
 
 _PYTEST: Final = ("-m", "pytest", "-q", "-n", "0")
 _UNIT: Final = "tests/unit/account_pool"
-_CHECKER: Final = ("-m", "tests.models.claimcheck")
 _TRIED: Final = re.compile(r"^tried (\d+) (.+)$", re.MULTILINE)
-_EXPLORED: Final = re.compile(r"^total: (\d+) scenarios, (\d+) states, (\d+) transitions", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -53,29 +51,13 @@ class Done:
 
 
 PROTOCOL: Final = (
-    Part("model", _CHECKER),
-    Part("mistakes", (*_CHECKER, "-wrong")),
+    Part("model", (*_PYTEST, "-s", f"{_UNIT}/test_explorer.py")),
     Part("pools", (*_PYTEST, f"{_UNIT}/test_agreement.py")),
     Part(
         "cluster",
         (
             *_PYTEST,
             *(f"tests/cluster/{each}.py" for each in ("test_claims_agree", "test_claims_under_faults")),
-        ),
-    ),
-    Part(
-        "lives",
-        (
-            *_PYTEST,
-            *(
-                f"{_UNIT}/{each}.py"
-                for each in (
-                    "test_wrong_variants",
-                    "test_interleavings",
-                    "test_quotas",
-                    "test_spilling",
-                )
-            ),
         ),
     ),
     Part("worlds", (*_PYTEST, f"{_UNIT}/test_worlds.py")),
@@ -98,7 +80,6 @@ WITNESS: Final = Part("witness", (*_PYTEST, "tests/witness", "tests/cluster/test
 """Fetches what others published: only where it is named."""
 WORDS: Final = {part.name: (part,) for part in (*PROTOCOL, *FIRE, STORM, WITNESS)} | {
     "fire": FIRE,
-    "model": PROTOCOL[:2],
     "protocol": PROTOCOL,
 }
 
@@ -118,10 +99,6 @@ def _run(part: Part, files: Path) -> Done:
         ).returncode
     text = log.read_text(encoding="utf-8")
     tried = [(int(count), what) for count, what in _TRIED.findall(text)]
-    for scenarios, states, transitions in _EXPLORED.findall(text):
-        of = "the protocol" if part.name == "model" else "the protocol with a mistake, until it was found"
-        tried += [(int(scenarios), f"scenarios of {of}"), (int(states), f"states of {of}")]
-        tried.append((int(transitions), f"steps of {of}"))
     if code == 0:
         shutil.rmtree(own, ignore_errors=True)
     done = Done(part, code, time.monotonic() - began, tuple(tried))

@@ -489,13 +489,14 @@ class Pool:
             record = None if body is None else Record.parse(body)
         if record is None:
             yield from self._may_begin(wanted.partition)
-            yield from self._look_for_twins()
         elif wanted.only not in (None, record.member) and record.phase is not Phase.RELEASING:
             raise Withheld(
                 place=f"Secret {wanted.only}",
                 problem=f"slot {record.slot} of tenant {record.tenant} has account {record.member} already",
                 fix="name another slot for it, or release that claim first",
             )
+        if record is None or record.phase is Phase.PENDING:  # which may yet move to another account
+            yield from self._look_for_twins()
         if record is None or wanted.holder not in record.holders:
             return record, self._served(wanted)
         return record, consumer_of(self._consumers, wanted.holder)

@@ -2,7 +2,7 @@
 
 Nothing here waits, talks or knows a clock: each operation is a generator of calls (see `calls`). Between
 any two of them any other process may run, this one may die and be run again, and any answer may be lost.
-The comments C0…C8, R0…R2 and X1…X3 name the steps of the protocol, which are also the steps of its model.
+The comments C0…C8, R0…R2 and X1…X3 name the steps of docs/design/claim-protocol.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What claims, the forecast, explanations and the status say of a member agree, whatever is on it.
 
-In memory. It does not prove anything of claims that run at the same time: `test_interleavings.py` does.
+In memory. It does not prove anything of claims that run at the same time: `test_explorer.py` does.
 `make prove` tries 10,000 pools, and 1,000 on a real API server.
 """
 

@@ -32,6 +32,7 @@ from components.account_pool.core.calls import (
 from components.account_pool.core.cleaning import Wiped
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
 from components.account_pool.core.declared import blocked_reason
+from components.account_pool.core.holders import Holder, cleaning_token
 from components.account_pool.core.keys import (
     CLAIM_ORIGIN,
     CLAIM_TOKEN,
@@ -60,7 +61,7 @@ from components.account_pool.core.steps import list_all
 from components.account_pool.forecast.claims import ForecastKind, forecast_claims
 from components.errors import Exhausted, LimitReached, LostMember, Misconfigured, NotAllowed, Restored
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, SHARED, TENANT_NAME
-from tests.support.memory_pool import POOL, Claims, Cleans, MemoryServer, Releases, Sweeps, is_free, run
+from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, Sweeps, is_free, run
 from tests.support.paused import Paused
 
 A, A2, B = Claims("a", "h1"), Claims("a", "h2"), Claims("b", "h3")
@@ -80,6 +81,10 @@ def claim(server: MemoryServer, wanted: Claims = A, **changes: Any) -> Claimed:
 
 def release(server: MemoryServer, wanted: Claims = A) -> Any:
     return run(Releases(wanted).start({}), server)
+
+
+def token_of(cleaner: str, pid: str) -> str:
+    return cleaning_token(cleaner, pid, Holder("host", "boot", "spaces", pid, "1"))
 
 
 def labels_of(server: MemoryServer) -> list[Any]:
@@ -489,7 +494,7 @@ def test_another_cleaners_work_is_left_alone(cleaner: str) -> None:
 def test_a_cleaner_goes_on_with_what_its_crashed_run_left_and_with_nothing_else() -> None:
     server = MemoryServer()
     for pid in ("1", "2"):
-        server.add_member(f"m{pid}", {POOL_STATE: "cleaning"}, {CLEANING_TOKEN: Cleans("k", pid).token})
+        server.add_member(f"m{pid}", {POOL_STATE: "cleaning"}, {CLEANING_TOKEN: token_of("k", pid)})
     server.add_member("m3", {POOL_STATE: "cleaning"}, {CLEANING_TOKEN: "k/of-an-earlier-version"})
     assert cleaned(server) == {"m1": Wiped.CLEANED}
     assert is_free(server.member("m1"))
@@ -521,7 +526,7 @@ def test_an_account_that_was_not_clean_is_not_clean_after_a_quarantine(
     labels: dict[str, str], state: str
 ) -> None:
     server = MemoryServer()
-    wiped = {CLEANING_TOKEN: Cleans("k").token}
+    wiped = {CLEANING_TOKEN: token_of("k", "1")}
     server.add_member("m0", {**labels, POOL_STATE: state}, wiped)
     run(cleaning.quarantine(POOL, "m0", "odd bills"), server)
     run(cleaning.quarantine(POOL, "m0", "odder bills"), server)

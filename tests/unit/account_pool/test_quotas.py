@@ -1,6 +1,6 @@
-"""What a pool that names its consumers gives them, in every order of calls, crash and lost answer.
+"""What a pool that names its consumers gives them: never more accounts at once than a quota has.
 
-Bound by the model's invariant I12: at no instant has a consumer more accounts than its quota.
+`test_explorer.py` tries it in every order.
 """
 
 from collections import Counter
@@ -25,24 +25,15 @@ from tests.support.admission_twin import Write, allows
 from tests.support.memory_pool import (
     POOL,
     Claims,
-    Explored,
-    Fault,
     MemoryServer,
-    Op,
     Releases,
-    Sweeps,
-    Violation,
-    World,
-    explore,
     run,
 )
 from tests.support.paused import Paused
-from tests.support.proving import PROVES
 
 ONE = Consumer("one", ("one",), quotas={"aws": 1})
 OTHER = Consumer("other", ("other",), quotas={"aws": 1})
 NAMED = (ONE, OTHER, Consumer("free", ("free",)))
-FAULTS = frozenset({Fault.CRASH, Fault.LOST, Fault.FAILED})
 
 A = Claims("a", "one/a", consumers=NAMED)
 B = Claims("b", "one/b", consumers=NAMED)
@@ -68,47 +59,6 @@ def server_of(members: int, most: int = 1) -> MemoryServer:
     for consumer in (ONE, OTHER):
         declared(server, consumer, most)
     return server
-
-
-def world_of(*scripts: tuple[Op, ...], faults: int = 0) -> World:
-    return World.of(server_of(2), *scripts, faults=faults, may=FAULTS, consumers=NAMED[:2])
-
-
-def outcomes(explored: Explored) -> set[tuple[str, ...]]:
-    return {
-        tuple(sorted(type(one).__name__ for process in world.processes for one in process.outcomes))
-        for world in explored.ends
-    }
-
-
-SCOPES: Mapping[str, tuple[tuple[Op, ...], ...]] = {
-    "two tenants": ((A,), (B,)),
-    "one leaves": ((A, Releases(A)), (B,)),
-    "another consumer helps": ((A,), (A_OF_OTHER,)),
-    "one without a quota helps": ((A,), (A_OF_FREE,)),
-}
-
-
-FAULTLESS = ("another consumer helps", "one leaves", "one without a quota helps")
-
-
-@pytest.mark.parametrize("scope", SCOPES)
-def test_no_order_of_calls_and_no_fault_brings_a_consumer_above_its_quota(scope: str) -> None:
-    faults = 0 if scope in FAULTLESS and not PROVES else 1
-    explored = explore(world_of(*SCOPES[scope], faults=faults))
-    for world in explored.ends:
-        run(Sweeps().start({}), world.server)
-        run(Sweeps().start({}), world.server)
-        assert world.orphans() == []
-
-
-def test_of_two_who_want_the_last_place_of_a_quota_one_gets_it_in_every_order() -> None:
-    assert outcomes(explore(world_of((A,), (B,)))) == {("Claimed", "QuotaReached")}
-
-
-def test_a_claim_that_enters_no_quota_is_found_by_the_same_exploration() -> None:
-    with pytest.raises(Violation, match="I12"):
-        explore(world_of((replace(A, consumers=()),), (B,)))
 
 
 def test_a_helper_binds_no_holder_that_did_not_enter() -> None:

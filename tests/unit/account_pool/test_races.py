@@ -1,6 +1,6 @@
 """Single races, each in the one order in which a missing look would give an account away or tell a wrong end.
 
-What `test_interleavings.py` finds among all orders is shown here in milliseconds.
+What `test_explorer.py` finds among all orders is shown here in milliseconds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A slot that spills: its consumers fill one account after the other, and no limit is ever exceeded.
 
-The model explores the same in every order, `models/claims`, group S.
+`test_explorer.py` tries it in every order.
 """
 
 from __future__ import annotations
@@ -19,12 +19,7 @@ from components.account_pool.core.pool import Pool
 from components.account_pool.core.spilling import find_place
 from components.account_pool.forecast.claims import ForecastKind, explain, forecast_claims
 from components.errors import Exhausted
-from tests.support.memory_pool import POOL, Claims, Fault, MemoryServer, World, explore
-from tests.support.proving import counted
-
-A = Claims("a", "h1", limit=1, spill=True)
-B = Claims("a", "h2", limit=1, spill=True)
-ANY = frozenset({Fault.CRASH, Fault.LOST, Fault.FAILED})
+from tests.support.memory_pool import POOL, MemoryServer
 
 
 def consumer(number: int, limit: int = 2, slot: str = "main") -> ClaimRequest:
@@ -137,30 +132,6 @@ def test_what_claims_get_is_what_their_forecast_said_and_a_consumer_has_one_plac
         places = [holder for record in found.records() for holder in record.holders]
         assert sorted(places) == sorted(f"h{each}" for each in held)
         assert all(count <= limit for count in used(found).values())
-
-
-@pytest.mark.parametrize("faults", range(counted(1, 2)))
-def test_two_consumers_at_once_never_exceed_a_limit_and_each_has_one_place(faults: int) -> None:
-    server = MemoryServer()
-    for name in ("m0", "m1"):
-        server.add_member(name)
-    explored = explore(World.of(server, (A,), (B,), faults=faults, may=ANY))
-    assert len(explored.ends) > 0
-    for end in explored.ends:
-        slots = {record.slot: dict(record.holders) for record in end.server.records}
-        assert sorted(holder for holders in slots.values() for holder in holders) == ["h1", "h2"]
-        assert [len(holders) for holders in slots.values()] == [1, 1]
-
-
-def test_one_place_left_and_two_who_want_it_is_one_place_and_one_more_account() -> None:
-    server = MemoryServer()
-    for name in ("m0", "m1"):
-        server.add_member(name)
-    scripts = [(Claims("a", f"h{n}", limit=2, spill=True),) for n in (1, 2)]
-    Pool(server, POOL, PoolConfigMap()).claim(ClaimRequest("a", "aws", holder="h0", limit=2))
-    explored = explore(World.of(server, *scripts))
-    for end in explored.ends:
-        assert used(Pool(end.server, POOL, PoolConfigMap())) == {"0": 2, "0+1": 1}
 
 
 def test_the_order_of_records_in_a_listing_does_not_matter() -> None:

@@ -508,7 +508,7 @@ class Still:
 
     def __init__(self, server: MemoryServer) -> None:
         self.server = server
-        self._text = re.sub(r"rv-\d+", "rv", repr(server))
+        self._text = re.sub(r"rv\d+-", "rv-", repr(server))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Still) and self._text == other._text

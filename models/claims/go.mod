@@ -1,3 +1,0 @@
-module credfleet/models/claims
-
-go 1.26
