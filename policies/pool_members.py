@@ -64,6 +64,7 @@ _PROTOCOL: Final = (
     keys.TENANT_ID,
     keys.STATE_BEFORE,
     keys.FREED,
+    keys.CUT,
 )
 
 

@@ -17,6 +17,7 @@ import pulumi
 from components.account_pool.core.clock import ending_lines
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.declared import Declaration
+from components.account_pool.core.judgement import explain_cut
 from components.account_pool.core.model import ClaimRequest
 from components.account_pool.core.moving import as_moved
 from components.account_pool.core.pool import Pool
@@ -94,6 +95,7 @@ class ClaimForecasts:
         ]
         asked = [evacuation.here(claim, move.generation) for claim, move in zip(claims, moves, strict=True)]
         expected = [move.forecast for move in moves]
+        cut_off = _cut_off(snapshot, asked, declared)
         lines = (
             *(f"{WARNING}{one.place}: {one.problem}\n→ {one.fix}" for one in snapshot.problems),
             *(f"{WARNING}{line}" for line in ([] if elsewhere else ending_lines(snapshot.members))),
@@ -102,6 +104,11 @@ class ClaimForecasts:
                 vacancies(snapshot, asked, declared.partition_keys),
                 [each for each, is_skipped in zip(expected, skipped, strict=True) if is_skipped],
             ),
+            *(
+                f"{WARNING}{claim.tenant}/{claim.slot}: {why}"
+                for claim, why in zip(claims, cut_off, strict=True)
+                if why
+            ),
             *forecast.joint_lines(snapshot, asked, declared.partition_keys),
         )
         return cls(
@@ -109,8 +116,9 @@ class ClaimForecasts:
                 (claim.tenant, claim.slot): {
                     **({"held": held[claim.holder]} if claim.holder in held else {}),
                     **_forecast(declared.namespace, move, is_skipped=is_skipped),
+                    **({"cut": cut} if cut else {}),
                 }
-                for claim, move, is_skipped in zip(claims, moves, skipped, strict=True)
+                for claim, move, is_skipped, cut in zip(claims, moves, skipped, cut_off, strict=True)
             },
             lines,
             seen,
@@ -158,6 +166,17 @@ def _as_moved(seen: PoolSnapshot, claims: Sequence[ClaimRequest], keys: Sequence
         return as_moved(seen, claims, keys)
     except NotAllowed as error:
         raise pulumi.RunError(str(error)) from None
+
+
+def _cut_off(snapshot: PoolSnapshot, claims: Sequence[ClaimRequest], declared: Declaration) -> Sequence[str]:
+    """Return of each claim why its account is kept from its tenant; empty for one that is not."""
+    records = {record.name: record for record in snapshot.records}
+    away = {member.name: member for member in snapshot.members if member.is_cut_off}
+    placed = (
+        records.get(claim.placed("", declared.partition_keys).record) if away else None for claim in claims
+    )
+    found = (away.get(record.member) if record else None for record in placed)
+    return [explain_cut(member, declared.namespace) if member else "" for member in found]
 
 
 def _forecast(namespace: str, move: evacuation.Move, *, is_skipped: bool) -> ForecastInput:

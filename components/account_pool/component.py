@@ -395,7 +395,8 @@ class TenantAccounts(pulumi.ComponentResource):
                 ),
                 pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), _named(wanted)),
             )
-            why = claim.skipped.apply(_why, run_with_unknowns=True)
+            known = pulumi.Output.all(claim.skipped, args.foreseen.get((args.tenant, wanted.slot)))
+            why = known.apply(_why, run_with_unknowns=True)
             rights = declare_unless(
                 why, partial(self._let_read, f"{name}/{wanted.slot}-reader", args, wanted, claim)
             )
@@ -431,9 +432,11 @@ def _named(claim: ClaimRequest) -> pulumi.ResourceOptions:
     return known_as(f"{claim.tenant}/{claim.slot}", names_of(claim.previously))
 
 
-def _why(reason: Any) -> str:
-    """Return why a claim is skipped; unknown for one that may be served, and None for one that is."""
-    return in_words(reason) if isinstance(reason, dict) else ""
+def _why(known: Sequence[Any]) -> str:
+    """Return why a claim is skipped, or kept from its tenant; empty for one that is neither, or not known."""
+    reason, foreseen = known
+    cut_off = str(foreseen.get("cut", "")) if isinstance(foreseen, dict) else ""
+    return in_words(reason) if isinstance(reason, dict) else cut_off
 
 
 def _with(claim: AccountClaim, rights: Sequence[pulumi.Resource] | None) -> Sequence[pulumi.Resource]:

@@ -307,16 +307,25 @@ def resume(
     return maintenance.hold(where, "", type_, partition or ())
 
 
-@command(app, "credfleet pool quarantine aws-7 --reason 'key found in a log, ticket 4711'")
+@command(app, "credfleet pool quarantine aws-7 --cut --reason 'key found in a log, ticket 4711'")
 def quarantine(
     account: AccountArgument,
     *,
     reason: Annotated[str, typer.Option("--reason", help="Why, for those who come after you.")],
+    cut: Annotated[
+        bool,
+        typer.Option("--cut", help="Take its tenant's copies and right to read it, until it is let back."),
+    ] = False,
     where: WritablePoolOptions,
 ) -> CommandResult:
-    """Keep an account from new holders; present ones keep it."""
-    from operations.pool import maintenance
+    """Keep an account from new holders; present ones keep it, unless --cut takes it from them at once.
 
+    Exit codes: 1 a copy or a right could not be taken.
+    """
+    from operations.pool import cutting, maintenance
+
+    if cut:
+        return cutting.cut_off(where, account, reason)
     return maintenance.quarantine(where, account, reason)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from components.account_pool.core.consumers import stack_of
@@ -50,7 +51,12 @@ def quarantine(where: WritablePoolOptions, account: str, reason: str) -> Command
 def unquarantine(where: WritablePoolOptions, account: str, *, decommissioned: bool) -> CommandResult:
     """Let an account back; raises as `Pool.unquarantine`."""
     ask(f"Account {account} of {where.namespace} was kept away for a reason. Let it back?", yes=where.yes)
-    return _changed(where, lambda pool: pool.unquarantine(account, decommissioned=decommissioned))
+    before = where.open(OPERATOR).member(account)
+    done = _changed(where, lambda pool: pool.unquarantine(account, decommissioned=decommissioned))
+    if before is not None and before.is_cut_off and before.tokens:
+        back = "its tenant gets copies and rights back by `pulumi up --refresh` in the stack that claims it"
+        return replace(done, parts=[*done.parts, f"→ {back}"])
+    return done
 
 
 def evacuate(where: WritablePoolOptions, account: str, reason: str) -> CommandResult:

@@ -52,6 +52,7 @@ DOMAINS: Final[Mapping[str, tuple[Any, ...]]] = {
     "reason": (None, "odd bills"),
     "before": (None, "dirty", "decommissioned", "leaving"),
     "again": (None, "true"),
+    "cut": (None, "true"),
     "freed": (None, "cleaned", "released"),
     "capacity": (None, "1", "2", "x"),
     "account": (None, "1", "2"),

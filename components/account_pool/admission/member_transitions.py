@@ -56,6 +56,7 @@ from components.account_pool.core.keys import (
     CLAIM_TOKEN,
     CLEANING_TOKEN,
     CREATED_AGAIN,
+    CUT,
     FREED,
     INTERNAL,
     POOL_STATE,
@@ -82,6 +83,7 @@ CLEANING: Final = Field("cleaning", ANNOTATIONS, _STATES, CLEANING_TOKEN)
 REASON: Final = Field("reason", ANNOTATIONS, _STATES, STATE_REASON)
 BEFORE: Final = Field("before", ANNOTATIONS, _STATES, STATE_BEFORE)
 AGAIN: Final = Field("again", ANNOTATIONS, _STATES, CREATED_AGAIN)
+CUT_OFF: Final = Field("cut", ANNOTATIONS, _STATES, CUT)
 FREED_BY: Final = Field("freed", ANNOTATIONS, _STATES, FREED)
 CAPACITY: Final = Field("capacity", ANNOTATIONS, BY_STACK, SHARED_CAPACITY)
 ACCOUNT: Final = Field("account", ANNOTATIONS, BY_STACK, ACCOUNT_ID)
@@ -343,17 +345,17 @@ _DECISIONS: Final = allow(
         "quarantinesClean": Transition(
             "quarantine a usable account",
             {STATE: ABSENT},
-            {STATE: _QUARANTINED, REASON: ANYTHING, **clear(BEFORE, CLEANING)},
+            {STATE: _QUARANTINED, REASON: ANYTHING, CUT_OFF: ANYTHING, **clear(BEFORE, CLEANING)},
         ),
         "quarantinesUnclean": Transition(
             "quarantine an account that is not clean",
             {STATE: AllowedValues(("quarantined",), absent=True, negated=True)},
-            {STATE: _QUARANTINED, BEFORE: _DIRTY, REASON: ANYTHING, CLEANING: ANYTHING},
+            {STATE: _QUARANTINED, BEFORE: _DIRTY, REASON: ANYTHING, CLEANING: ANYTHING, CUT_OFF: ANYTHING},
         ),
         "changesReason": Transition(
             "say again why an account is quarantined",
             {STATE: _QUARANTINED},
-            {REASON: ANYTHING, CLEANING: ANYTHING},
+            {REASON: ANYTHING, CLEANING: ANYTHING, CUT_OFF: ANYTHING},
         ),
         "marksQuarantinedDirty": Transition(
             "mark what is quarantined as dirty",
@@ -373,17 +375,17 @@ _DECISIONS: Final = allow(
         "readmitsHeld": Transition(
             "let a quarantined account back to the tenant that holds it",
             {STATE: _QUARANTINED, TOKEN: PRESENT, BEFORE: _LEAVABLE},
-            clear(STATE, REASON, BEFORE),
+            clear(STATE, REASON, BEFORE, CUT_OFF),
         ),
         "readmitsUnreleased": Transition(
             "let a quarantined account back that no claim has left",
             {STATE: _QUARANTINED, ORIGIN: _NOT_POOL, BEFORE: ABSENT},
-            clear(STATE, REASON),
+            clear(STATE, REASON, CUT_OFF),
         ),
         "marksDirty": Transition(
             "leave an account to the cleaner, also a quarantined one, or one of an unknown state",
             {STATE: _NOT_CLEANING},
-            {STATE: _DIRTY, REASON: ANYTHING, **clear(BEFORE, AGAIN)},
+            {STATE: _DIRTY, REASON: ANYTHING, **clear(BEFORE, AGAIN, CUT_OFF)},
         ),
         "returnsRetained": Transition(
             "let a retained account go back to the pool, by way of the cleaner",
@@ -494,7 +496,7 @@ def build_member_machine(partition_keys: Sequence[str]) -> StateMachine:
     parts = [Field(f"part-{number}", LABELS, BY_STACK, key) for number, key in enumerate(partition_keys)]
     fields = (
         *(TYPE, OWNER, STATE, SHARING, KEPT_BACK, *parts, OTHER_LABELS),
-        *(TOKEN, FORMER, ORIGIN, POLICY, TENANT, PLACES, CLEANING, REASON, BEFORE, AGAIN, FREED_BY),
+        *(TOKEN, FORMER, ORIGIN, POLICY, TENANT, PLACES, CLEANING, REASON, BEFORE, AGAIN, CUT_OFF, FREED_BY),
         *(CAPACITY, ACCOUNT, EXPIRES, BROUGHT, OTHER_ANNOTATIONS, OTHER_DATA, *BLOCKING),
     )
     marks = (POOL_STATE, TENANT_NAME, HYPERSCALER_TYPE)

@@ -18,6 +18,7 @@ from components.account_pool.core.keys import (
     CLAIM_TOKEN,
     CLEANING_TOKEN,
     CREATED_AGAIN,
+    CUT,
     FREED,
     POOL_STATE,
     SHARED_CLAIMS,
@@ -220,9 +221,13 @@ def end_cleaning(member: Member) -> Patch:
 
 def mark_dirty(member: Member, reason: str) -> Patch:
     """To the cleaner; whose it is stays as it is."""
-    known: Keys = {CREATED_AGAIN: None} if CREATED_AGAIN in member.annotations else {}
+    known = _without(member, CREATED_AGAIN, CUT)
     annotations = {STATE_REASON: reason, STATE_BEFORE: None, **known}
     return _patch(member, {POOL_STATE: str(State.DIRTY)}, annotations)
+
+
+def _without(member: Member, *keys: str) -> Keys:
+    return {key: None for key in keys if key in member.annotations}
 
 
 def take_back(member: Member) -> Patch:
@@ -240,8 +245,8 @@ def fail_cleaning(member: Member, reason: str) -> Patch:
     return _quarantined(member, reason, str(State.DIRTY), {CLEANING_TOKEN: None})
 
 
-def quarantine(member: Member, reason: str) -> Patch:
-    """Kept from new holders until an operator says otherwise; present holders keep it.
+def quarantine(member: Member, reason: str, *, cut: bool = False) -> Patch:
+    """Kept from new holders until an operator says otherwise; present holders keep it, unless cut off.
 
     What it was before is remembered, so that an account that nobody cleaned comes back to be cleaned; who
     wipes it as well, since that goes on.
@@ -249,7 +254,10 @@ def quarantine(member: Member, reason: str) -> Patch:
     before = str(State.DIRTY) if member.state is not None else None
     if member.state == State.QUARANTINED:
         before = _GIVEN_UP if is_given_up(member) else member.annotations.get(STATE_BEFORE)
-    return _quarantined(member, reason, before, {} if member.state else {CLEANING_TOKEN: None})
+    cut_off: Keys = {CUT: "true"} if cut else {}
+    return _quarantined(
+        member, reason, before, {**cut_off, **({} if member.state else {CLEANING_TOKEN: None})}
+    )
 
 
 def evacuate(member: Member, reason: str) -> Patch:
@@ -262,7 +270,7 @@ def decommission(member: Member) -> Patch:
     return _quarantined(member, _GIVEN_UP_REASON, _GIVEN_UP, {})
 
 
-def _quarantined(member: Member, reason: str, before: str | None, rest: Mapping[str, None]) -> Patch:
+def _quarantined(member: Member, reason: str, before: str | None, rest: Keys) -> Patch:
     annotations = {STATE_REASON: reason, STATE_BEFORE: before, **rest}
     return _patch(member, {POOL_STATE: str(State.QUARANTINED)}, annotations)
 
@@ -279,4 +287,5 @@ def unquarantine(member: Member) -> Patch:
     is_held = member.is_to_be_left and member.token is not None
     is_dirty = released or is_given_up(member) or (STATE_BEFORE in member.annotations and not is_held)
     state = str(State.DIRTY) if is_dirty else None
-    return _patch(member, {POOL_STATE: state}, {STATE_REASON: None, STATE_BEFORE: None})
+    annotations = {STATE_REASON: None, STATE_BEFORE: None, **_without(member, CUT)}
+    return _patch(member, {POOL_STATE: state}, annotations)

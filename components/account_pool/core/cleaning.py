@@ -197,9 +197,12 @@ def _is_held(member: Member, cleaning_token: str) -> bool:
     return member.state == State.CLEANING and member.annotations.get(CLEANING_TOKEN) == cleaning_token
 
 
-def quarantine(namespace: str, name: str, reason: str) -> Steps[Member]:
-    """Keep a member from new holders; those who hold it keep it, and after them nobody gets it."""
-    return (yield from _decide(namespace, name, lambda member: changes.quarantine(member, reason)))
+def quarantine(namespace: str, name: str, reason: str, *, cut: bool = False) -> Steps[Member]:
+    """Keep a member from new holders; those who hold it keep it, and after them nobody gets it.
+
+    cut: who holds it may not read its credential either.
+    """
+    return (yield from _decide(namespace, name, lambda member: changes.quarantine(member, reason, cut=cut)))
 
 
 def evacuate(namespace: str, name: str, reason: str) -> Steps[Member]:

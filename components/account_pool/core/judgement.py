@@ -134,6 +134,15 @@ def _by_time(member: Member) -> Iterator[Judgement]:
         yield Judgement(Verdict.EXPIRING, describe_end(member))
 
 
+def explain_cut(member: Member, namespace: str) -> str:
+    """Say that an account is kept from its tenant, and until when."""
+    reason = member.annotations.get(STATE_REASON, "no reason given")
+    return (
+        f"account {member.name} is quarantined, {reason}: its copies and the right to read it stay away until"
+        f" `credfleet pool unquarantine {member.name} -n {namespace}`"
+    )
+
+
 def describe_end(member: Member) -> str:
     """Return when the key of an account ends."""
     return f"its key ends at {member.key_ends}"

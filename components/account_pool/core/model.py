@@ -21,6 +21,7 @@ from components.account_pool.core.keys import (
     CLAIM_ORIGIN,
     CLAIM_TOKEN,
     CREATED_AGAIN,
+    CUT,
     FREED,
     INTERNAL,
     POOL_RECORD,
@@ -278,6 +279,11 @@ class Member:
     def is_to_be_left(self) -> bool:
         """Whether whoever holds it is to go on to another account."""
         return self.state == State.QUARANTINED and self.annotations.get(STATE_BEFORE) == EVACUATING
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether not even who holds it may read its credential."""
+        return self.state == State.QUARANTINED and CUT in self.annotations
 
     @property
     def is_created_again(self) -> bool:

@@ -399,10 +399,13 @@ class Pool:
         self._note_member(member.name, member.uid, "Cleaned", message, warning=reason is not None)
         return Cleaned(member.name, outcome, reason)
 
-    def quarantine(self, name: str, reason: str) -> Member:
-        """Keep an account from new holders, and after its present ones from everybody."""
-        member = self._run(cleaning.quarantine(self.namespace, name, reason))
-        self._note_member(name, member.uid, "Quarantined", reason, warning=True)
+    def quarantine(self, name: str, reason: str, *, cut: bool = False) -> Member:
+        """Keep an account from new holders, and after its present ones from everybody.
+
+        cut: its present ones may not read its credential either.
+        """
+        member = self._run(cleaning.quarantine(self.namespace, name, reason, cut=cut))
+        self._note_member(name, member.uid, "CutOff" if cut else "Quarantined", reason, warning=True)
         return member
 
     def evacuate(self, name: str, reason: str) -> Member:
