@@ -18,6 +18,7 @@ _ALONE: Final = "alone"
 """What a module calls the commands in it that stand at the root."""
 
 _COMMANDS: Final = {
+    "bootstrap": ("bootstrap.commands", _ALONE, "Print what lets workflows deploy a stack, or check it."),
     "init": ("project.commands", _ALONE, "Write a Pulumi project of your own."),
     "doctor": ("pool.commands", _ALONE, "Find what is wrong with a pool, and what fixes it."),
     "preview-report": ("preview_report.command", _ALONE, "Review a preview, for a pull request."),

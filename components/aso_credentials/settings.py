@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Final, Literal
@@ -254,6 +254,12 @@ class AsoCredentials(Section):
         for name, named in self.named.items():
             secret = SecretName(named.namespace, named.secret_name or name)
             yield Entry(name, self.place("named", name), secret, named, named.previously)
+
+    def strict_accounts(self) -> Collection[tuple[str, str]]:
+        """Return namespace and name of each ServiceAccount that credentials are used under in strict mode."""
+        is_strict = any(running.strict for running, _ in self.operator.trusted)
+        entries = self.entries() if is_strict else ()
+        return dict.fromkeys(entry.account for entry in entries if entry.credential.workload_identity)
 
     def global_entry(self) -> Entry | None:
         """Return the operator's own credential, if it has one."""
@@ -517,6 +523,13 @@ class Entry:
     secret: SecretName
     credential: AsoCredential
     previously: Sequence[str] = ()
+
+    @property
+    def account(self) -> tuple[str, str]:
+        """Namespace and name of the ServiceAccount that it is used under in strict mode."""
+        given = self.credential.workload_identity
+        account = given.service_account if given else None
+        return self.secret.namespace, account or keys.STRICT_ACCOUNT
 
 
 def _same_to_azure(place: str, first: str) -> Problem:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from components.errors import ProjectionError
 from components.projection.model import (
@@ -27,6 +28,15 @@ from components.service_credentials.binding import (
     vcap_services,
 )
 from components.service_credentials.names import OPAQUE, SERVICE_INSTANCE_GUID, VCAP_KEY
+
+CORE: Final = "api/v1"
+READERS: Final[Mapping[str, Sequence[str]]] = {
+    CORE: ("pods",),
+    "apis/apps/v1": ("deployments", "statefulsets", "daemonsets", "replicasets"),
+    "apis/batch/v1": ("jobs", "cronjobs"),
+    "apis/korifi.cloudfoundry.org/v1alpha1": ("cfserviceinstances", "cfservicebindings"),
+}
+"""Where objects are that may refer to a Secret of their namespace, by group and version."""
 
 
 @dataclass(frozen=True, slots=True)

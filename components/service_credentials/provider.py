@@ -44,22 +44,13 @@ from components.service_credentials.binding import (
     source_data,
     vcap_services,
 )
-from components.service_credentials.migration import Migration
+from components.service_credentials.migration import CORE, READERS, Migration
 from components.service_credentials.names import OPAQUE, VCAP_KEY
 from components.service_credentials.workload import FIELD_MANAGER, Given, is_given, nothing, render, unfit
 
 if TYPE_CHECKING:
     from components.service_credentials.conformity import Conformity
 
-
-CORE: Final = "api/v1"
-READERS: Final[Mapping[str, Sequence[str]]] = {
-    CORE: ("pods",),
-    "apis/apps/v1": ("deployments", "statefulsets", "daemonsets", "replicasets"),
-    "apis/batch/v1": ("jobs", "cronjobs"),
-    "apis/korifi.cloudfoundry.org/v1alpha1": ("cfserviceinstances", "cfservicebindings"),
-}
-"""Where objects are that may refer to a Secret of their namespace, by group and version."""
 
 _HOLDERS: Final = ("secret", "binding", "credentials")
 """Words in the names of fields that refer to a Secret by its name."""

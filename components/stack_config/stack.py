@@ -250,7 +250,7 @@ class Settings(ConfigModel):
         sources = chain.from_iterable(
             section.sources() for section in (*self.sections, *filter(None, [pool]))
         )
-        yield from review_written(self._written(), sources)
+        yield from review_written(self.written(), sources)
 
     def refuse_what_cannot_run(self) -> None:
         """Raise ConfigurationError where a run of the program would miss the SDK of a cloud here."""
@@ -272,7 +272,8 @@ class Settings(ConfigModel):
             taken |= self.account_pool.owners
         return taken
 
-    def _written(self) -> Iterator[Written]:
+    def written(self) -> Iterator[Written]:
+        """Yield every Secret that the stack makes."""
         if self.account_pool is not None:
             yield from self.account_pool.written()
         for name, tenant in self.tenants.items():

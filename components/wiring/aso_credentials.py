@@ -16,7 +16,7 @@ from components.aso_credentials.component import (
     AsoSecretArgs,
 )
 from components.aso_credentials.credential import AsoCredential
-from components.aso_credentials.keys import GLOBAL_SETTINGS, NAMESPACE_SECRET, STRICT_ACCOUNT
+from components.aso_credentials.keys import GLOBAL_SETTINGS, NAMESPACE_SECRET
 from components.aso_credentials.model import Data
 from components.aso_credentials.provider import AsoProjectionArgs, OperatorPin, OperatorPinArgs
 from components.aso_credentials.resolution import SecretName
@@ -82,8 +82,7 @@ class _Declaring:
         self._azure: dict[str | None, pulumi.ResourceOptions] = {}
         # the provider of Azure is made only if there is something in Azure
         self.identities = self._identities() if section.is_in_azure else {}
-        is_strict = any(running.strict for running, _ in section.operator.trusted)
-        self._accounts = self._service_accounts() if is_strict else {}
+        self._accounts = self._service_accounts()
         self._pins = [*self._operator_pin()]
 
     def _identities(self) -> Mapping[str, AsoWorkloadIdentity]:
@@ -146,8 +145,6 @@ class _Declaring:
             yield OperatorPin("aso-operator", args, self._opts)
 
     def _service_accounts(self) -> Mapping[tuple[str, str], AsoServiceAccount]:
-        entries = self._section.entries()
-        wanted = {_account(entry): None for entry in entries if entry.credential.workload_identity}
         return {
             (namespace, account): AsoServiceAccount(
                 f"{namespace}/{account}",
@@ -159,7 +156,7 @@ class _Declaring:
                 ),
                 self._opts,
             )
-            for namespace, account in wanted
+            for namespace, account in self._section.strict_accounts()
         }
 
     def settings(self) -> AsoSecret:
@@ -193,7 +190,7 @@ class _Declaring:
         """Return what a Secret is made of. whole: adds to a credential what its Secret holds beside it."""
         after: list[pulumi.Resource] = []
         if entry.credential.workload_identity is not None:
-            identity, account = self._identity_of(entry.credential), self._accounts.get(_account(entry))
+            identity, account = self._identity_of(entry.credential), self._accounts.get(entry.account)
             after = [*(identity.trusted if identity else ()), *(account.trusted if account else ())]
         return AsoSecretArgs(
             namespace=self._declared.namespace(entry.secret.namespace),
@@ -312,9 +309,3 @@ class _Composed(TypedDict, total=False):
 class _Behind(TypedDict):
     outlives: pulumi.Input[Sequence[pulumi.Resource]]
     waits: pulumi.Output[str] | None
-
-
-def _account(entry: Entry) -> tuple[str, str]:
-    given = entry.credential.workload_identity
-    account = given.service_account if given else None
-    return entry.secret.namespace, account or STRICT_ACCOUNT

@@ -1,0 +1,228 @@
+"""The commands that set up the identities of a stack, as a script for who administers its clouds."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qs, urlsplit
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from components.errors import CredfleetError
+from components.stack_config.stack import Settings
+from operations.bootstrap.cluster_context import ClusterContext
+from operations.bootstrap.manifests import Subject, as_text, manifests
+from operations.bootstrap.rights import Identity, rights_of
+from operations.config.settings import read_settings
+from operations.folders import Folders
+from operations.stack.at_rest import StackAtRest
+
+KEY_CLOUDS: Final = {"awskms": "aws", "azurekeyvault": "azure", "gcpkms": "gcp"}
+"""Scheme of a secrets provider → the cloud that has the key, and the cluster."""
+_BACKENDS: Final = {"aws": "s3", "azure": "azblob", "gcp": "gs"}
+_REPOSITORY: Final = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
+_LONGEST_NAME: Final = 30
+"""Of a service account of Google Cloud."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """An identity of a stack: its GitHub environment, and its name in clouds and cluster."""
+
+    role: Identity
+    environment: str
+    name: str
+    reviewed: bool
+
+    @classmethod
+    def of(cls, stack: str, role: Identity) -> Worker:
+        """Return who does this work on a stack."""
+        name = f"credfleet-{stack}-{role}".lower().replace("_", "-").replace(".", "-")
+        if len(name) > _LONGEST_NAME:
+            name = f"{name[: _LONGEST_NAME - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+        environment = stack if role is Identity.DEPLOY else f"{role}-{stack}"
+        return cls(role, environment, name, reviewed=role is not Identity.DRIFT)
+
+    @property
+    def writes(self) -> bool:
+        """Whether it changes anything."""
+        return self.role is Identity.DEPLOY
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """Who encrypts a stack: the cloud, none for a passphrase, the key as its cloud's tool takes it."""
+
+    cloud: str
+    key: str = ""
+    vault: str = ""
+    region: str = ""
+
+    @classmethod
+    def parse(cls, provider: str) -> _Key:
+        parts = urlsplit(provider)
+        cloud, path = KEY_CLOUDS.get(parts.scheme, ""), parts.path.strip("/")
+        match cloud:
+            case "aws":
+                key = "/".join(filter(None, (parts.netloc, path)))
+                return cls(cloud, key, region=parse_qs(parts.query).get("region", [""])[0])
+            case "azure":
+                return cls(
+                    cloud, path.removeprefix("keys/").partition("/")[0], parts.netloc.partition(".")[0]
+                )
+            case _:
+                return cls(cloud, "/".join(filter(None, (parts.netloc, path))))
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """A stack whose identities are to be set up. backend: the URL of its state; None: not known here."""
+
+    at_rest: StackAtRest
+    settings: Settings
+    repository: str | None
+    backend: str | None
+
+    @property
+    def workers(self) -> Sequence[Worker]:
+        """The identities of the stack."""
+        return [Worker.of(self.at_rest.stack, role) for role in Identity]
+
+    @property
+    def _key(self) -> _Key:
+        return _Key.parse(self.at_rest.stack_file.provider)
+
+    @property
+    def _project(self) -> str:
+        """The project of Google Cloud that has the identities: that of the key, else the provider's own."""
+        own = self.at_rest.stack_file.config.get("gcp:project")
+        of_key = self._key.key.split("/")[1] if self._key.cloud == "gcp" else None
+        return str(of_key or own or "PROJECT")
+
+    @property
+    def subjects(self) -> Mapping[Identity, Subject]:
+        """Return who each is to the cluster; of Azure's a script asks the ids first."""
+        match self._key.cloud:
+            case "gcp":
+                domain = f"{self._project}.iam.gserviceaccount.com"
+                return {one.role: Subject("User", f"{one.name}@{domain}") for one in self.workers}
+            case "azure":
+                return {one.role: Subject("User", f"${one.role}") for one in self.workers}
+            case _:
+                return {one.role: Subject("Group", one.name) for one in self.workers}
+
+    def refuse_unknown_subjects(self) -> None:
+        """Raise CredfleetError `ids-unknown` where only a cloud knows who an identity is to the cluster."""
+        if self._key.cloud == "azure":
+            raise CredfleetError(
+                code="ids-unknown",
+                place=f"stack {self.at_rest.stack}",
+                problem="its cluster knows identities by ids that only Azure tells",
+                fix="take the Roles from the commands that --repo OWNER/REPO prints, which ask for them",
+            )
+
+    def manifests(self) -> str:
+        """Return the Roles of the cluster as YAML."""
+        rights = {role: rights_of(role, self.settings, self.at_rest.project.directory) for role in Identity}
+        return as_text(manifests({one.role: one.name for one in self.workers}, self.subjects, rights))
+
+    def script(self) -> str:
+        """Return all commands. Raises CredfleetError `usage` for what is no repository of GitHub."""
+        if not _REPOSITORY.fullmatch(self.repository or ""):
+            raise CredfleetError(
+                code="usage",
+                place="--repo",
+                problem="it is no repository of GitHub",
+                fix="name it as OWNER/REPOSITORY",
+            )
+        key, cluster = self._key, ClusterContext.parse(self.settings.cluster.context or "CLUSTER")
+        backend = urlsplit(self.backend or "")
+        account = parse_qs(backend.query).get("storage_account", [""])[0]
+        region = shlex.quote(key.region) if key.region else '"${AWS_REGION:?of the key and the cluster}"'
+        environment = Environment(
+            autoescape=False,  # noqa: S701 - a script, not a page
+            block_start_string="[%",
+            block_end_string="%]",
+            keep_trailing_newline=True,
+            loader=FileSystemLoader(Path(__file__).parent),
+            lstrip_blocks=True,
+            trim_blocks=True,
+            undefined=StrictUndefined,
+            variable_start_string="[[",
+            variable_end_string="]]",
+        )
+        return environment.get_template("commands.sh.j2").render(
+            stack=self.at_rest.stack,
+            repo=self.repository,
+            backend=self.backend,
+            scheme=backend.scheme or _BACKENDS.get(key.cloud, ""),
+            clouds=[*_clouds(self.at_rest, self.settings, key.cloud)],
+            cluster=cluster,
+            identities=self.workers,
+            kms=key,
+            manifests=self.manifests(),
+            project=self._project,
+            quote=shlex.quote,
+            region=region,
+            storage_account=account,
+            **_of_google(self.settings, self._project),
+            **_of_azure(self.settings),
+        )
+
+
+def _clouds(at_rest: StackAtRest, settings: Settings, of_key: str) -> Iterator[str]:
+    """Yield the clouds that an update signs in to."""
+    aso, stores = settings.aso_credentials, settings.secret_stores
+    keys = {key.partition(":")[0] for key in at_rest.stack_file.config}
+    sources = [source for section in settings.sections for _, source in section.sources()]
+    sources += [source for _, source in settings.account_pool.sources()] if settings.account_pool else []
+    kinds = {each.kind for each in stores.providers.values()} if stores else set[str]()
+    uses = {
+        "aws": False,
+        "azure": "azure-native" in keys or (aso is not None and aso.is_in_azure),
+        "gcp": "gcp" in keys
+        or settings.pull_secrets is not None
+        or "GCPSM" in kinds
+        or any(each.gcp_secret for each in sources),
+    }
+    yield from (cloud for cloud, used in uses.items() if used or cloud == of_key)
+
+
+def _of_google(settings: Settings, own: str) -> Mapping[str, Any]:
+    """Return which projects have secrets that the stack reads or writes."""
+    pull_secrets, stores = settings.pull_secrets, settings.secret_stores
+    given = [each.project for each in pull_secrets.clusters.values()] if pull_secrets else []
+    specs = [dict(each.spec) for each in stores.providers.values() if each.kind == "GCPSM"] if stores else []
+    named = [each.name for each in given if each and each.name] + [each.get("projectID") for each in specs]
+    return {
+        "of_accounts": any(each and each.account for each in given),
+        "secret_projects": sorted({str(each or own) for each in named}),
+        "writes_secrets": pull_secrets is not None or bool(stores and stores.pushes),
+    }
+
+
+def _of_azure(settings: Settings) -> Mapping[str, Any]:
+    """Return the scopes in which the stack has identities, and those in which it assigns roles."""
+    section = settings.aso_credentials
+    if section is None or not section.is_in_azure:
+        return {"azure_scopes": [], "role_scopes": []}
+    groups = {each.resource_group for each in section.identities.values()}
+    scope = "/subscriptions/$subscription"
+    own = (
+        [scope] if section.resource_groups else [f"{scope}/resourceGroups/{name}" for name in sorted(groups)]
+    )
+    roles = {role.scope for each in section.identities.values() for role in each.roles.values()}
+    return {"azure_scopes": own, "role_scopes": sorted(roles)}
+
+
+def open_bootstrap(here: Path, stack: str, repository: str | None) -> Bootstrap:
+    """Read a stack of the project here; no key is needed. Raises as `read_settings`."""
+    folders = Folders.find(here)
+    at_rest = StackAtRest.find(folders.project, stack, backend_dir=folders.backend)
+    return Bootstrap(at_rest, read_settings(at_rest), repository, os.environ.get("PULUMI_BACKEND_URL"))

@@ -1,0 +1,134 @@
+"""The printed commands, in a shell whose gh, gcloud, aws, az and kubectl are stand-ins that take notes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from tests.support.fleet_project import CREDFLEET, ROOT
+
+_IDS: Final = "repo:acme@7/fleet@42"
+_STAND_IN: Final = """#!{python}
+import json, os, sys
+words = [os.path.basename(sys.argv[0]), *sys.argv[1:]]
+reads = sys.stdin.read() if words[-1] == "-" else ""
+with open(os.environ["NOTES"], "a") as notes:
+    notes.write(json.dumps([words, reads]) + "\\n")
+line = " ".join(words)
+answers = {{"--jq .id": "42", "customization/sub --jq": os.environ["SUBJECT"]}}
+print(next((answer for asked, answer in answers.items() if asked in line), "made-up"))
+"""
+_PROVIDERS: Final = {
+    "aws": ("awskms://alias/k?region=eu-west-1", "s3://state?region=eu-west-1"),
+    "gcp": ("gcpkms://projects/key-project/locations/l/keyRings/r/cryptoKeys/k", "gs://state"),
+    "azure": ("azurekeyvault://vault.vault.azure.net/keys/k", "azblob://state?storage_account=store"),
+}
+_WRITES: Final = ("Encrypt", "PutObject", "objectUser", "Contributor", "secretmanager.admin", "Administrator")
+
+
+def _project(folder: Path, cloud: str) -> Path:
+    text = (ROOT / "Pulumi.prod.yaml").read_text(encoding="utf-8")
+    provider = _PROVIDERS[cloud][0]
+    (folder / "Pulumi.prod.yaml").write_text(
+        re.sub("secretsprovider: .*", f"secretsprovider: {provider}", text), encoding="utf-8"
+    )
+    (folder / "Pulumi.yaml").symlink_to(ROOT / "Pulumi.yaml")
+    return folder
+
+
+def _printed(folder: Path, *words: str, backend: str = "") -> str:
+    return subprocess.run(
+        [str(CREDFLEET), "bootstrap", "--stack", "prod", *words],
+        cwd=folder,
+        env={**os.environ, "PULUMI_BACKEND_URL": backend},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+def _pasted(
+    script: str, folder: Path, subject: str = _IDS
+) -> tuple[int, str, Sequence[tuple[list[str], str]]]:
+    """Run a script among stand-ins; return its exit code, what it said, and the commands with their input."""
+    programs, notes = folder / "bin", folder / "notes"
+    programs.mkdir()
+    notes.touch()
+    for name in ("gh", "gcloud", "aws", "az", "kubectl"):
+        (programs / name).write_text(_STAND_IN.format(python=sys.executable), encoding="utf-8")
+        (programs / name).chmod(0o755)
+    given = {"NOTES": str(notes), "SUBJECT": subject, "REVIEWERS": "9", "AZURE_RESOURCE_GROUP": "rg"}
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", script],
+        env={**os.environ, **given, "PATH": path, "GCP_LOCATION": "l", "AWS_REGION": "r"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    calls = [json.loads(line) for line in notes.read_text(encoding="utf-8").splitlines()]
+    return done.returncode, done.stdout + done.stderr, [(words, given) for words, given in calls]
+
+
+@pytest.mark.parametrize("cloud", _PROVIDERS)
+def test_printed_commands_trust_three_subjects_and_let_only_the_deployment_write(
+    tmp_path: Path, cloud: str
+) -> None:
+    folder = _project(tmp_path, cloud)
+    script = _printed(folder, "--repo", "acme/fleet", backend=_PROVIDERS[cloud][1])
+    code, said, calls = _pasted(script, tmp_path)
+    assert code == 0, said
+    lines = [" ".join(words) for words, _ in calls]
+    for environment in ("preview-prod", "drift-prod", "prod"):
+        trusted = [line for line in lines if f"{_IDS}:environment:{environment}" in line]
+        clouds = {"aws": {"aws", "gcloud", "az"}, "gcp": {"gcloud", "az"}, "azure": {"az", "gcloud"}}[cloud]
+        assert {line.partition(" ")[0] for line in trusted} == clouds
+        set_ = {
+            words[3] for words, _ in calls if words[:3] == ["gh", "variable", "set"] and environment in words
+        }
+        assert set_ == _variables(cloud, clouds)
+    assert any("assertion.repository_id == '42'" in line for line in lines)
+    readers = ("credfleet-prod-preview", "credfleet-prod-drift")
+    read_only = [line for line in lines if any(each in line for each in readers)]
+    assert read_only
+    assert not [line for line in read_only if any(each in line for each in _WRITES)]
+    assert any(each in line for line in lines for each in _WRITES)
+    (applied,) = (text for words, text in calls if words[0] == "kubectl")
+    assert cloud == "azure" or _kinds(applied) == _kinds(_printed(folder, "--format", "yaml"))
+    roles = [each for each in yaml.safe_load_all(applied) if "rules" in each]
+    assert {each["metadata"]["name"] for each in roles} == {*readers, "credfleet-prod-deploy"}
+    environments = [json.loads(text) for words, text in calls if words[-1] == "-" and words[0] == "gh"]
+    assert [bool(each["reviewers"]) for each in environments] == [True, False, True]
+    assert lines[-1] == "gh variable set CREDFLEET_ENVIRONMENTS --repo acme/fleet --body ready"
+
+
+def test_a_repository_whose_subjects_have_no_ids_is_trusted_by_nothing(tmp_path: Path) -> None:
+    script = _printed(_project(tmp_path, "aws"), "--repo", "acme/fleet", backend="s3://state")
+    code, said, calls = _pasted(script, tmp_path, subject="repo:acme/fleet")
+    assert code == 1
+    assert "use_immutable_subject=true" in said
+    assert {words[0] for words, _ in calls} == {"gh"}
+
+
+def _variables(cloud: str, tools: set[str]) -> set[str]:
+    """Return the variables that the action which signs in reads of these clouds."""
+    text = (ROOT / ".github/actions/sign-in/action.yml").read_text(encoding="utf-8")
+    read = set(re.findall(r"fromJSON\(inputs.variables\)\.(\w+)", text))
+    prefixes = {"aws": "AWS_", "gcloud": "GCP_", "az": "AZURE_"}
+    wanted = {name for name in read if any(name.startswith(prefixes[tool]) for tool in tools)}
+    lacking = set[str]() if cloud == "gcp" else {"GCP_LOCATION"}
+    return (wanted - lacking) | {"CLUSTER", "PULUMI_BACKEND_URL"}
+
+
+def _kinds(text: str) -> list[tuple[Any, ...]]:
+    documents = [each for each in yaml.safe_load_all(text) if each]
+    return [(each["kind"], each["metadata"], each.get("rules")) for each in documents]
