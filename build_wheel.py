@@ -40,7 +40,7 @@ SANDBOX: Final = "pulumi_sandbox"
 """In a checkout it is in a folder of its own, with its tests."""
 PACK: Final = "policies"
 """The host of policies starts it as a folder, so its modules import each other without a package's name."""
-DATA: Final = ("docs", "stacks/dev/crds")
+DATA: Final = (".github", "docs", "stacks/dev/crds")
 """What the code finds at the same place from itself."""
 _METADATA: Final = ("pyproject.toml", "README.md", "LICENSE")
 

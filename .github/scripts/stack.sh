@@ -4,3 +4,4 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 export STACK=${STACK:-dev}
 review=.sandbox/reviews/$STACK
 mkdir -p .sandbox/reviews
+PATH=$PWD/.venv/bin:$PATH # where the project has an environment of its own

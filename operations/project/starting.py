@@ -52,6 +52,8 @@ _TEMPLATE: Final = Environment(
     trim_blocks=True,
     undefined=StrictUndefined,
 )
+_HOME: Final = Path(__file__).parents[2]
+_OF_THIS_REPOSITORY: Final = ("audit", "ci.yml", "count", "lint-workflows", "try-package")
 _SIGNS_IN_AT: Final = {"awskms": "aws", "azurekeyvault": "azure", "gcpkms": "gcp", PASSPHRASE: ""}
 _IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME: Final = 90
@@ -188,21 +190,32 @@ def _files(ground: _Ground, wanted: Wanted, signs_in_at: str) -> Iterable[Mappin
     known = asdict(wanted) | {
         "passphrase": PUBLIC_PASSPHRASE,
         "project": ground.name,
-        "pulumi_version": version("pulumi"),
         "quoted": json.dumps,
         "requirement": _requirement(wanted.rooms),
         "salt": crypter.salt,
         "schema": os.path.relpath(_SCHEMA, os.path.normpath(ground.stack_files)),
         "secret": crypter.encrypt,
-        "signs_in_at": signs_in_at,
         "stack_schema": as_json(stack_file_schema()),
     }
     groups: dict[str, dict[str, str]] = {}
+    for path in _workflows() if signs_in_at else ():
+        name = str(path.relative_to(_HOME))
+        groups[name] = {name: path.read_text(encoding="utf-8")}
     for template in _TEMPLATE.list_templates(["j2"]):
         name = template.removesuffix(".j2")
         if text := _TEMPLATE.get_template(template).render(known):
             groups.setdefault(_GOES_WITH.get(name, name), {})[ground.place(name)] = text
     return groups.values()
+
+
+def _workflows() -> Iterator[Path]:
+    """Yield the workflows of this repository with what they call, but for what is of its own code."""
+    folder = _HOME / ".github"
+    for path in sorted(
+        [*folder.glob("workflows/*.yml"), *folder.glob("actions/*/*"), *folder.glob("scripts/*")]
+    ):
+        if path.name not in _OF_THIS_REPOSITORY:
+            yield path
 
 
 def _requirement(rooms: Sequence[str]) -> str:
@@ -222,6 +235,7 @@ def _write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
+        path.chmod(0o755 if text.startswith("#!") else path.stat().st_mode)
     except OSError as error:
         raise CredfleetError(
             code="not-written",

@@ -123,6 +123,7 @@ def test_an_import_that_would_find_a_projects_own_folder_is_refused(tmp_path: Pa
         "components",
         "operations",
         "credfleet",
+        ".github",
         "docs",
         "sandbox/pulumi_sandbox",
         "stacks/dev/crds",

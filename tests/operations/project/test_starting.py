@@ -5,8 +5,11 @@ That the new project comes up on an API server is tried by `.github/scripts/try-
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import runpy
+import subprocess
 import sys
 from collections.abc import Mapping
 from importlib.metadata import PathDistribution as Distribution
@@ -27,8 +30,9 @@ from tests.support.stacks import ROOT
 TEMPLATES = ROOT / "operations" / "project" / "template"
 EVERY_ROOM = ",".join(ROOMS)
 WRITTEN = {
-    ".github/workflows/check.yml",
+    ".github/workflows/ci.yml",
     ".gitignore",
+    ".python-version",
     "Makefile",
     "Pulumi.dev.yaml",
     "Pulumi.yaml",
@@ -87,9 +91,9 @@ def test_a_new_project_is_sound(told: tuple[str, ...], monkeypatch: pytest.Monke
     assert checked.output == "✓ the configuration of stack dev is sound\n"
 
 
-@cases("encrypted_by, signs_in_with", table(__file__, "test_a_cluster_of_ones_own_gets_stack_and_workflow"))
-def test_a_cluster_of_ones_own_gets_stack_and_workflow(
-    encrypted_by: str, signs_in_with: str, monkeypatch: pytest.MonkeyPatch
+@cases("encrypted_by, cloud", table(__file__, "test_a_cluster_of_ones_own_gets_a_stack_and_our_workflows"))
+def test_a_cluster_of_ones_own_gets_a_stack_and_our_workflows(
+    encrypted_by: str, cloud: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = "arn:aws:eks:eu-1:1:cluster/ours # not this"
     assert run("init", "mine", "--cluster", context, "--secrets-provider", encrypted_by).exit_code == 0
@@ -98,9 +102,32 @@ def test_a_cluster_of_ones_own_gets_stack_and_workflow(
     prod = yaml.safe_load(Path("Pulumi.prod.yaml").read_text())
     assert prod["config"]["credfleet:cluster"] == {"context": context}
     assert prod.get("secretsprovider", "passphrase") == encrypted_by
-    workflow = Path(".github/workflows/deploy.yml").read_text()
-    assert signs_in_with in workflow
-    assert yaml.safe_load(workflow)["jobs"]["deploy"]["environment"] == "prod"
+    if not cloud:  # without one, nobody could sign in
+        assert [each.name for each in Path(".github").rglob("*.yml")] == ["ci.yml"]
+        return
+    _assert_whole(Path())
+    listed = subprocess.run([".github/scripts/stacks"], capture_output=True, text=True, check=True).stdout
+    assert json.loads(listed) == [{"stack": "prod", "cloud": cloud, "clouds": [cloud]}]
+
+
+def _assert_whole(project: Path) -> None:
+    """Assert that its workflows are this repository's, and call nothing that is not there."""
+    names = {str(each.relative_to(project)) for each in (project / ".github").rglob("*") if each.is_file()}
+    ci = ".github/workflows/ci.yml"
+    assert {n for n in names if n.startswith(".github/workflows/")} == {
+        str(each.relative_to(ROOT)) for each in (ROOT / ".github/workflows").glob("*.yml")
+    }
+    for name in names - {ci}:
+        assert (project / name).read_bytes() == (ROOT / name).read_bytes()
+        assert os.access(project / name, os.X_OK) == os.access(ROOT / name, os.X_OK)
+    texts = "\n".join((project / name).read_text() for name in names)
+    called = set(re.findall(r"(?:uses: \./|run: |[ (])(\.github/[\w/.-]+\w)", texts))
+    assert len(called) > 10
+    assert {each for each in called if not (project / each).exists()} == set()
+    makefile = (project / "Makefile").read_text()
+    assert all(
+        f"\n{each}:" in makefile for each in re.findall(r"^ *(?:- run: )?make (?:-s )?(\w+)", texts, re.M)
+    )
 
 
 def test_a_stack_for_ones_own_cluster_says_that_it_declares_nothing_yet(
@@ -247,8 +274,34 @@ def test_its_workflows_pin_actions_that_this_repository_uses_by_their_commits() 
         return {line.strip() for text in texts for line in re.findall(r"uses: ([^.\n].*)", text)}
 
     ours = used(TEMPLATES)
-    assert len(ours) > 5
+    assert len(ours) == 3
     assert [line for line in ours if not re.fullmatch(r"[\w/-]+@[0-9a-f]{40} # v[\d.]+", line)] == []
     assert {line.partition("@")[0] for line in ours} <= {
         line.partition("@")[0] for line in used(ROOT / ".github")
     }
+
+
+@pytest.mark.parametrize(
+    ("code", "fix"),
+    [(3, "export PULUMI_BACKEND_URL=…"), (6, "pulumi stack init prod --secrets-provider 'awskms://alias/k'")],
+)
+def test_make_preview_without_a_backend_or_a_stack_says_the_fix_below_what_pulumi_says(
+    code: int, fix: str, tmp_path: Path
+) -> None:
+    run("init", "mine", "--cluster", "ours", "--secrets-provider", "awskms://alias/k")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, line in (("pulumi", f"echo error: of Pulumi; exit {code}"), ("credfleet", "exit 0")):
+        (programs / name).write_text(f"#!/bin/sh\n{line}\n")
+        (programs / name).chmod(0o755)
+    environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["make", "-s", "preview", "STACK=prod"],
+        cwd="mine",
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    first, second = done.stdout.splitlines()
+    assert (first, second.startswith(f"→ {fix}")) == ("error: of Pulumi", True)

@@ -400,12 +400,33 @@ def test_drift_fails_the_night_and_is_told_in_one_issue(
     assert "~ kubernetes:core/v1:ConfigMap changed" in (checkout.root / body).read_text()
 
 
-def test_the_context_of_an_eks_cluster_has_the_clusters_name(checkout: Checkout) -> None:
-    checkout.script("kubeconfig", CLUSTER="fleet-prod")
+@pytest.mark.parametrize(
+    "context",
+    ["fleet-prod", "gke_my-project_europe-west3_fleet-prod", "arn:aws:eks:eu-1:1:cluster/fleet-prod"],
+)
+def test_a_cluster_is_known_by_its_name_whichever_tool_named_the_context(
+    checkout: Checkout, context: str
+) -> None:
+    outputs = checkout.root / "outputs"
+    checkout.script("cluster", CONTEXT=context, GITHUB_OUTPUT=str(outputs))
+    assert outputs.read_text() == "name=fleet-prod\n"
+    checkout.script("kubeconfig", CONTEXT=context)
+    if "_" not in context:
+        named = ["--name", "fleet-prod", "--alias", context]
+        assert checkout.calls == [["aws", "eks", "update-kubeconfig", *named]]
 
-    assert checkout.calls == [
-        ["aws", "eks", "update-kubeconfig", "--name", "fleet-prod", "--alias", "fleet-prod"]
-    ]
+
+@pytest.mark.parametrize(
+    ("code", "fix"), [(3, "export PULUMI_BACKEND_URL"), (6, "pulumi stack init prod --s")]
+)
+def test_without_a_backend_or_a_stack_what_pulumi_says_is_followed_by_the_fix(
+    checkout: Checkout, code: int, fix: str
+) -> None:
+    checkout.fails("pulumi", code)
+    run = checkout.script("preview", STACK="prod")
+    assert run.returncode == code
+    assert run.stderr.startswith(f"→ {fix}")
+    assert [call[0] for call in checkout.calls] == ["pulumi"]
 
 
 @pytest.mark.parametrize("script", ["preview", "deploy", "drift", "record"])

@@ -146,7 +146,7 @@ def test_only_the_review_sees_a_pull_request_and_it_has_no_right_but_to_read() -
     assert review["permissions"] == {"contents": "read"}
     assert "environment" not in review
     *_, base, branch, run, _ = review["steps"]
-    assert [base["run"], run["run"]] == ["make env", ".github/scripts/review"]
+    assert [base["run"], run["run"]] == [".github/scripts/install", ".github/scripts/review"]
     assert branch["with"]["path"] == review["env"]["CHECKOUT"]
     assert not [step for step in review["steps"] if "GH_TOKEN" in step.get("env", {})]
 
