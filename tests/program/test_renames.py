@@ -219,7 +219,7 @@ def test_services_credentials_and_stores_keep_their_objects_under_new_names(
         def entry(name: str, **said: Any) -> dict[str, Any]:
             return {f"{name}{end}": {"namespace": home, **said, **({"previously": [name]} if end else {})}}
 
-        whole, token = {"secret": f"{namespace}/it"}, {"secret": f"{namespace}/it/token"}
+        token = {"secret": f"{namespace}/it/token"}
         login = {"kind": "GitLab", "spec": {"projectID": "7"}}
         project.configure(
             credentials={"db": '{"type":"database","password":"sentinel-db"}', "token": "sentinel-token"},
