@@ -1,10 +1,9 @@
 """`make prove`: runs what takes long, at its full counts, and says at the end what was tried.
 
-Without a word, all that the claim protocol is proved with. Words choose one part;
-`fire`, what stands under fire: readers, updates that are killed, histories of claims; `witness`, what
-software of others says. Three parts run at a time on two cores, since some wait much for an API server.
-What a part printed is kept in `.sandbox/prove/`, and what one that failed had written where it says. Exits
-with 1 when a part failed.
+Without a word, all that the claim protocol is proved with. Words choose one part; `fire`, what stands under
+fire: readers, updates that are killed, histories of claims; `witness`, what software of others says. Three
+parts run at a time on two cores, since some wait much for an API server. What a part printed is kept in
+`.sandbox/prove/`, and what one that failed had written where it says. Exits with 1 when a part failed.
 """
 
 import argparse

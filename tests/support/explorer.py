@@ -48,6 +48,7 @@ from components.account_pool.core.model import (
     Record,
     State,
 )
+from components.account_pool.core.pool import Pool
 from components.account_pool.core.selection import members_of_type
 from components.errors import LostMember, PoolError
 from tests.support.memory_pool import (
@@ -59,6 +60,7 @@ from tests.support.memory_pool import (
     Decides,
     Effect,
     MemoryServer,
+    Moves,
     Op,
     Reads,
     Releases,
@@ -203,7 +205,9 @@ class Process:
             since = zip(self.script, self.outcomes, strict=False) if fresh.op.shows else ()
             if not any(isinstance(op, Claims) and one != meant for op, one in [*since][fresh.op.shows :]):
                 fresh = replace(fresh, held={name: one for name, one in fresh.held.items() if name != left})
-        if isinstance(fresh.op, Updates) and fresh.op.holder != fresh.op.claim.holder:
+        if isinstance(fresh.op, Moves) or (
+            isinstance(fresh.op, Updates) and fresh.op.holder != fresh.op.claim.holder
+        ):
             fresh = replace(fresh, held={})
         return fresh if fresh.op is None else fresh._resumed(())
 
@@ -241,7 +245,7 @@ class Process:
 
     def _over(self, outcome: Any) -> Process:
         held = dict(self.held)
-        if isinstance(outcome, Claimed) and isinstance(self.op, Claims | Updates):
+        if isinstance(outcome, Claimed) and isinstance(self.op, Claims | Updates | Moves):
             held[outcome.record] = outcome
         done = replace(self, index=self.index + 1, held=held, outcomes=(*self.outcomes, outcome))
         return done.started()
@@ -252,7 +256,11 @@ def _local_state(steps: Script) -> str:
     parts: list[str] = []
     inner: Any = steps
     while inner is not None:
-        known = {k: v for k, v in inspect.getgeneratorlocals(inner).items() if k not in ("attempt", "look")}
+        known = {
+            name: vars(value) if isinstance(value, Pool) else value
+            for name, value in inspect.getgeneratorlocals(inner).items()
+            if name not in ("attempt", "look")
+        }
         parts.append(f"{inner.gi_code.co_name}@{inner.gi_frame.f_lasti} {known!r}")
         inner = inner.gi_yieldfrom
     return re.sub(r" at 0x\w+", "", " ".join(parts))
@@ -277,13 +285,17 @@ LATER, ENDS = -1, -2
 
 
 class Cleaning(NamedTuple):
-    """A process that holds an account to clean it, which may outlive its run. is_wiping: its command runs."""
+    """A process that holds an account to clean it, which may outlive its run.
+
+    is_wiping: its command runs. is_cut: it has a credential that was changed since.
+    """
 
     run: str
     token: str
     member: str
     account: str
-    is_wiping: bool
+    is_wiping: bool = False
+    is_cut: bool = False
 
 
 @dataclass(frozen=True)
@@ -664,7 +676,9 @@ class World:
         if account in self.ghost.given_up and before.state == State.QUARANTINED != after.state:
             raise Violation(f"I11: {before.name} came back, which an operator gave up")
         for token in set(before.tokens) - set(after.tokens):
-            self._check_removal(before, self.record(token.record), str(token))
+            moved = [record for record in self.records if after.bears(record.token)]
+            if all(record.moves != token for record in moved):
+                self._check_removal(before, self.record(token.record), str(token))
         if before.state == State.CLEANING and before.tenant and not after.tenant:
             mine = [one for one in self.cleanings if one.token == before.annotations.get(CLEANING_TOKEN)]
             if not isinstance(op, Cleans) and not mine:
@@ -698,10 +712,12 @@ class World:
             case Effect.LAUNCH:
                 assert process is not None
                 account = _account(member) if member else step.name
-                others.append(Cleaning(process.run, step.token, step.name, account, is_wiping=False))
+                others.append(Cleaning(process.run, step.token, step.name, account))
             case Effect.WIPE if mine is not None:
                 if self.rules.rotates:  # who had the old credential can do nothing any more
-                    others = [o._replace(is_wiping=o.is_wiping and o.account != mine.account) for o in others]
+                    others = [
+                        one._replace(is_cut=one.is_cut or one.account == mine.account) for one in others
+                    ]
                 others.append(mine._replace(is_wiping=True))
                 if member and CREATED_AGAIN in member.annotations:
                     raise Violation(f"I8: {step.name} was wiped, and it is not known who uses it")
@@ -778,7 +794,7 @@ class World:
         for member in members:
             self._check_member(member)
         for one in self.cleanings:
-            if one.is_wiping and not self.ghost.evidence_gone:
+            if one.is_wiping and not one.is_cut and not self.ghost.evidence_gone:
                 self._check_wipe(one, members, held)
 
     def _check_member(self, member: Member) -> None:

@@ -28,6 +28,7 @@ from tests.support.memory_pool import (
     Cleans,
     Decides,
     MemoryServer,
+    Moves,
     Op,
     Reads,
     Releases,
@@ -130,7 +131,7 @@ def _op(text: str, usual: Mapping[str, Any], owners: Mapping[str, str], declared
     }
     if word in simple:
         return simple[word]()
-    if word not in ("claim", "read", "release", "update"):
+    if word not in ("claim", "read", "release", "update", "move"):
         return Decides(word.replace("-", "_"), names[0])
     own: dict[str, Any] = {
         **usual,
@@ -142,6 +143,7 @@ def _op(text: str, usual: Mapping[str, Any], owners: Mapping[str, str], declared
     about: Mapping[str, Callable[[], Op]] = {
         "claim": lambda: claim,
         "read": lambda: Reads(claim),
+        "move": lambda: Moves(claim, given["from"]),
         "release": lambda: Releases(claim, fenced="fenced" in names, shows=int(given.get("shows", 0))),
         "update": lambda: Updates(claim, Policy(given.get("to", "clean")), given.get("as", claim.holder)),
     }

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
-from components.account_pool.core import cleaning, pool, protocol, rebirth
+from components.account_pool.core import cleaning, moving, pool, protocol, rebirth
 from components.account_pool.core.calls import (
     Answer,
     ApiRefusal,
@@ -403,8 +403,9 @@ class Releases:
         claimed = self.means(held, run.outcomes if run else ())
         record = claimed.record if claimed else self.claim.wanted.record
         fence = replace(claimed.fence, state=self.claim.state) if self.fenced and claimed else None
-        if not self.fenced or claimed:  # who was given nothing has nothing to release
-            yield from protocol.release(record, self.claim.holder, POOL, fence)
+        if self.fenced and claimed is None:
+            return None  # who was given nothing has nothing to release
+        return (yield from protocol.release(record, self.claim.holder, POOL, fence))
 
     def means(self, held: Mapping[str, Claimed], outcomes: Sequence[Any]) -> Claimed | None:
         """Return the claim that it releases, where it was made before."""
@@ -437,6 +438,19 @@ class Updates:
         """Begin, or begin again after a crash."""
         amended = protocol.Amendment(self.holder, self.policy, self.claim.limit, self.claim.state)
         return protocol.update(self.claim.wanted.record, self.claim.holder, amended, POOL)
+
+
+@dataclass(frozen=True)
+class Moves:
+    """An operation: let what was claimed under another slot go on under this one."""
+
+    claim: Claims
+    former: str
+
+    def start(self, _held: Mapping[str, Claimed] = NOT_HELD, _run: Run | None = None) -> Steps[Any]:
+        """Begin, or begin again after a crash."""
+        former = replace(self.claim, slot=self.former).wanted.record
+        return moving.move(self.claim.wanted, former, self.claim.holder)
 
 
 @dataclass(frozen=True)
@@ -533,4 +547,4 @@ class ByHand:
         yield Beside(Effect.HAND, self.what)
 
 
-Op: TypeAlias = Claims | Releases | Reads | Updates | Sweeps | Cleans | Decides | Ups | ByHand
+Op: TypeAlias = Claims | Releases | Reads | Updates | Moves | Sweeps | Cleans | Decides | Ups | ByHand

@@ -17,7 +17,7 @@ from components.account_pool.core.consumers import holder_in_words
 from components.account_pool.core.model import Claimed, ClaimRequest, Phase, Record, Wanted
 from components.account_pool.core.protocol import finish, lost, refuse_other_state, release
 from components.account_pool.core.snapshot import PoolSnapshot
-from components.account_pool.core.steps import change_member, get_member, read_both, write
+from components.account_pool.core.steps import change_member, get_member, read_both, replace_record, write
 from components.errors import NotAllowed, Withheld
 
 
@@ -35,7 +35,9 @@ def move(wanted: Wanted, former: str, holder: str) -> Steps[Claimed | None]:
         if new is None and old is not None and is_held:
             refuse_other_state(None if wanted.takes_over else old, holder, wanted.state)
             _refuse_others(old, wanted, holder)
-            yield from write(Create(Kind.RECORD, _renamed(old, wanted).render(wanted.namespace)))  # N1
+            if old.limit == 1 or (yield from replace_record(replace(old, limit=1), wanted.namespace)):
+                # N1: from here on nobody else can join the claim under its former name.
+                yield from write(Create(Kind.RECORD, _renamed(old, wanted).render(wanted.namespace)))
             continue
         if new is not None and new.phase is Phase.RELEASING:
             yield from finish(new)
@@ -52,7 +54,7 @@ def move(wanted: Wanted, former: str, holder: str) -> Steps[Claimed | None]:
             return None
         if member is None or not member.carries(new):
             raise lost(new, member)
-        if is_held:
+        if old is not None and old.token == new.moves:
             yield from release(former, holder, wanted.namespace)  # N3
         return Claimed.by(new, member, wanted.holder, reused=True)
     raise AssertionError
@@ -68,6 +70,7 @@ def _renamed(old: Record, wanted: Wanted) -> Record:
         tenant=wanted.tenant,
         slot=wanted.slot,
         attempt=1,
+        limit=wanted.limit,
         holders={wanted.holder: 1},
         retired=0,
         former_uid="",

@@ -58,7 +58,7 @@ def test_the_fewest_steps_to_a_violation_are_told() -> None:
     first, *steps = str(found.value).splitlines()
     assert first == "I1: a living claim was taken off m0"
     assert [step.split("(")[0].strip() for step in steps][-1] == "P1 Patch"
-    assert len(steps) == 8
+    assert len(steps) == 9
 
 
 def test_every_invariant_that_a_mistake_breaks_is_on_the_page() -> None:
