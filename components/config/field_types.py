@@ -99,9 +99,7 @@ Name: TypeAlias = Annotated[
         "rename it, such as acme",
     ),
 ]
-FormerNames: TypeAlias = Annotated[
-    tuple[Name, ...], Field(description="Former names, under which it keeps what it has; they can stay.")
-]
+FormerNames: TypeAlias = Annotated[tuple[Name, ...], Field(description="Former names, oldest first.")]
 PoolType: TypeAlias = Annotated[
     str,
     must(

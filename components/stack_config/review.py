@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from components.config.section import Problems, Section
@@ -49,6 +49,18 @@ def review_names(tenants: Mapping[str, Tenant], sections: Iterable[Section]) -> 
                 named = cast("Mapping[str, Any]", entries).items()
                 former = {name: getattr(entry, "previously", ()) for name, entry in named}
                 yield from _review_names((section.KEY, info.alias or field), former)
+
+
+def review_ranges(tenants: Mapping[str, Tenant], is_ours: Callable[[str], bool]) -> Problems:
+    """Refuse a former name in the range of another stack, whose state has what the tenant has."""
+    for name, tenant in tenants.items():
+        for index, former in enumerate(tenant.previously):
+            if is_ours(name) and not is_ours(former):
+                yield Problem(
+                    config_path("tenants", name, "previously", index),
+                    f"tenant {former} was another stack's, whose next update would delete what it had",
+                    "choose a name of that stack's range in stacks.yaml",
+                )
 
 
 def _review_names(place: Sequence[str], former: Mapping[str, Sequence[str]]) -> Problems:

@@ -55,6 +55,7 @@ from components.stack_config.review import (
     review_far_accounts,
     review_names,
     review_namespaces,
+    review_ranges,
     usable_namespaces,
 )
 from components.stack_config.tenant_files import KEY as TENANTS_FROM
@@ -109,9 +110,7 @@ class Settings(ConfigModel):
     held_as: Name | None = Field(
         default=None, description="Stack under whose name this one holds accounts and owns what it writes."
     )
-    allow_removals: Flag = Field(
-        default=False, description="Whether more than a quarter of the tenants, or accounts in use, may go."
-    )
+    allow_removals: Flag = Field(default=False, description="Whether much may go at once.")
     account_pool: Annotated[AccountPool | None, _section(of=AccountPool)] = None
     aso_credentials: Annotated[AsoCredentials | None, _section(of=AsoCredentials)] = None
     pull_secrets: Annotated[PullSecretsSection | None, _section(of=PullSecretsSection)] = None
@@ -176,7 +175,8 @@ class Settings(ConfigModel):
             if key.startswith(NAMESPACE)
         }
         document[KEY] = credentials
-        files = read_tenants(document.get(TENANTS_FROM), root, Stacks.read(root).tenants_of(stack))
+        is_ours = Stacks.read(root).tenants_of(stack)
+        files = read_tenants(document.get(TENANTS_FROM), root, is_ours)
         rows = _joined(document, root)
         strange = tuple(files.join(document))
         misspelt = (*read_as_meant(cls, document), *read_certificates(document, root))
@@ -189,7 +189,7 @@ class Settings(ConfigModel):
         malformed = (*absent, *(each for each in malformed if not _follows(each, absent)))
         whole = [each for each in unreadable if each.place == config_path(KEY)]
         context = replace(settings.review_context(root, (*malformed, *whole)), confined=files.confined)
-        review = settings._review(stated, context, rows)
+        review = chain(settings._review(stated, context, rows), review_ranges(settings.tenants, is_ours))
         unknown = {config_path(str(path[0]).removeprefix(NAMESPACE), *path[1:]) for path in sealed}
         written = (*_foreign(values, secret_keys), *unreadable, *misspelt, *strange, *malformed)
         found = (*written, *(each for each in review if not _follows(each, written)))

@@ -14,6 +14,8 @@ from tests.support.stacks import problems, settings, stack
 Tenants: TypeAlias = Mapping[str, Mapping[str, str]]
 """Tenant → slot → the name of its copy, empty without one."""
 
+SERVICE = {"namespace": "tenant-acme", "credentialsFrom": "aws-1"}
+OTHER = {"previously": ["db"], "secretName": "other"}
 FORMER: Tenants = {"acme": {"main": "creds"}, "globex": {"main": "", "backup": ""}}
 EIGHT: Tenants = {f"t{n}": {"main": ""} for n in range(8)}
 
@@ -143,6 +145,10 @@ def test_more_than_a_quarter_of_the_accounts_in_use_goes_only_where_that_is_said
         (
             {"tenants__acme__accounts__b": {"type": "aws", "previously": ["aws"]}},
             "credfleet:tenants.acme.accounts.b.previously[0]",
+        ),
+        (
+            {"services": {"instances": {"db": SERVICE, "other": {**SERVICE, **OTHER}}}},
+            "credfleet:services.instances.other.previously[0]",
         ),
     ],
 )

@@ -102,3 +102,15 @@ def test_a_file_that_leaves_a_tenant_without_one_stack_is_refused(
 
 def test_without_the_file_a_stack_has_all_tenants_of_its_folder(tmp_path: Path) -> None:
     assert Stacks.read(tmp_path).tenants_of("dev")("acme")
+
+
+def test_tenant_that_its_new_name_would_take_to_another_stack_is_refused_there(tmp_path: Path) -> None:
+    written(tmp_path, TWO)
+    (tmp_path / "tenants").mkdir()
+    text = "namespace: tenant-acme\npreviously: [acme]\n"
+    (tmp_path / "tenants" / "zeta.yaml").write_text(text, encoding="utf-8")
+    values = {**stack(tenants=None), "credfleet:tenantsFrom": "tenants"}
+    with pytest.raises(ConfigurationError, match="tenant acme was another stack's"):
+        Settings.parse(values, SECRET_KEYS, tmp_path, stack="prod-2")
+    (tmp_path / "tenants" / "zeta.yaml").rename(tmp_path / "tenants" / "acne.yaml")
+    assert {*Settings.parse(values, SECRET_KEYS, tmp_path, stack="prod").tenants} == {"acne"}
