@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 
 from pydantic import ValidationError
 
-from components.account_pool.core.bringing import brought_name
+from components.account_pool.core.bringing import brought_name, former_name
 from components.account_pool.core.consumers import stack_of
 from components.account_pool.core.declared import DeclaredMember
 from components.account_pool.core.identity import cloud_account, find_other
 from components.account_pool.core.model import Member as PoolMember
-from components.account_pool.core.model import Partition
+from components.account_pool.core.model import Partition, tenant_label
 from components.account_pool.core.pool import OPERATOR
 from components.account_pool.core.rebirth import Marks, marks_of_records
 from components.account_pool.members_file import ExistingMember, differences, read_members_file
@@ -66,7 +66,8 @@ def brought(
     another one stays. Raises ConfigurationError with everything that is wrong with what was given, before the
     write; NotAllowed; and as `read_bytes` and `Pool.open`.
     """
-    name = brought_name(*(str(stated[key]) for key in ("tenant", "type", "accountId")))
+    tenant, *account = (str(stated[key]) for key in ("tenant", "type", "accountId"))
+    name, former = brought_name(*account), former_name(tenant, *account)
     member = _member(name, stated)
     text = text_of(read_bytes(values, HOLDS), place_of(values))
     if (fault := credential_fault(name, Credentials({name: text}))) is not None:
@@ -74,11 +75,15 @@ def brought(
     pool = where.open(OPERATOR)
     if pool.settings.protects(member.account_id):
         raise ConfigurationError([Problem(_OPTIONS["accountId"], *PROTECTED)])
-    _refuse_twin(pool, name, member)
+    _refuse_twin(pool, {name, former}, member)
     Partition.of(member.type, member.partition, pool.settings.partition_keys)
-    body = secret_of(name, member.declared, encode(text), pool.settings.scheme)
     secrets = _Secrets(connect(where.target()), where.namespace, update=update)
-    reply = secrets.ask("POST", "", body)
+    body = secret_of(former, member.declared, encode(text), pool.settings.scheme)
+    reply = secrets.ask("POST", "?dryRun=All", body)
+    if reply.answer is HttpOutcome.CONFLICT:
+        name = former
+    else:
+        reply = secrets.ask("POST", "", secret_of(name, member.declared, encode(text), pool.settings.scheme))
     document = {"secretName": name, "namespace": where.namespace, "tenant": member.tenant}
     if reply.answer is HttpOutcome.CONFLICT:
         outcome, reason = secrets.compare(name, encode(text))
@@ -106,16 +111,21 @@ def _brought_before(outcome: str, reason: str, document: Mapping[str, object]) -
     if outcome == _DIFFERS:
         return CommandResult(document, [f"✗ {was_there}: {reason}"], exit_code=1)
     told = [
-        f"✗ {was_there}; whether its value is this one is not known: {reason}",
+        f"✗ {was_there}; whether it is {document['tenant']}'s and has this value is not known: {reason}",
         "→ have whoever runs the pool give the same command with --update",
     ]
     return CommandResult(document, told, exit_code=1)
 
 
-def _refuse_twin(pool: Pool, name: str, member: Member) -> None:
-    """Raise Misconfigured for an account that the pool has; who may only bring cannot see whether it has."""
+def _refuse_twin(pool: Pool, names: Collection[str], member: Member) -> None:
+    """Raise Misconfigured for an account that the pool has, but as the tenant's own under one of these names.
+
+    Who may only bring cannot see whether it has.
+    """
+    owner = tenant_label(member.tenant or "")
     with suppress(NotAllowed):
-        other = find_other(name, cloud_account(member.type, member.account_id), pool.members())
+        others = [one for one in pool.members() if one.tenant != owner or one.name not in names]
+        other = find_other("", cloud_account(member.type, member.account_id), others)
         if other is not None:
             raise Misconfigured(
                 place=_OPTIONS["accountId"],

@@ -24,11 +24,12 @@ import pytest
 
 from components.account_pool.admission.roles import RIGHTS, rights_to_bring
 from components.account_pool.admission.state_machine import Verb
+from components.account_pool.core.bringing import former_name
 from components.account_pool.core.clock import Clock
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
 from components.account_pool.core.keys import FREED, POOL_RECORD, POOL_STATE
 from components.account_pool.core.model import Policy
-from components.labels import HYPERSCALER_TYPE, TENANT_NAME
+from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, TENANT_NAME
 from sandbox.tests.support.cluster import ROOT, client_for
 from tests.support.fleet_project import CREDFLEET
 from tests.support.guarded_pool import MERGE, enforce, refusal
@@ -476,7 +477,17 @@ def test_a_team_brings_an_account_that_its_tenant_alone_gets_and_may_do_nothing_
     (place.folder / "key.json").write_text(f'{{"key": "{SENTINEL}"}}')
 
     def bring(tenant: str, user: str = "team", *more: str) -> Answer:
-        whose = ("--tenant", tenant, "--type", "aws", "--account-id", "111122223333", *more)
+        whose = (
+            "--tenant",
+            tenant,
+            "--type",
+            "aws",
+            "--account-id",
+            "111122223333",
+            "--expires-at",
+            "2999-01-31",
+            *more,
+        )
         return place.run(user, "pool", "bring", *whose, "--values", "key.json", "-o", "json")
 
     brought = bring("acme").json
@@ -495,6 +506,43 @@ def test_a_team_brings_an_account_that_its_tenant_alone_gets_and_may_do_nothing_
     place.ask("provisioner", "pool", "release", "--type", "aws", "--tenant", "acme")
     assert claim(place, "globex") == "aws-1"
     assert claim(place, "acme") == brought["secretName"]
+
+
+def test_account_that_is_brought_for_two_tenants_at_once_is_brought_for_one(own_place: Place) -> None:
+    place = own_place
+    (place.folder / "key.json").write_text(f'{{"key": "{SENTINEL}"}}')
+    rules = [
+        {"apiGroups": [e.group], "resources": [e.resource], "verbs": e.verbs, "resourceNames": e.names}
+        for tenant in ("acme", "globex")
+        for e in rights_to_bring(tenant)
+    ]
+    grant(place.admin, place.namespace, "team", rules)
+
+    def words(tenant: str, account: str = "111122223333") -> tuple[str, ...]:
+        whose = ("--tenant", tenant, "--type", "aws", "--account-id", account, "--values", "key.json")
+        return ("pool", "bring", *whose, "--yes")
+
+    racing = [place.start("team", *words(tenant)) for tenant in ("acme", "globex")]
+    said = ["".join(each.communicate(timeout=SECONDS)) for each in racing]
+    assert sorted(each.returncode for each in racing) == [0, 1], said
+    (account,) = place.standings()
+    owner = place.api("Secret").get(name=account, namespace=place.namespace).metadata.labels[TENANT_NAME]
+    (loser,) = {"acme", "globex"} - {owner}
+    refused = place.run("team", *words(loser))
+    assert (refused.code, f"whether it is {loser}'s" in " ".join(refused.output.split())) == (1, True)
+    told = place.run("admin", *words(loser))
+    assert (told.code, account in told.output + told.errors) == (4, True)
+
+    former = former_name("acme", "aws", "444455556666")
+    notes = {ACCOUNT_ID: "444455556666", BRING_YOUR_OWN: "true"}
+    metadata = {
+        "name": former,
+        "labels": {HYPERSCALER_TYPE: "aws", TENANT_NAME: "acme"},
+        "annotations": notes,
+    }
+    place.api("Secret").create(namespace=place.namespace, body={"metadata": metadata})
+    assert place.run("team", *words("acme", "444455556666")).code == 1
+    assert place.standings().keys() == {account, former}
 
 
 def test_an_account_that_makes_no_sense_is_not_brought(place: Place) -> None:
