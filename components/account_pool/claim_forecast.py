@@ -18,7 +18,7 @@ from components.account_pool.core.clock import ending_lines
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.declared import Declaration
 from components.account_pool.core.judgement import explain_cut
-from components.account_pool.core.model import ClaimRequest
+from components.account_pool.core.model import ClaimRequest, Record
 from components.account_pool.core.moving import as_moved
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.rebirth import Marks, marks_of_records
@@ -95,10 +95,13 @@ class ClaimForecasts:
         ]
         asked = [evacuation.here(claim, move.generation) for claim, move in zip(claims, moves, strict=True)]
         expected = [move.forecast for move in moves]
-        cut_off = _cut_off(snapshot, asked, declared)
+        holders = {claim.holder for claim in claims}
+        used = {one.member for one in snapshot.records if not holders.isdisjoint(one.holders)}
+        told = [one for one in snapshot.members if not elsewhere or one.name in used]
+        cut_off = _cut_off(snapshot, asked, declared.namespace)
         lines = (
             *(f"{WARNING}{one.place}: {one.problem}\n→ {one.fix}" for one in snapshot.problems),
-            *(f"{WARNING}{line}" for line in ([] if elsewhere else ending_lines(snapshot.members))),
+            *(f"{WARNING}{line}" for line in ending_lines(told)),
             *forecast.lines(
                 expected,
                 vacancies(snapshot, asked, declared.partition_keys),
@@ -168,15 +171,19 @@ def _as_moved(seen: PoolSnapshot, claims: Sequence[ClaimRequest], keys: Sequence
         raise pulumi.RunError(str(error)) from None
 
 
-def _cut_off(snapshot: PoolSnapshot, claims: Sequence[ClaimRequest], declared: Declaration) -> Sequence[str]:
+def _cut_off(snapshot: PoolSnapshot, claims: Sequence[ClaimRequest], namespace: str) -> Sequence[str]:
     """Return of each claim why its account is kept from its tenant; empty for one that is not."""
-    records = {record.name: record for record in snapshot.records}
     away = {member.name: member for member in snapshot.members if member.is_cut_off}
-    placed = (
-        records.get(claim.placed("", declared.partition_keys).record) if away else None for claim in claims
-    )
-    found = (away.get(record.member) if record else None for record in placed)
-    return [explain_cut(member, declared.namespace) if member else "" for member in found]
+    cut = [record for record in snapshot.records if record.member in away]
+    found = ((one for one in cut if _is_held(one, claim)) for claim in claims)
+    return ["".join(explain_cut(away[one.member], namespace) for one in held) for held in found]
+
+
+def _is_held(record: Record, claim: ClaimRequest) -> bool:
+    """Whether a record is what the holder of a claim has under the slot that it is to have."""
+    asked = (claim.tenant, claim.type, dict(claim.partition))
+    is_there = asked == (record.tenant, record.partition.type, record.partition.given)
+    return is_there and claim.holder in record.holders and (claim.spill or claim.slot == record.slot)
 
 
 def _forecast(namespace: str, move: evacuation.Move, *, is_skipped: bool) -> ForecastInput:

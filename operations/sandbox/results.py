@@ -116,9 +116,10 @@ def held_back(resources: Iterable[Resource]) -> tuple[Skipped, ...]:
     return tuple(Skipped(what, why) for what, why in sorted(skipped.items()))
 
 
-def skips_claims(resources: Iterable[Resource]) -> bool:
-    """Whether a claim of the stack has no account yet."""
-    return any(_is_claim(resource) and _is_skipped(resource) for resource in resources)
+def skips_claims(resources: Sequence[Resource]) -> bool:
+    """Whether a claim of the stack has no account yet, or its tenant not the account of one."""
+    is_kept_away = any(each.what.startswith("claim ") for each in held_back(resources))
+    return is_kept_away or any(_is_claim(resource) and _is_skipped(resource) for resource in resources)
 
 
 def _is_claim(resource: Resource) -> bool:

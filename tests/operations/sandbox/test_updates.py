@@ -275,7 +275,8 @@ def test_an_update_that_does_not_end_well_says_so_and_keeps_its_exit_code(
 
 
 @pytest.mark.parametrize(
-    ("phase", "what", "code"), [("Skipped", "", 9), ("Bound", "read a", 0), ("Bound", "pull secret a", 0)]
+    ("phase", "what", "code"),
+    [("Skipped", "", 9), ("Bound", "claim a/b", 9), ("Bound", "read a", 0), ("Bound", "pull secret a", 0)],
 )
 def test_a_claim_that_was_skipped_ends_an_update_with_its_own_code_and_no_part_the_sandbox_lacks(
     cli: Cli, phase: str, what: str, code: int
