@@ -16,6 +16,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -168,6 +169,13 @@ def import_path() -> str:
     return os.pathsep.join(str(each.parent) for each in own_code())
 
 
+def installed_providers() -> Iterator[tuple[str, str]]:
+    """Yield package and version of the providers whose SDK is installed; no program declares of another."""
+    for package in MODULES:
+        with suppress(metadata.PackageNotFoundError):
+            yield package, metadata.version(f"pulumi-{package}")
+
+
 def _words(stack: str, base: Folders, *, policies: bool) -> list[str]:
     words = ["preview", "--json", "--non-interactive", "--stack", stack, "--config-file", "stack.yaml"]
     config = base.policy_config(stack)
@@ -194,8 +202,7 @@ def _laid_out(
     _write(state, state_text(name, stack, recorded.state, crypter))
     _write(layout.cluster, json.dumps(recorded.cluster))
     _write(layout.folder / "recorded.json", json.dumps(_recorded(recorded.state, given)))
-    for package in MODULES:
-        version = metadata.version(f"pulumi-{package}")
+    for package, version in installed_providers():
         program = layout.home / "plugins" / f"resource-{package}-v{version}" / f"pulumi-resource-{package}"
         _script(program, OFFLINE, package, str(layout.folder / "recorded.json"))
     _script(layout.programs / "pulumi-language-python", LANGUAGE_HOST)

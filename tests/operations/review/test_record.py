@@ -4,6 +4,7 @@ Not proved: that a state is what a stack file made (the record is exported right
 """
 
 import json
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from components.connection import Connection, RecordedCluster, Recording, Reply
 from components.errors import ClusterError, CredfleetError
 from components.stack_config.stack import Settings
 from operations.config.settings import read_settings
+from operations.review.preview import installed_providers
 from operations.review.record import Record, code_of, make_record
 from operations.stack.at_rest import StackAtRest
 from operations.stack.state import Resource, Snapshot
@@ -179,3 +181,13 @@ def test_what_is_no_record_of_the_stack_is_refused(tmp_path: Path, text: str) ->
         Record.read(file, "dev")
 
     assert refused.value.code == "record-unreadable"
+
+
+def test_a_provider_whose_sdk_is_not_installed_is_in_no_review(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name == "pulumi-azure-native":
+            raise metadata.PackageNotFoundError(name)
+        return "1.0.0"
+
+    monkeypatch.setattr(metadata, "version", version)
+    assert dict(installed_providers()) == {"gcp": "1.0.0", "kubernetes": "1.0.0"}
