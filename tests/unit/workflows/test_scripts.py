@@ -220,6 +220,10 @@ def test_a_preview_nobody_can_read_leaves_no_review_of_an_earlier_one(checkout: 
 
     assert run.returncode != 0
     assert not checkout.review.exists()
+    checkout.says("credfleet", "no preview")
+    checkout.fails("pulumi", 5)
+    run = checkout.script("preview", STACK="prod")
+    assert (run.returncode, run.stdout, run.stderr) == (5, "", "")
 
 
 def test_the_first_review_becomes_a_comment(checkout: Checkout) -> None:
