@@ -59,7 +59,7 @@ def check(found: Bootstrap, kubeconfig: Path | None) -> CommandResult:
     connection = reach(ClusterTarget(given.context, file, given.uid), "run again once it does").patient
     rights = {role: rights_of(role, found.settings, found.at_rest.project.directory) for role in Identity}
     places = {place for those in rights.values() for place in those} - {CLUSTER}
-    absent = {place for place in sorted(places) if not _is_there(connection, place)}
+    absent = [place for place in sorted(places) if not _is_there(connection, place)]
     subjects = found.subjects
     needed = [
         each for role, those in rights.items() for each in _each(role, those) if each.place not in absent
@@ -93,7 +93,7 @@ def _too_much(rights: Mapping[Identity, Rights], absent: Collection[str]) -> Ite
     deploys = [each for each in _each(Identity.DEPLOY, rights[Identity.DEPLOY]) if not each.right.names]
     for identity in (Identity.PREVIEW, Identity.DRIFT):
         own = {(each.place, each.key) for each in _each(identity, rights[identity])}
-        for place in rights[identity].keys() - absent:
+        for place in sorted(rights[identity].keys() - absent):
             for each in deploys:
                 if own.isdisjoint({(place, each.key), (CLUSTER, each.key)}):
                     yield replace(each, identity=identity, place=place)

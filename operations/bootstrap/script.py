@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from components.errors import CredfleetError
 from components.stack_config.stack import Settings
 from operations.bootstrap.cluster_context import ClusterContext
 from operations.bootstrap.manifests import Subject, as_text, manifests
 from operations.bootstrap.rights import Identity, rights_of
+from operations.cli.templates import templates_in
 from operations.config.settings import read_settings
 from operations.folders import Folders
 from operations.stack.at_rest import StackAtRest
@@ -38,7 +37,6 @@ class Worker:
     role: Identity
     environment: str
     name: str
-    reviewed: bool
 
     @classmethod
     def of(cls, stack: str, role: Identity) -> Worker:
@@ -47,7 +45,7 @@ class Worker:
         if len(name) > _LONGEST_NAME:
             name = f"{name[: _LONGEST_NAME - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
         environment = stack if role is Identity.DEPLOY else f"{role}-{stack}"
-        return cls(role, environment, name, reviewed=role is not Identity.DRIFT)
+        return cls(role, environment, name)
 
     @property
     def writes(self) -> bool:
@@ -145,34 +143,27 @@ class Bootstrap:
         backend = urlsplit(self.backend or "")
         account = parse_qs(backend.query).get("storage_account", [""])[0]
         region = shlex.quote(key.region) if key.region else '"${AWS_REGION:?of the key and the cluster}"'
-        environment = Environment(
-            autoescape=False,  # noqa: S701 - a script, not a page
-            block_start_string="[%",
-            block_end_string="%]",
-            keep_trailing_newline=True,
-            loader=FileSystemLoader(Path(__file__).parent),
-            lstrip_blocks=True,
-            trim_blocks=True,
-            undefined=StrictUndefined,
-            variable_start_string="[[",
-            variable_end_string="]]",
-        )
-        return environment.get_template("commands.sh.j2").render(
-            stack=self.at_rest.stack,
-            repo=self.repository,
-            backend=self.backend,
-            scheme=backend.scheme or _BACKENDS.get(key.cloud, ""),
-            clouds=[*_clouds(self.at_rest, self.settings, key.cloud)],
-            cluster=cluster,
-            identities=self.workers,
-            kms=key,
-            manifests=self.manifests(),
-            project=self._project,
-            quote=shlex.quote,
-            region=region,
-            storage_account=account,
-            **_of_google(self.settings, self._project),
-            **_of_azure(self.settings),
+        return (
+            templates_in(Path(__file__).parent)
+            .get_template("commands.sh.j2")
+            .render(
+                stack=self.at_rest.stack,
+                repo=self.repository,
+                backend=self.backend,
+                scheme=backend.scheme or _BACKENDS.get(key.cloud, ""),
+                clouds=[*_clouds(self.at_rest, self.settings, key.cloud)],
+                cluster=cluster,
+                identities=self.workers,
+                kms=key,
+                manifests=self.manifests(),
+                project=self._project,
+                quote=shlex.quote,
+                region=region,
+                storage_account=account,
+                pool=self.settings.account_pool,
+                **_of_google(self.settings, self._project),
+                **_of_azure(self.settings),
+            )
         )
 
 
@@ -183,15 +174,13 @@ def _clouds(at_rest: StackAtRest, settings: Settings, of_key: str) -> Iterator[s
     sources = [source for section in settings.sections for _, source in section.sources()]
     sources += [source for _, source in settings.account_pool.sources()] if settings.account_pool else []
     kinds = {each.kind for each in stores.providers.values()} if stores else set[str]()
-    uses = {
-        "aws": False,
-        "azure": "azure-native" in keys or (aso is not None and aso.is_in_azure),
-        "gcp": "gcp" in keys
-        or settings.pull_secrets is not None
-        or "GCPSM" in kinds
-        or any(each.gcp_secret for each in sources),
-    }
-    yield from (cloud for cloud, used in uses.items() if used or cloud == of_key)
+    if of_key == "aws":
+        yield of_key
+    if of_key == "azure" or "azure-native" in keys or (aso is not None and aso.is_in_azure):
+        yield "azure"
+    secrets = settings.pull_secrets or "GCPSM" in kinds or any(each.gcp_secret for each in sources)
+    if of_key == "gcp" or "gcp" in keys or secrets:
+        yield "gcp"
 
 
 def _of_google(settings: Settings, own: str) -> Mapping[str, Any]:

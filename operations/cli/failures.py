@@ -35,6 +35,7 @@ EXIT_CODES: Mapping[str, int] = MappingProxyType(
     {
         "bad-configuration": CONFIGURATION,
         "ciphertext-unreadable": CONFIGURATION,
+        "ids-unknown": CONFIGURATION,
         "no-cluster": CONFIGURATION,
         "no-names": CONFIGURATION,
         "project-invalid": CONFIGURATION,

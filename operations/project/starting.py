@@ -16,13 +16,12 @@ from importlib.metadata import distribution, version
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from components.errors import CredfleetError
 from components.stack_config.cloud_sdks import review_sdk
 from components.stack_config.schema import stack_file_schema
 from operations.cli.answer import CommandResult, Part, as_json
 from operations.cli.tables import Commands
+from operations.cli.templates import templates_in
 from operations.sandbox.summary import typed_command
 from operations.stack.passphrase import PassphraseCrypter
 from operations.stack.yaml_file import load_yaml
@@ -40,18 +39,7 @@ _GOES_WITH: Final = {
     "stacks/dev/passphrase": "Pulumi.dev.yaml",
     f"policies/{_PROGRAM}": "policies/PulumiPolicy.yaml",
 }
-_TEMPLATE: Final = Environment(
-    autoescape=False,  # noqa: S701 - these are no pages
-    block_start_string="[%",
-    block_end_string="%]",
-    variable_start_string="[[",
-    variable_end_string="]]",
-    keep_trailing_newline=True,
-    loader=FileSystemLoader(Path(__file__).with_name("template")),
-    lstrip_blocks=True,
-    trim_blocks=True,
-    undefined=StrictUndefined,
-)
+_TEMPLATE: Final = templates_in(Path(__file__).with_name("template"))
 _HOME: Final = Path(__file__).parents[2]
 _OF_THIS_REPOSITORY: Final = ("audit", "ci.yml", "count", "lint-workflows", "try-package")
 _SIGNS_IN_AT: Final = {"awskms": "aws", "azurekeyvault": "azure", "gcpkms": "gcp", PASSPHRASE: ""}
