@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from pulumi_sandbox.services.users import ADMIN
@@ -80,16 +80,11 @@ def stack(tmp_path: Path, control_plane: ControlPlane, admin: DynamicClient) -> 
     return _stack(tmp_path / "project", control_plane.kubeconfig(ADMIN.name), admin)
 
 
-def _signed_in(admin: DynamicClient, stack: FleetProject) -> tuple[FleetProject, FleetProject, FleetProject]:
-    preview, drift, deploy = workers(admin, stack).values()
-    return preview, drift, deploy
-
-
 @pytest.mark.life
 def test_printed_roles_are_enough_from_the_first_preview_to_the_end(
     stack: FleetProject, admin: DynamicClient
 ) -> None:
-    preview, drift, deploy = _signed_in(admin, stack)
+    preview, drift, deploy = workers(admin, stack).values()
     assert apply(admin, printed(stack), to_accounts)  # those of namespaces that are not there yet
     until(partial(_may, admin, stack, "deploy", "", "namespaces"))
     for identity in (preview, drift):
@@ -111,40 +106,33 @@ def test_printed_roles_are_enough_from_the_first_preview_to_the_end(
 
 
 @pytest.mark.life
-@pytest.mark.parametrize("identity", ["preview", "drift"])
-def test_without_any_one_rule_a_preview_or_drift_fails(
-    stack: FleetProject, admin: DynamicClient, identity: str
+@pytest.mark.parametrize("identity", ["preview", "drift", "deploy"])
+def test_without_any_one_rule_the_work_of_an_identity_fails(
+    tmp_path: Path, stack: FleetProject, admin: DynamicClient, identity: str
 ) -> None:
-    stack.up().quiet()
-    worker = workers(admin, stack)[f"credfleet-{stack.stack}-{identity}"]
-    roles = printed(stack)
-    assert apply(admin, roles, to_accounts) == 0
-    until(partial(_may, admin, stack, identity, stack.pool, "secrets"))
-    works = (
-        partial(worker.preview)
-        if identity == "preview"
-        else partial(worker.pulumi, "refresh", "--preview-only")
-    )
-    needless = [
-        what
-        for what, less in _one_rule_less(roles, f"credfleet-{stack.stack}-{identity}").items()
-        if _is_well(_with(admin, less, works))
-    ]
-    assert needless == []
-
-
-@pytest.mark.life
-def test_without_any_one_rule_a_first_deployment_fails(
-    tmp_path: Path, stack: FleetProject, admin: DynamicClient
-) -> None:
-    name = f"credfleet-{stack.stack}-deploy"
-    roles = printed(stack)
+    name, roles = f"credfleet-{stack.stack}-{identity}", printed(stack)
+    worker = workers(admin, stack)[name]
+    if identity != "deploy":
+        stack.up().quiet()
     apply(admin, roles, to_accounts)
-    file = workers(admin, stack)[name].kubeconfig
+    until(partial(_may, admin, stack, identity, stack.pool, "secrets"))
+
+    def works(number: int) -> Ran:
+        match identity:
+            case "preview":
+                return worker.preview()
+            case "drift":
+                return worker.pulumi("refresh", "--preview-only")
+            case _:
+                fresh = _stack(tmp_path / f"fresh-{number}", stack.kubeconfig, admin)
+                return replace(fresh, kubeconfig=worker.kubeconfig).up()
+
     needless: list[str] = []
-    for number, (what, less) in enumerate(_one_rule_less(roles, name).items()):
-        fresh = replace(_stack(tmp_path / f"fresh-{number}", stack.kubeconfig, admin), kubeconfig=file)
-        if _is_well(_with(admin, less, fresh.up)):
+    for number, (what, (less, whole)) in enumerate(_one_rule_less(roles, name).items()):
+        apply(admin, [less])
+        ran = works(number)
+        apply(admin, [whole])
+        if ran.code == 0 and "was not looked at" not in ran.said and "forbidden" not in ran.said:
             needless.append(what)
     assert needless == []
 
@@ -157,20 +145,6 @@ def _one_rule_less(roles: list[Manifest], name: str) -> Mapping[str, tuple[Manif
             rest = [each for each in role["rules"] if each is not rule]
             found.setdefault(rule["resources"][0], ({**role, "rules": rest}, role))
     return found
-
-
-def _with(admin: DynamicClient, less: tuple[Manifest, Manifest], works: Any) -> Ran:
-    """Let an identity work with a Role that has a rule less, and give it back."""
-    apply(admin, [less[0]])
-    try:
-        return works()
-    finally:
-        apply(admin, [less[1]])
-
-
-def _is_well(ran: Ran) -> bool:
-    """Whether it went well, and saw all that it looks at."""
-    return ran.code == 0 and "was not looked at" not in ran.said and "forbidden" not in ran.said
 
 
 def _may(admin: DynamicClient, stack: FleetProject, identity: str, namespace: str, resource: str) -> bool:
