@@ -14,7 +14,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from components.errors import CredfleetError
 from components.stack_config.stack import Settings
-from operations.bootstrap.cluster_context import ClusterContext
 from operations.bootstrap.manifests import Subject, as_text, manifests
 from operations.bootstrap.rights import Identity, rights_of
 from operations.cli.templates import templates_in
@@ -22,10 +21,11 @@ from operations.config.settings import read_settings
 from operations.folders import Folders
 from operations.stack.at_rest import StackAtRest
 
-KEY_CLOUDS: Final = {"awskms": "aws", "azurekeyvault": "azure", "gcpkms": "gcp"}
-"""Scheme of a secrets provider → the cloud that has the key, and the cluster."""
+_KEY_CLOUDS: Final = {"awskms": "aws", "azurekeyvault": "azure", "gcpkms": "gcp"}
 _BACKENDS: Final = {"aws": "s3", "azure": "azblob", "gcp": "gs"}
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
+_GKE: Final = re.compile(r"gke_(?P<project>[^_]+)_(?P<location>[^_]+)_(?P<name>.+)")
+_EKS: Final = re.compile(r"arn:aws[\w-]*:eks:(?P<location>[^:]+):\d+:cluster/(?P<name>.+)")
 _LONGEST_NAME: Final = 30
 """Of a service account of Google Cloud."""
 
@@ -65,17 +65,32 @@ class _Key:
     @classmethod
     def parse(cls, provider: str) -> _Key:
         parts = urlsplit(provider)
-        cloud, path = KEY_CLOUDS.get(parts.scheme, ""), parts.path.strip("/")
+        cloud, path = _KEY_CLOUDS.get(parts.scheme, ""), parts.path.strip("/")
         match cloud:
             case "aws":
                 key = "/".join(filter(None, (parts.netloc, path)))
                 return cls(cloud, key, region=parse_qs(parts.query).get("region", [""])[0])
             case "azure":
-                return cls(
-                    cloud, path.removeprefix("keys/").partition("/")[0], parts.netloc.partition(".")[0]
-                )
+                key = path.removeprefix("keys/").partition("/")[0]
+                return cls(cloud, key, vault=parts.netloc.partition(".")[0])
             case _:
                 return cls(cloud, "/".join(filter(None, (parts.netloc, path))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cluster:
+    """A context, and of its cluster the name, and where it is as far as the context says so."""
+
+    context: str
+    name: str
+    location: str = ""
+    project: str = ""
+
+    @classmethod
+    def parse(cls, context: str) -> _Cluster:
+        """Read a context of GKE (`gke_PROJECT_LOCATION_NAME`) or EKS (an ARN); any other is a name."""
+        found = _GKE.fullmatch(context) or _EKS.fullmatch(context)
+        return cls(context, **found.groupdict()) if found else cls(context, context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +154,7 @@ class Bootstrap:
                 problem="it is no repository of GitHub",
                 fix="name it as OWNER/REPOSITORY",
             )
-        key, cluster = self._key, ClusterContext.parse(self.settings.cluster.context or "CLUSTER")
+        key, cluster = self._key, _Cluster.parse(self.settings.cluster.context or "CLUSTER")
         backend = urlsplit(self.backend or "")
         account = parse_qs(backend.query).get("storage_account", [""])[0]
         region = shlex.quote(key.region) if key.region else '"${AWS_REGION:?of the key and the cluster}"'

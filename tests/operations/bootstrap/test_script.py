@@ -32,12 +32,24 @@ _PROVIDERS: Final = {
     "gcp": ("gcpkms://projects/key-project/locations/l/keyRings/r/cryptoKeys/k", "gs://state"),
     "azure": ("azurekeyvault://vault.vault.azure.net/keys/k", "azblob://state?storage_account=store"),
 }
+_CONTEXTS: Final = {
+    "aws": "arn:aws:eks:eu-west-1:1:cluster/fleet",
+    "gcp": "gke_p_europe-west3_fleet",
+    "azure": "fleet",
+}
+_CLUSTERS: Final = {
+    "aws": "--cluster-name fleet ",
+    "gcp": "GCP_LOCATION --repo acme/fleet --env prod --body europe-west3",
+    "azure": "az aks show --name fleet ",
+}
+"""What of the printed commands goes by the context."""
 _WRITES: Final = ("Encrypt", "PutObject", "objectUser", "Contributor", "secretmanager.admin", "Administrator")
 
 
 def _project(folder: Path, cloud: str) -> Path:
     text = (ROOT / "Pulumi.prod.yaml").read_text(encoding="utf-8")
     provider = _PROVIDERS[cloud][0]
+    text = text.replace("context: fleet-prod", f"context: {_CONTEXTS[cloud]}")
     (folder / "Pulumi.prod.yaml").write_text(
         re.sub("secretsprovider: .*", f"secretsprovider: {provider}", text), encoding="utf-8"
     )
@@ -97,6 +109,7 @@ def test_printed_commands_trust_three_subjects_and_let_only_the_deployment_write
         }
         assert set_ == _variables(cloud, clouds)
     assert any("assertion.repository_id == '42'" in line for line in lines)
+    assert any(_CLUSTERS[cloud] in line for line in lines)
     readers = ("credfleet-prod-preview", "credfleet-prod-drift")
     read_only = [line for line in lines if any(each in line for each in readers)]
     assert read_only
