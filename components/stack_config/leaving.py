@@ -7,10 +7,11 @@ namespace would be deleted, or an account wiped, that is in use. All is refused 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from components.errors import Problem
 from components.labels import TENANT
@@ -22,6 +23,7 @@ ALLOW_REMOVALS: Final = "allowRemovals"
 _NAMESPACE: Final = "kubernetes:core/v1:Namespace"
 _CLAIM: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
 _COPY: Final = "pulumi-python:dynamic/credfleet:SecretProjection"
+_Advise: TypeAlias = Callable[..., str]
 _UNASKED: Final = 4
 """One of so many may go unasked, and one alone in any case."""
 
@@ -36,9 +38,10 @@ class FormerSlot:
 
 @dataclass(slots=True)
 class FormerTenant:
-    """A tenant as the state has it."""
+    """A tenant as the state has it. urn: of its namespace."""
 
-    namespace: str = ""
+    urn: str
+    namespace: str
     slots: dict[str, FormerSlot] = field(default_factory=dict[str, FormerSlot])
 
 
@@ -48,16 +51,16 @@ def read_former(resources: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Form
     for type_ in (_NAMESPACE, _CLAIM, _COPY):
         for urn, one in resources.items():
             if one.get("type") == type_:
-                _note(tenants, type_, urn.rpartition("::")[2], one.get("outputs") or {})
+                _note(tenants, type_, urn, one.get("outputs") or {})
     return tenants
 
 
-def _note(tenants: dict[str, FormerTenant], type_: str, name: str, outputs: Mapping[str, Any]) -> None:
-    """Note a resource by its logical name, its namespaces first."""
-    metadata = outputs.get("metadata") or {}
+def _note(tenants: dict[str, FormerTenant], type_: str, urn: str, outputs: Mapping[str, Any]) -> None:
+    """Note a resource by its logical name, namespaces first."""
+    metadata, name = outputs.get("metadata") or {}, urn.rpartition("::")[2]
     tenant, _, slot = name.removesuffix("-copy").partition("/")
     if type_ == _NAMESPACE and TENANT in (metadata.get("labels") or {}):
-        tenants[name.removesuffix("-namespace")] = FormerTenant(str(metadata["name"]))
+        tenants[name.removesuffix("-namespace")] = FormerTenant(urn, str(metadata["name"]))
     elif type_ == _CLAIM and outputs.get("secretName") and tenant in tenants:
         tenants[tenant].slots[slot] = FormerSlot(str(outputs["type"]))
     elif type_ == _COPY and tenant in tenants and slot in tenants[tenant].slots:
@@ -85,80 +88,77 @@ def find_losses(former: Mapping[str, FormerTenant], settings: Settings, root: Pa
     """Compare the tenants of a state with those that are declared. root: directory of Pulumi.yaml."""
     known = {name for new, tenant in settings.tenants.items() for name in (new, *tenant.previously)}
     gone = [name for name in former if name not in known]
-    advise = _Advice(settings, root)
-    renames = [*_renamed_tenants(former, gone, settings.tenants, advise)]
-    tenants, slots = () if renames else gone, list[str]()
+    advise = partial(_advise, settings, root)
+    renames, slots = list[Problem](), list[str]()
     for name, tenant in settings.tenants.items():
+        renames += _renamed_tenants(name, tenant, former, gone, advise)
         for each in {name, *tenant.previously} & former.keys():
             found, going = _renamed_slots(name, tenant, former[each], settings, advise)
             renames += found
             slots += (f"{each}/{slot}" for slot in going)
     in_use = sum(len(tenant.slots) for tenant in former.values())
     removals = [
-        *_too_many("tenants", tenants, len(former)),
+        *_too_many("tenants", () if renames else gone, len(former)),
         *_too_many("accounts in use", slots, in_use),
     ]
     return Losses(renames, removals, settings.allow_removals)
 
 
-@dataclass(frozen=True, slots=True)
-class _Advice:
-    """Says where former names are to be written."""
-
-    settings: Settings
-    root: Path
-
-    def __call__(self, place: Sequence[str], given: Collection[str], name: str) -> str:
-        """Return how a name is added to those that are given."""
-        _, tenant, *inside = place
-        file = Path(self.settings.tenants_from or "", f"{tenant}.yaml")
-        if self.settings.tenants_from and (self.root / file).exists():
-            line = f"previously: [{', '.join((*given, name))}]"
-            return f"write `{line}` into {file}" + (f", under {'.'.join(inside)}" if inside else "")
-        path = config_path(place[0], *place[1:], "previously", len(given))
-        return f"run `{shlex.join(['pulumi', 'config', 'set', '--path', path, name])}`"
+def _advise(settings: Settings, root: Path, old: str, given: Sequence[str], *place: str) -> str:
+    """Say how a former name is added to those that are given at a place, if it is one."""
+    tenant, *inside = place
+    file = Path(settings.tenants_from or "", f"{tenant}.yaml")
+    if settings.tenants_from and (root / file).exists():
+        line = f"`previously: [{', '.join((*given, old))}]`"
+        how = f"write {line} into {file}" + (f", under {'.'.join(inside)}" if inside else "")
+    else:
+        path = config_path("tenants", *place, "previously", len(given))
+        how = f"run `{shlex.join(['pulumi', 'config', 'set', '--path', path, old])}`"
+    return f"if {old} is called {place[-1]} by now, {how}; else take {old} out in an update of its own first"
 
 
 def _renamed_tenants(
-    former: Mapping[str, FormerTenant], gone: Sequence[str], tenants: Mapping[str, Tenant], advise: _Advice
+    name: str, tenant: Tenant, former: Mapping[str, FormerTenant], gone: Collection[str], advise: _Advise
 ) -> Iterator[Problem]:
-    for name, tenant in tenants.items():
-        for old in (each for each in gone if former[each].namespace == tenant.namespace):
+    for old in (each for each in former if former[each].namespace == tenant.namespace):
+        place, why = config_path("tenants", name), f"its namespace {tenant.namespace} is that of tenant {old}"
+        if old != name and name in former and old in {*gone, *tenant.previously}:
+            urn = shlex.quote(former[old].urn)
             yield Problem(
-                config_path("tenants", name),
-                f"its namespace {tenant.namespace} is that of tenant {old}, which is in the configuration no"
-                " more: it would be deleted with all that is in it",
-                f"if {old} is called {name} by now, {advise(('tenants', name), tenant.previously, old)}; else"
-                " take the one out in an update before the other comes",
+                place,
+                f"{why} in the state as well, from which it would be deleted with all that is in it",
+                f"run `pulumi state delete --target-dependents {urn}`, which deletes nothing in the cluster",
+            )
+        elif old in gone:
+            yield Problem(
+                place,
+                f"{why}, which is in the configuration no more: it would be deleted with all that is in it",
+                advise(old, tenant.previously, name),
             )
 
 
 def _renamed_slots(
-    name: str, tenant: Tenant, former: FormerTenant, settings: Settings, advise: _Advice
+    name: str, tenant: Tenant, former: FormerTenant, settings: Settings, advise: _Advise
 ) -> tuple[Sequence[Problem], Sequence[str]]:
     """Return what looks like a rename among the slots of a tenant, and which slots just go."""
     known = {each for slot, one in tenant.accounts.items() for each in (slot, *one.previously)}
     gone = {slot: one for slot, one in former.slots.items() if slot not in known}
     problems: list[Problem] = []
     for slot, one in tenant.accounts.items():
-        target = one.deliver_to and one.deliver_to.target
         if not former.slots.keys().isdisjoint((slot, *one.previously)):
             continue
+        target, type_ = one.deliver_to and one.deliver_to.target, settings.type_of(one)
         by_copy = [old for old, was in gone.items() if was.copy and was.copy == target]
-        by_type = [old for old, was in gone.items() if was.type == settings.type_of(one)]
+        by_type = [old for old, was in gone.items() if was.type == type_]
         for old in (by_copy or by_type)[:1]:
             del gone[old]
-            same = (
-                f"the same deliverTo, {target}," if by_copy else f"an account of type {settings.type_of(one)}"
-            )
-            line = advise(("tenants", name, "accounts", slot), one.previously, old)
+            same = f"the same deliverTo, {target}," if by_copy else f"an account of type {type_}"
             problems.append(
                 Problem(
                     config_path("tenants", name, "accounts", slot),
                     f"it asks for {same} as slot {old}, which is in the configuration no more: the account of"
                     f" {old} would be released, and another claimed",
-                    f"if {old} is called {slot} by now, {line}; else take the one out in an update before"
-                    " the other comes",
+                    advise(old, one.previously, name, "accounts", slot),
                 )
             )
     return problems, [*gone]

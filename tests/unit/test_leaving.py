@@ -111,6 +111,14 @@ def test_what_is_no_rename_or_said_to_be_one_goes_on(tenants: Mapping[str, Any])
     assert told(FORMER, tenants) == []
 
 
+def test_namespace_that_the_state_has_twice_is_kept() -> None:
+    former = read_former(state(FORMER) | state({"new": {}}))
+    former["new"].namespace = "tenant-globex"
+    tenants = {"acme": tenant("acme", "main"), "new": tenant("globex", previously=["globex"])}
+    (problem,) = find_losses(former, settings(stack(tenants=tenants)), Path()).renames
+    assert f"pulumi state delete --target-dependents '{former['globex'].urn}'" in problem.fix
+
+
 def test_tenant_of_a_file_is_told_the_line_of_its_file(tmp_path: Path) -> None:
     (tmp_path / "tenants").mkdir()
     (tmp_path / "tenants" / "globexinc.yaml").touch()

@@ -35,6 +35,9 @@ def move(wanted: Wanted, former: str, holder: str) -> Steps[Claimed | None]:
         if new is None and old is not None and is_held:
             refuse_other_state(None if wanted.takes_over else old, holder, wanted.state)
             _refuse_others(old, wanted, holder)
+            member = yield from get_member(old.member)
+            if member is None or not member.bears(old.token):
+                return None
             if old.limit == 1 or (yield from replace_record(replace(old, limit=1), wanted.namespace)):
                 # N1: from here on nobody else can join the claim under its former name.
                 yield from write(Create(Kind.RECORD, _renamed(old, wanted).render(wanted.namespace)))

@@ -145,3 +145,11 @@ def test_claim_that_is_gone_or_of_another_holder_is_not_moved() -> None:
     run(Releases(before).start({}), server)
     assert run(moves(before, after), server) is None
     assert list(server.records) == []
+
+
+def test_claim_that_lost_its_account_is_not_moved() -> None:
+    server, before, after = claimed()
+    (account,) = in_use(server)
+    server.remove_member(account.name)
+    assert run(moves(before, after), server) is None
+    assert [record.tenant for record in server.records] == ["globex"]
