@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Final
@@ -10,9 +11,11 @@ import pytest
 
 from components.account_pool.core.calls import Answer, Pair, Parallel, Pause, Steps
 from components.account_pool.core.keys import POOL_STATE, SHARED_CAPACITY, STATE_REASON
-from components.account_pool.core.model import Claimed, Member, Origin, Policy, State
-from components.account_pool.core.moving import move
+from components.account_pool.core.model import Claimed, ClaimRequest, Member, Origin, Policy, State
+from components.account_pool.core.moving import as_moved, move
 from components.account_pool.core.protocol import read_claim
+from components.account_pool.core.snapshot import PoolSnapshot
+from components.account_pool.forecast.claims import ClaimForecast, ForecastKind, forecast_claims, leaving
 from components.errors import NotAllowed, Withheld
 from components.labels import SHARED
 from tests.support.memory_pool import Claims, MemoryServer, Releases, Sweeps, perform, run
@@ -53,6 +56,18 @@ def stopped(steps: Steps[object], server: MemoryServer, calls: int) -> bool:
     return True
 
 
+def forecast(server: MemoryServer, claim: Claims, *previously: str) -> Sequence[ClaimForecast]:
+    """Return what a preview says of a claim that had other names."""
+    request = ClaimRequest(
+        claim.tenant, "aws", claim.slot, shared=claim.shared, holder=claim.holder, previously=previously
+    )
+    keys = [key for key, _ in claim.wanted.partition.values]
+    snapshot = PoolSnapshot(tuple(server.members), tuple(server.records))
+    moved = as_moved(snapshot, [request], keys)
+    assert [*leaving(moved.records, [request])] == []
+    return forecast_claims(moved, [request], keys)
+
+
 def in_use(server: MemoryServer) -> list[Member]:
     return [member for member in server.members if member.tokens]
 
@@ -74,6 +89,8 @@ def test_move_stopped_anywhere_keeps_the_account_and_is_finished_by_the_next(*, 
         ]
         assert names
         assert shared or all(each and each.secret_name == account.name for each in names)
+        (foreseen,) = forecast(server, after, before.holder)
+        assert (foreseen.kind, foreseen.member) == (ForecastKind.HELD, account.name)
         again = run(moves(before, after), server)
 
         (now,) = in_use(server)
@@ -126,6 +143,8 @@ def test_account_others_hold_by_the_name_is_not_moved() -> None:
     server, before, after = claimed()
     run(replace(before, holder="pulumi/org/other/prod/globex/main").start({}), server)
     was = list(server.records)
+    with pytest.raises(NotAllowed, match="stack org/other/prod holds account"):
+        forecast(server, after, before.holder)
     with pytest.raises(NotAllowed, match="stack org/other/prod holds account"):
         run(moves(before, after), server)
     assert list(server.records) == was
