@@ -230,7 +230,9 @@ def test_services_credentials_and_stores_keep_their_objects_under_new_names(
                 "credfleet:services": {
                     "instances": {
                         **entry("db", credentialsFrom="db", bindings={"bound": {}}),
-                        **entry("queue", credentialsFrom=whole, bindings={"other": {}}),
+                        **entry(
+                            "queue", credentialsFrom={"secret": f"{namespace}/it"}, bindings={"other": {}}
+                        ),
                     },
                     "apps": entry("shop", bindings=[f"db{end}/bound", f"queue{end}/other"]),
                 },
