@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 Properties: TypeAlias = dict[str, Any]
 ArgsT = TypeVar("ArgsT", bound="DataclassInstance")
+ProviderT = TypeVar("ProviderT", bound="DynamicProvider")
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -173,6 +174,12 @@ class DynamicProvider(ResourceProvider):
         """Return a value of the stack's configuration; a key without a namespace is of `credfleet:`."""
         full = key if ":" in key else f"credfleet:{key}"
         return None if self._config is None else self._config.get(full)
+
+    def beside(self, other: type[ProviderT]) -> ProviderT:
+        """Return another provider of the same stack."""
+        made = other()
+        made._config = self._config
+        return made
 
     @property
     def cluster(self) -> str | None:
@@ -331,7 +338,9 @@ class DynamicResource(Resource, Generic[ArgsT]):
         }
         if pulumi.runtime.is_dry_run():
             props[PREVIEW] = True
-        super().__init__(self.provider(), name, {**props, **dict.fromkeys(self.provider.outputs)}, opts)
+        super().__init__(
+            self.provider(), name, {**props, **dict.fromkeys((*self.provider.outputs, INCARNATION))}, opts
+        )
 
 
 def _go_on(inputs: Properties) -> None:

@@ -25,6 +25,7 @@ from components.stack_config.leaving import ALLOW_REMOVALS, find_losses, read_fo
 from components.stack_config.stack import Settings
 from components.stack_config.tenant_files import DIGEST
 from components.waiting import pending
+from components.wiring.account_keys import Consumers, declare_account_keys
 from components.wiring.aso_credentials import declare_aso_credentials
 from components.wiring.declared import Declared
 from components.wiring.secret_stores import declare_secret_stores
@@ -59,6 +60,8 @@ class Fleet(pulumi.ComponentResource):
         cluster = ClusterTarget.parse(pulumi.Config("credfleet").get("cluster"))
         sparing = sparing_others(cluster, {GLOBAL_SETTINGS: SETTINGS_FIX})
         opts = pulumi.ResourceOptions.merge(opts, sparing)
+        consumers = Consumers()
+        opts = pulumi.ResourceOptions.merge(opts, consumers.noting())
         if settings.services is not None:
             opts = pulumi.ResourceOptions.merge(opts, keeping_ids())
         files = {DIGEST: settings.files} if settings.files else {}
@@ -75,7 +78,14 @@ class Fleet(pulumi.ComponentResource):
         self.secret_stores, without = self._secret_stores(declared)
         untold = pulumi.Output.all(unserved, pending(lacking), without).apply(_joined).apply(self._tell)
         self.skipped = pulumi.Output.all(pending(tenants.waiting), waiting, untold).apply(_joined)
+        declare_account_keys(tenants.keys, tenants.claims, consumers, self._settled(), self._child)
         self.register_outputs({"skipped": self.skipped})
+
+    def _settled(self) -> pulumi.Output[Any]:
+        """Return what is known once all is declared that is made of accounts."""
+        copies = [tenant["deliveries"] for tenant in self.tenants.values()]
+        made = [self.aso_credentials, self.pull_secrets, self.services, self.apps, self.secret_stores]
+        return pulumi.Output.all(copies, made, self.skipped)
 
     def _tell(self, skipped: Mapping[str, str]) -> Mapping[str, str]:
         """Say what is skipped beside claims and pull secrets, which say so themselves."""

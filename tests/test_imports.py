@@ -37,7 +37,7 @@ HOSTS = {f"operations.review.{name}" for name in ("dynamic_host", "gate", "langu
 """What a review starts as processes of their own."""
 DECLARES = re.compile(
     r"components\.(dynamic|fleet|former_names|holding|kubernetes_plugin|providers|recalled|refusing|waiting|wiring(\..+)?"
-    r"|\w+\.(births|claim_forecast|component|provider|remembered|resources|identity|service_account|eso_objects))"
+    r"|\w+\.(births|claim_forecast|component|one_writer|provider|remembered|resources|identity|service_account|eso_objects))"
 )
 
 Import: TypeAlias = tuple[str, str]

@@ -18,7 +18,8 @@ from components.account_pool.core.clock import ending_lines
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.declared import Declaration
 from components.account_pool.core.judgement import explain_cut
-from components.account_pool.core.model import ClaimRequest, Record
+from components.account_pool.core.keys import KEY_ID, KEY_OPERATION
+from components.account_pool.core.model import ClaimRequest, KeyPhase, Record
 from components.account_pool.core.moving import as_moved
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.rebirth import Marks, marks_of_records
@@ -33,6 +34,22 @@ from components.connection import ClusterTarget
 from components.dynamic import WARNING
 from components.errors import CredfleetError, Misconfigured, NotAllowed, NotSignedIn
 from components.naming import former_stack
+
+
+@dataclass(frozen=True, slots=True)
+class KeyInUse:
+    """The key of an account that a claim had when the program began, once it is or was rotated.
+
+    operation: the rotation that brought it into use; None where none is under way. is_received: the claim
+    said that all has it that is made of the account.
+    """
+
+    holder: str
+    record: str
+    account: str
+    operation: str | None
+    key: str | None
+    is_received: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +145,32 @@ class ClaimForecasts:
             born,
             frozenset(missing - born.keys()),
         )
+
+    def keys_of(self, claims: Sequence[ClaimRequest]) -> Mapping[str, KeyInUse]:
+        """Return the keys of the accounts that claims have, by tenant/slot, where one is or was rotated."""
+        if self.seen is None:
+            return {}
+        members = {member.name: member for member in self.seen.members}
+        held = {holder: record for record in self.seen.records for holder in record.holders}
+        found: dict[str, KeyInUse] = {}
+        for claim in claims:
+            record = held.get(claim.holder)
+            member = None if record is None else members.get(record.member)
+            if record is None or member is None:
+                continue
+            is_rotated = member.key_phase == KeyPhase.DELIVERED
+            if is_rotated or claim.holder in record.receipts:
+                said = member.annotations
+                operation = said.get(KEY_OPERATION) if is_rotated else None
+                found[f"{claim.tenant}/{claim.slot}"] = KeyInUse(
+                    claim.holder,
+                    record.name,
+                    member.name,
+                    operation,
+                    said.get(KEY_ID),
+                    operation in (None, record.receipts.get(claim.holder)),
+                )
+        return found
 
     def claims_after(self, roster: PoolRoster) -> Mapping[forecast.Claim, pulumi.Input[ForecastInput | None]]:
         """Return what claims can expect, if the roster does not find that accounts are lost."""

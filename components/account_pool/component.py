@@ -41,6 +41,7 @@ from components.account_pool.forecast.forecast import Claim, ForecastInput
 from components.account_pool.forecast.skipping import in_words
 from components.account_pool.member_data import OWNER
 from components.account_pool.member_secret import MemberSecret
+from components.account_pool.one_writer import DataWriters, Digest
 from components.account_pool.provider import AccountClaim, AccountClaimArgs
 from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.seal import PoolSeal, PoolSealArgs
@@ -123,8 +124,8 @@ async def _without_failed(
 class AccountPoolArgs:
     """A pool: its namespace, what it says about itself, its members by Secret name, and its people.
 
-    data: of each member's Secret, key → base64, secret; elsewhere: where it is that the program does not
-    know. claims: what this stack asks of it, for the forecast.
+    data: of each member's Secret, key → base64, secret; configured: tells it from what a rotation replaced.
+    elsewhere: where it is that the program does not know. claims: what this stack asks, for the forecast.
     allow_destroy: dirty members may go uncleaned. admission_policy: the API server itself keeps the rules of
     claims; needed by bringers: tenant → who may bring accounts of its own. protect: Pulumi deletes neither
     the namespace nor a member until that is taken back. renamed: a tenant's former name → its name.
@@ -136,6 +137,7 @@ class AccountPoolArgs:
     data: Mapping[str, pulumi.Input[Mapping[str, str]]] = field(
         default_factory=dict[str, pulumi.Input[Mapping[str, str]]], metadata=SECRET
     )
+    configured: Mapping[str, Digest] = field(default_factory=dict[str, Digest])
     elsewhere: Mapping[str, Source] = field(default_factory=dict[str, Source])
     claims: Sequence[ClaimRequest] = ()
     allow_destroy: bool = False
@@ -150,7 +152,8 @@ class AccountPoolArgs:
 class AccountPool(pulumi.ComponentResource):
     """A namespace with accounts to claim. Outputs: namespace, members (names of the declared Secrets).
 
-    foreseen: what the claims of this stack can expect. claimable: what a claim comes after.
+    foreseen: what the claims of this stack can expect. keys: of what they have. writers: who wrote accounts.
+    claimable: what a claim comes after.
     """
 
     TYPE: ClassVar = "credfleet:index:AccountPool"
@@ -168,7 +171,14 @@ class AccountPool(pulumi.ComponentResource):
         self._child = pulumi.ResourceOptions(parent=self)
         roster, forecasts = self._keep_roster(args)
         self.foreseen = forecasts.claims_after(roster)
+        self.keys = forecasts.keys_of(args.claims)
         self.state = roster.state
+        self.writers = DataWriters(
+            ClusterTarget.parse(pulumi.Config("credfleet").get("cluster")),
+            args.namespace,
+            {} if forecasts.seen is None else {member.name: member for member in forecasts.seen.members},
+            args.configured,
+        )
         born = Births(args.namespace, args.members, args.settings.scheme, roster, forecasts)
         namespace = Namespace(
             f"{name}-namespace",
@@ -274,7 +284,10 @@ class AccountPool(pulumi.ComponentResource):
             opts = pulumi.ResourceOptions.merge(opts, born.options("labels", "annotations"))
             made = MemberSecret(f"{self._name}-{member}-elsewhere", given, opts)
             return made.target_name, made
-        opts = pulumi.ResourceOptions.merge(opts, born.options("metadata.labels", "metadata.annotations"))
+        opts = pulumi.ResourceOptions.merge(
+            opts, born.options("metadata.labels", "metadata.annotations", "data")
+        )
+        opts = pulumi.ResourceOptions.merge(opts, self.writers.options(member))
         if args.members[member].tenant in args.renamed.values():  # the owner's label goes with the claim
             (owner,) = args.settings.scheme.labels({TENANT_NAME: ""})
             left = pulumi.ResourceOptions(ignore_changes=[f'metadata.labels["{owner}"]'])
@@ -356,13 +369,14 @@ class TenantAccounts(pulumi.ComponentResource):
     """The claims of one tenant. Outputs: accounts, slot → {namespace, secretName, accountId}.
 
     skipped: slot → why its claim is skipped, empty for one that is not. ready: slot → the claim and the
-    rights on what it claimed, for what has to come after them.
+    rights on what it claimed, for what has to come after them. claims: slot → the claim.
     """
 
     TYPE: ClassVar = "credfleet:index:TenantAccounts"
     accounts: Mapping[str, ClaimedAccount]
     skipped: Mapping[str, pulumi.Output[str]]
     ready: Mapping[str, pulumi.Output[Sequence[pulumi.Resource]]]
+    claims: Mapping[str, AccountClaim]
 
     def __init__(
         self, name: str, args: TenantAccountsArgs, opts: pulumi.ResourceOptions | None = None
@@ -370,7 +384,7 @@ class TenantAccounts(pulumi.ComponentResource):
         props = {"tenant": args.tenant, "slots": [claim.slot for claim in args.claims]}
         super().__init__(self.TYPE, name, props, opts)
         accounts: dict[str, ClaimedAccount] = {}
-        self.skipped, self.ready = skipped, ready = {}, {}
+        self.skipped, self.ready, self.claims = skipped, ready, made = {}, {}, {}
         for wanted in args.claims:
             claim = AccountClaim(
                 f"{name}/{wanted.slot}",
@@ -400,7 +414,7 @@ class TenantAccounts(pulumi.ComponentResource):
             rights = declare_unless(
                 why, partial(self._let_read, f"{name}/{wanted.slot}-reader", args, wanted, claim)
             )
-            skipped[wanted.slot] = why
+            skipped[wanted.slot], made[wanted.slot] = why, claim
             ready[wanted.slot] = rights.apply(partial(_with, claim))
             accounts[wanted.slot] = {
                 "namespace": claim.namespace,

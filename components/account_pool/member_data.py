@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Final
 
+from components.account_pool.core.rotation import key_digest
 from components.credentials import Credentials, Shape
 from components.naming import is_data_key
 
@@ -46,3 +48,13 @@ def shape_of(content: bytes) -> Shape:
 def account_data(content: bytes) -> Mapping[str, bytes]:
     """Return the values of the account's Secret, by key, of a credential that has no fault."""
     return {key: str(value).encode() for key, value in json.loads(content).items()}
+
+
+def configured_digest(credentials: Credentials, entry: str, uid: str) -> str | None:
+    """Return what tells an entry from other credentials of a Secret; None for one that cannot be read."""
+
+    def digest(content: bytes) -> str:
+        data = account_data(content)
+        return key_digest({key: b64encode(value).decode() for key, value in data.items()}, uid)
+
+    return credentials.judged(entry, digest)

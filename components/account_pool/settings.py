@@ -362,9 +362,9 @@ class AccountPool(ConfigModel):
         default={},
         description="Type or cloud → command that wipes an account, as a list: program, then arguments.",
     )
-    identify: Mapping[PoolType, Annotated[tuple[Text, ...], Field(min_length=1)]] = Field(
+    keys: Mapping[PoolType, Annotated[tuple[Text, ...], Field(min_length=1)]] = Field(
         default={},
-        description="Type or cloud → command that prints which account the credential opens, before a wipe.",
+        description="Type or cloud → your program for keys, as a list: rotates and identifies them.",
     )
     protected: tuple[Text, ...] = Field(
         default=(),

@@ -99,7 +99,7 @@ def review_pool(
             if key not in stated.partition_keys:
                 place = config_path("accountPool", "hold", index, "partition")
                 yield _unknown_partition(place, key, stated.partition_keys)
-    for key, commands in (("cleaning", pool.cleaning), ("identify", pool.identify)):
+    for key, commands in (("cleaning", pool.cleaning), ("keys", pool.keys)):
         yield from _review_commands(key, commands, known - {"default"}, context)
     yield from _review_consumers(pool, stated, context)
     for name, member in pool.members.items():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from pulumi_kubernetes.core.v1 import Namespace, ServiceAccount
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 
 from components.account_pool import settings as pool_settings
-from components.account_pool.claim_forecast import ClaimForecasts
+from components.account_pool.claim_forecast import ClaimForecasts, KeyInUse
 from components.account_pool.component import (
     AccountPool,
     AccountPoolArgs,
@@ -24,6 +25,8 @@ from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.declared import Declaration
 from components.account_pool.core.model import ClaimRequest
 from components.account_pool.forecast.forecast import Claim, ForecastInput
+from components.account_pool.member_data import configured_digest
+from components.account_pool.provider import AccountClaim
 from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.rules import Fault
 from components.connection import ClusterTarget
@@ -47,6 +50,7 @@ class Tenants:
     """Declares the pool, then tenant after tenant: the claims of each once the pool is whole, then copies.
 
     pool: {namespace, members}, without members where another stack has it, empty without a pool.
+    claims, keys: tenant/slot → the claim, and the key of the account that it has, once that is rotated.
     tenants: name → {namespace, accounts, deliveries}.
     """
 
@@ -66,6 +70,9 @@ class Tenants:
         self._copied: dict[Account, pulumi.Output[Digests | None]] = {}
         self._owners: dict[Account, Mapping[str, str]] = {}
         self._ready: dict[Account, pulumi.Output[Sequence[pulumi.Resource]]] = {}
+        self.claims: dict[Account, AccountClaim] = {}
+        self.keys: Mapping[Account, KeyInUse] = {}
+        self._keeps: Callable[[str], bool] = lambda _: False
         self.pool: Mapping[str, pulumi.Output[Any]] = {}
         self._settings = None
         self._state: pulumi.Input[str | None] = None
@@ -94,12 +101,14 @@ class Tenants:
             forecasts = ClaimForecasts.of(target, declared, claims, elsewhere=True)
             forecasts.tell_after(roster, owner)
             self._foreseen, self._state = forecasts.claims, roster.state
+            self.keys = forecasts.keys_of(claims)
             return [roster]
         args = replace(_pool_args(section, credentials, claims), renamed=self._renamed)
         self._settings = args.settings
         pool = AccountPool("account-pool", args, self._child)
         self.pool = {"namespace": pool.namespace, "members": pool.members}
-        self._foreseen, self._state = pool.foreseen, pool.state
+        self._foreseen, self._state, self.keys = pool.foreseen, pool.state, pool.keys
+        self._keeps = pool.writers.keeps
         return pool.claimable
 
     @property
@@ -154,6 +163,7 @@ class Tenants:
             pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(depends_on=claimable)),
         )
         self._skipped |= {f"{name}/{slot}": why for slot, why in claimed.skipped.items()}
+        self.claims |= {f"{name}/{slot}": claim for slot, claim in claimed.claims.items()}
         self._ready |= {f"{name}/{slot}": ready for slot, ready in claimed.ready.items()}
         self._owners |= {f"{name}/{claim.slot}": _owner(claim, self._owner) for claim in claims}
         declared = {slot: self._declared_data(one["secretName"]) for slot, one in claimed.accounts.items()}
@@ -187,7 +197,8 @@ class Tenants:
             return None
 
         def data(name: Any) -> pulumi.Output[Mapping[str, str]] | None:
-            member = section.members.get(name) if isinstance(name, str) else None
+            is_own = isinstance(name, str) and not self._keeps(name)
+            member = section.members.get(name) if is_own else None
             entry = None if member is None else member.credentials_from.entry
             return None if entry is None else credentials.secret_data(entry)
 
@@ -212,6 +223,11 @@ def _pool_args(
         members={name: member.declared for name, member in section.members.items()},
         data={
             name: credentials.secret_data(entry)
+            for name, member in section.members.items()
+            if (entry := member.credentials_from.entry) is not None
+        },
+        configured={
+            name: partial(configured_digest, credentials, entry)
             for name, member in section.members.items()
             if (entry := member.credentials_from.entry) is not None
         },

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from components.errors import Misused
 from operations.cli.answer import CommandResult
 from operations.cli.command import command, group, parameter
 from operations.cli.options import complete_stacks, form_option
@@ -250,6 +251,7 @@ def clean(
     """
     from operations.pool import cleaning
     from operations.pool.claims import seconds
+    from operations.pool.rotating import load_keys
 
     given = (
         (cleaning.parse_commands(commands), Path.cwd())
@@ -263,13 +265,95 @@ def clean(
         attempts=attempts,
         cooldown=seconds(cooldown, option="--cooldown"),
     )
-    identify = cleaning.load_identify(where.stack or DEFAULT_STACK) if where.stack or not commands else {}
+    keys = load_keys(where.stack or DEFAULT_STACK)[0] if where.stack or not commands else {}
     return cleaning.clean(
-        cleaning.Cleaner(*given, where, limits, identify),
+        cleaning.Cleaner(*given, where, limits, keys),
         cleaner,
         frozenset(take_over or ()),
         account_type=type_,
     )
+
+
+@command(
+    app,
+    "credfleet pool rotate aws-7 --stack prod",
+    "credfleet pool rotate --type aws --older-than 90 --stack prod --yes",
+    "vault read … | credfleet pool rotate aws-7 --values - --namespace account-pool --yes",
+    "credfleet pool rotate aws-7 --who",
+    "credfleet pool rotate aws-7 --complete --stack prod",
+)
+def rotate(
+    accounts: Annotated[
+        list[str] | None, typer.Argument(metavar="[ACCOUNT]…", help="Names of accounts' Secrets.")
+    ] = None,
+    *,
+    type_: Annotated[str | None, typer.Option("--type", "-t", help="Only accounts of this type.")] = None,
+    older_than: Annotated[
+        int | None,
+        typer.Option("--older-than", metavar="DAYS", min=1, help="Only keys that were set so long ago."),
+    ] = None,
+    values: Annotated[
+        str | None,
+        typer.Option(
+            "--values",
+            metavar="FILE",
+            help="The new key, which you made; - is standard input. For one account.",
+        ),
+    ] = None,
+    complete: Annotated[
+        bool, typer.Option("--complete", help="Instead: revoke the former key, and prove it rejected.")
+    ] = False,
+    abort: Annotated[
+        bool, typer.Option("--abort", help="Instead: revoke a second key that is not in use yet.")
+    ] = False,
+    roll_back: Annotated[
+        bool, typer.Option("--roll-back", help="Instead: put the former key back into use.")
+    ] = False,
+    who: Annotated[bool, typer.Option("--who", help="Only tell who may still use the former key.")] = False,
+    take_over: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--take-over",
+            metavar="ACCOUNT",
+            help="Also one of a run that is over, and cannot be seen from here.",
+        ),
+    ] = None,
+    where: WritablePoolOptions,
+) -> CommandResult:
+    """Give accounts a second key and put it into use; the former one is valid until --complete.
+
+    The stack's accountPool.keys names your program for each type: it is run without a shell, with the account
+    and `identify`, `create`, `test` or `revoke` as its last arguments, and with JSON on its input. A run that
+    was stopped is continued by the next. Nothing is revoked by itself.
+
+    Exit codes: 1 an account stayed in its phase, which is told with the reason.
+    """
+    from operations.pool import rotating
+
+    asked = {
+        rotating.Doing.COMPLETE: complete,
+        rotating.Doing.ABORT: abort,
+        rotating.Doing.ROLL_BACK: roll_back,
+    }
+    doing = [each for each, is_asked in asked.items() if is_asked]
+    if len(doing) + who > 1 or (values is not None and (doing or who)):
+        raise Misused(
+            place="credfleet pool rotate",
+            problem="--complete, --abort, --roll-back, --who and --values exclude each other",
+            fix="give one of them",
+        )
+    chosen = rotating.Chosen(names=accounts or (), account_type=type_, days=older_than)
+    if who:
+        return rotating.who(where, chosen)
+    commands, folder = rotating.load_keys(where.stack) if where.stack else ({}, Path.cwd())
+    rotation = rotating.Rotation(
+        doing=doing[0] if doing else rotating.Doing.ROTATE,
+        commands=commands,
+        folder=folder,
+        values=values,
+        take_over=frozenset(take_over or ()),
+    )
+    return rotating.rotate(where, chosen, rotation)
 
 
 HeldTypeOption = Annotated[str | None, typer.Option("--type", "-t", help="Type that is held; else all.")]

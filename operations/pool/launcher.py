@@ -1,11 +1,14 @@
-"""Stands between a run of `pool clean` and its command, which ends with the run, however that ends.
+"""Stands between a run of `pool clean` or `rotate` and its command, which ends with the run, however it ends.
 
-Started as a script: `launcher.py SECONDS PROGRAM ARGUMENT…`. Each byte on its input runs the command once,
-which is answered by a line: nothing, or why the command failed. When an answer comes, and when this process
-ends, nothing that the command started is alive. The end of its input ends it.
+Started as a script: `launcher.py SECONDS PROGRAM ARGUMENT…`. Each line on its input runs the command once:
+an empty one as it is, which is answered by a line, nothing or why the command failed; JSON {command, input}
+another one on an input, answered by JSON {failure, code, output}. Inputs and outputs are in memory alone.
+When an answer comes, and when this process ends, nothing that a command started is alive. The end of its
+input ends it.
 """
 
 import ctypes
+import json
 import os
 import select
 import signal
@@ -14,7 +17,7 @@ import sys
 import time
 from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import BinaryIO, Final
 
 import psutil
 
@@ -23,6 +26,7 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 GRACE_SECONDS: Final = 5.0
 """How long a command that has to end may take to end in order."""
 _LOOK_SECONDS: Final = 0.02
+_MOST_BYTES: Final = 1 << 20
 _WAKING_SECONDS: Final = 3600.0
 
 
@@ -44,25 +48,48 @@ def main(seconds: float, command: list[str]) -> None:
     events = select.poll()
     for each in (0, woken):
         events.register(each, select.POLLIN)
-    while os.read(0, 1):
-        try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=2,
-                preexec_fn=partial(set_option, PR_SET_PDEATHSIG, signal.SIGKILL),  # noqa: PLW1509 - one thread
-            )
-        except OSError as error:
-            answer = f"could not be started: {error.strerror}"
-        else:
+    while line := _read_line():
+        asked = json.loads(line) if line.strip() else {}
+        with _in_memory(asked.get("input", "")) as given, _in_memory("") as output:
             try:
-                answer = outcome(process, seconds, events, woken)
-            finally:
-                end_all()
-        if _is_at_end(events):
-            return
+                process = subprocess.Popen(
+                    asked.get("command") or command,
+                    stdin=given if asked else subprocess.DEVNULL,
+                    stdout=output if asked else 2,
+                    preexec_fn=partial(set_option, PR_SET_PDEATHSIG, signal.SIGKILL),  # noqa: PLW1509 - one thread
+                )
+            except OSError as error:
+                answer, code = f"could not be started: {error.strerror}", None
+            else:
+                try:
+                    answer = outcome(process, seconds, events, woken)
+                    code = process.poll()
+                finally:
+                    end_all()
+            if _is_at_end(events):
+                return
+            if asked:
+                output.seek(0)
+                text = output.read(_MOST_BYTES).decode(errors="replace")
+                answer = json.dumps({"failure": answer, "code": code, "output": text})
         with suppress(BrokenPipeError):
             os.write(1, f"{answer}\n".encode())
+
+
+def _read_line() -> bytes:
+    """Read a line, and no byte of what comes after it; empty at the end."""
+    line = b""
+    while (byte := os.read(0, 1)) not in (b"", b"\n"):
+        line += byte
+    return line + byte if byte else b""
+
+
+def _in_memory(text: str) -> BinaryIO:
+    """Return a file that no disk has, with a text in it."""
+    file = os.fdopen(os.memfd_create("credfleet"), "w+b")
+    file.write(text.encode())
+    file.seek(0)
+    return file
 
 
 def outcome(process: "subprocess.Popen[bytes]", seconds: float, events: select.poll, woken: int) -> str:

@@ -18,7 +18,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from components.account_pool.core.config_map import PoolConfigMap
-from components.account_pool.core.model import Phase
+from components.account_pool.core.model import KeyPhase, Phase
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import Account, AccountUse, status_of
@@ -153,6 +153,12 @@ def gauges_of(
         "credfleet_pool_claims",
         "Claims on the pool, by how far they have come.",
         (({**here, "phase": str(phase)}, phases[phase]) for phase in Phase),
+    )
+    rotated = Counter(account.key_phase for account in status.accounts)
+    yield _gauge(
+        "credfleet_pool_rotated_keys",
+        "Accounts whose key is being rotated, by how far that is.",
+        (({**here, "phase": str(phase)}, rotated[phase]) for phase in KeyPhase),
     )
     yield _gauge(
         "credfleet_pool_held",

@@ -233,6 +233,8 @@ def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:
                 "reason": account.reason or None,
                 "keyEnds": account.key_ends or None,
                 "accountId": account.account_id,
+                "keyPhase": account.key_phase,
+                "keyReason": account.key_reason or None,
                 "used": account.used,
                 "capacity": account.capacity,
                 "claims": [
@@ -329,7 +331,11 @@ def shared_out(seen: Sequence[Seen]) -> Table:
 
 
 def render_list(seen: Sequence[Seen], now: datetime) -> Table:
-    """Return every account: those in use, then what waits for somebody, the longest first, then the free."""
+    """Return every account: those in use, then what waits for somebody, the longest first, then the free.
+
+    A column tells of keys while some are rotated.
+    """
+    rotates = any(account.key_phase for pool in seen for account in pool.status.accounts)
     rows = [
         (
             pool.name(account),
@@ -340,6 +346,7 @@ def render_list(seen: Sequence[Seen], now: datetime) -> Table:
             account.slot or _few({each.slot for each in account.claims}),
             f"{account.since} ({describe(account, now)})" if account.standing in WAIT else account.since,
             _few(account.holders),
+            *([_of_key(account)] if rotates else []),
             account.reason,
         )
         for pool in seen
@@ -354,9 +361,14 @@ def render_list(seen: Sequence[Seen], now: datetime) -> Table:
         Column("Slot", leaves=1),
         Column("Since", leaves=2),
         Column("Holders", leaves=4),
+        *([Column("Key", folds=True)] if rotates else []),
         Column("Reason", folds=True),
     )
     return Table("Accounts", columns, rows)
+
+
+def _of_key(account: Account) -> str:
+    return ": ".join(filter(None, (account.key_phase, account.key_reason)))
 
 
 def _in_turn(accounts: Iterable[Account]) -> Iterator[Account]:

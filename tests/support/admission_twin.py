@@ -154,7 +154,8 @@ _ENTRIES: Final = {"places": rf'"claim-[^"\\]*": {_QUOTED}', "holders": rf"{_QUO
 
 _MARKS: Final = {keys.POOL_STATE, TENANT_NAME, HYPERSCALER_TYPE}
 _TRACES: Final = {
-    *(keys.CLAIM_TOKEN, keys.CLAIM_ORIGIN, keys.SHARED_CLAIMS, keys.CLEANING_TOKEN, keys.STATE_BEFORE)
+    *(keys.CLAIM_TOKEN, keys.CLAIM_ORIGIN, keys.SHARED_CLAIMS, keys.CLEANING_TOKEN, keys.STATE_BEFORE),
+    keys.KEY_ID,
 }
 
 
@@ -166,7 +167,7 @@ def _bears(body: JsonObject, labels: set[str], annotations: Collection[str] = ()
 
 
 _BELONGS: Final[Mapping[str, Callable[[str, JsonObject], bool]]] = {
-    "members": lambda _, body: _bears(body, _MARKS, _TRACES),
+    "members": lambda name, body: name.endswith(".other-key") or _bears(body, _MARKS, _TRACES),
     "records": lambda name, body: name.startswith("claim-") or _bears(body, {keys.POOL_RECORD}),
     "settings": lambda name, _: name == CONFIG_MAP,
     "events": lambda _, body: (
@@ -240,6 +241,12 @@ CONDITIONS: Final[Mapping[str, Callable[[_Change], bool]]] = {
     ),
     "isNamedAsBrought": lambda change: change.write.name.startswith("brought-"),
     "cleanerIsTheSame": _is_cleaner_the_same,
+    "credentialStaysDuringRotation": lambda change: (
+        change.old("key-phase") is None or change.old("data") == change.new("data")
+    ),
+    "credentialAndItsKeyDiffer": lambda change: (
+        change.old("key-id") != change.new("key-id") and change.old("data") != change.new("data")
+    ),
     "hasRoom": _has_room,
     "capacityStaysOrSuffices": lambda change: (
         change.old("capacity") == change.new("capacity") or _has_room(change)

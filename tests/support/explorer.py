@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from components.account_pool.core.calls import (
     Answer,
+    AskProgram,
     Call,
     Create,
     Delete,
@@ -184,7 +185,7 @@ class Process:
     def calls(self) -> tuple[Asked, ...]:
         """What it may ask next: one call, or either of two."""
         match self.asked:
-            case None | Pause():
+            case None | Pause() | AskProgram():
                 return ()
             case Parallel(first, second):
                 return tuple(c for c, a in zip((first, second), self.half, strict=True) if a is None)

@@ -112,7 +112,7 @@ class MemoryServer:
 
     def get(self, kind: Kind, name: str) -> Result:
         """Read one object."""
-        found = self.objects.get((kind, name))
+        found = self.objects.get((Kind.MEMBER if kind is Kind.CREDENTIAL else kind, name))
         return (
             Refused(ApiRefusal.ABSENT, f"{kind} {name!r} not found")
             if found is None
@@ -171,6 +171,9 @@ class MemoryServer:
         ):
             return Refused(ApiRefusal.CONFLICT, "the object has been modified")
         merged = copy.deepcopy(found)
+        if "data" in body:
+            data = {**found.get("data", {}), **body["data"]}
+            merged["data"] = {key: value for key, value in data.items() if value is not None}
         for part in ("labels", "annotations"):
             for key, value in body["metadata"].get(part, {}).items():
                 if value is None:

@@ -59,6 +59,11 @@ from components.account_pool.core.keys import (
     CUT,
     FREED,
     INTERNAL,
+    KEY_ID,
+    KEY_OPERATION,
+    KEY_PHASE,
+    KEY_REASON,
+    KEY_REPLACED,
     POOL_STATE,
     SHARED_CAPACITY,
     SHARED_CLAIMS,
@@ -66,7 +71,8 @@ from components.account_pool.core.keys import (
     STATE_REASON,
     TENANT_ID,
 )
-from components.account_pool.core.model import EVACUATING
+from components.account_pool.core.model import EVACUATING, KeyPhase
+from components.account_pool.core.rotation import OTHER_KEY
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, EXPIRES_AT, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
 _STATES: Final = "run `credfleet pool clean`, or let an operator quarantine it or let it back"
@@ -85,6 +91,12 @@ BEFORE: Final = Field("before", ANNOTATIONS, _STATES, STATE_BEFORE)
 AGAIN: Final = Field("again", ANNOTATIONS, _STATES, CREATED_AGAIN)
 CUT_OFF: Final = Field("cut", ANNOTATIONS, _STATES, CUT)
 FREED_BY: Final = Field("freed", ANNOTATIONS, _STATES, FREED)
+_ROTATIONS: Final = "run `credfleet pool rotate`"
+KEYS: Final = Field("key-phase", LABELS, _ROTATIONS, KEY_PHASE)
+ROTATION: Final = Field("key-operation", ANNOTATIONS, _ROTATIONS, KEY_OPERATION)
+KEY: Final = Field("key-id", ANNOTATIONS, _ROTATIONS, KEY_ID)
+KEY_WHY: Final = Field("key-reason", ANNOTATIONS, _ROTATIONS, KEY_REASON)
+REPLACED: Final = Field("key-replaced", ANNOTATIONS, _ROTATIONS, KEY_REPLACED)
 CAPACITY: Final = Field("capacity", ANNOTATIONS, BY_STACK, SHARED_CAPACITY)
 ACCOUNT: Final = Field("account", ANNOTATIONS, BY_STACK, ACCOUNT_ID)
 EXPIRES: Final = Field("expires", ANNOTATIONS, BY_STACK, EXPIRES_AT)
@@ -138,6 +150,15 @@ _PLACE_MOVED: Final = Condition(
     "variables.countPlaceEntriesAdded == 1 &&\nvariables.countPlaceEntriesRemoved == 1 &&\n"
     "variables.removedPlaceEntries.all(each, each.startsWith('\"' + variables.newFormer.orValue('') + '\"'))",
 )
+_DATA_STAYS: Final = Condition(
+    "credentialStaysDuringRotation",
+    "!variables.oldKeyPhase.hasValue() ||\nvariables.oldData == variables.newData",
+)
+_KEY_DIFFERS: Final = Condition(
+    "credentialAndItsKeyDiffer",
+    "variables.oldKeyId != variables.newKeyId &&\nvariables.oldData != variables.newData",
+)
+
 _IS_TOKEN: Final = AllowedValues(form=r'claim-[^."\\]+[.][^"\\]+[.][0-9]{1,9}')
 _IS_PLACES: Final = AllowedValues(form=json_form(_PLACE))
 _NONE: Final = AllowedValues(("{}",), absent=True)
@@ -162,6 +183,9 @@ _TAKEN_BACK: Final = {**_CLAIMED, **clear(STATE, REASON, AGAIN)}
 _RELEASED: Final = clear(TOKEN, POLICY)
 _NOT_RELEASE: Final = one_of("clean", "quarantine", "retain")
 _BINDABLE: Final = {TYPE: PRESENT, OWNER: PRESENT, STATE: _NOT_CLEANING}
+_PREPARING, _PREPARED, _DELIVERED, _COMPLETING = (one_of(str(phase)) for phase in KeyPhase)
+_ASKING: Final = AllowedValues((KeyPhase.PREPARING, KeyPhase.COMPLETING))
+_IN_USE: Final = AllowedValues((KeyPhase.PREPARED, KeyPhase.DELIVERED))
 _PASSING: Final = change(OTHER_LABELS, OTHER_ANNOTATIONS, OTHER_DATA, EXPIRES, *BLOCKING)
 _DECLARING: Final = {**_PASSING, **change(SHARING, KEPT_BACK, CAPACITY, ACCOUNT, BROUGHT)}
 
@@ -424,6 +448,47 @@ _DECISIONS: Final = allow(
 )
 """What operators decide."""
 
+_OF_KEYS: Final = allow(
+    (OPERATE,),
+    {
+        "beginsRotation": Transition(
+            "rotate: note the key in use, before a second one is made",
+            {KEYS: ABSENT, STATE: _NOT_DIRTY},
+            {KEYS: _PREPARING, ROTATION: PRESENT, KEY: PRESENT, KEY_WHY: ABSENT},
+        ),
+        "goesOnWithRotation": Transition(
+            "rotate: go on where a run died", {KEYS: _ASKING}, {ROTATION: PRESENT, KEY_WHY: ABSENT}
+        ),
+        "preparesKey": Transition(
+            "rotate: note that the second key works",
+            {KEYS: _PREPARING},
+            {KEYS: _PREPARED, ROTATION: PRESENT, KEY_WHY: ABSENT},
+        ),
+        "swapsKey": Transition(
+            "rotate: put the other key into use",
+            {KEYS: _IN_USE},
+            {
+                **dict.fromkeys((ROTATION, KEY, REPLACED), PRESENT),
+                KEYS: _DELIVERED,
+                KEY_WHY: ABSENT,
+                OTHER_DATA: ANYTHING,
+            },
+            when=(_KEY_DIFFERS,),
+        ),
+        "completesRotation": Transition(
+            "rotate: begin to revoke the key that is not in use",
+            {KEYS: PRESENT},
+            {KEYS: _COMPLETING, ROTATION: PRESENT, KEY_WHY: ABSENT},
+        ),
+        "endsRotation": Transition(
+            "rotate: note that one key is left", {KEYS: _COMPLETING}, clear(KEYS, ROTATION, KEY_WHY)
+        ),
+        "notesWhyKeyStays": Transition(
+            "rotate: say why it does not go on", {KEYS: PRESENT}, {KEY_WHY: PRESENT}
+        ),
+    },
+)
+
 _OTHERS: Final = {
     **WRITE_OTHER_ANNOTATIONS,
     **COLLECTED,
@@ -448,18 +513,20 @@ def _declare(fields: Sequence[Field], parts: Sequence[Field]) -> Mapping[str, Tr
             ),
             "rotatesCredential": Transition(
                 "rotate the credential; add capacity, other labels and annotations, owner references, …",
-                new={**_PASSING, CAPACITY: ANYTHING},
-                when=(_CAPACITY_SUFFICES,),
+                new={**_PASSING, CAPACITY: ANYTHING, REPLACED: ANYTHING},
+                when=(_CAPACITY_SUFFICES, _DATA_STAYS),
             ),
             "changesUnheldAccount": Transition(
                 "change an account that is neither held nor being cleaned; put a Secret into the pool",
                 {**_UNCLAIMED, STATE: _NOT_CLEANING},
                 {**declaring, TYPE: PRESENT},
+                when=(_DATA_STAYS,),
             ),
             "takesOutOfPool": Transition(
                 "take an account out of the pool that is neither held nor dirty",
                 {**_UNCLAIMED, STATE: _NOT_DIRTY},
                 {**declaring, TYPE: ABSENT},
+                when=(_DATA_STAYS,),
             ),
             "restoresType": Transition("give an account its type back", {TYPE: ABSENT}, {TYPE: PRESENT}),
             "givesToTenant": Transition(
@@ -472,11 +539,13 @@ def _declare(fields: Sequence[Field], parts: Sequence[Field]) -> Mapping[str, Tr
                     BROUGHT: AllowedValues(("true",), absent=True),
                     TENANT: ANYTHING,
                 },
+                when=(_DATA_STAYS,),
             ),
             "takesFromTenant": Transition(
                 "take an account from its tenant, to be cleaned",
                 {**_UNCLAIMED, STATE: _NOT_CLEANING},
                 {**declaring, OWNER: ABSENT, STATE: _DIRTY, TENANT: ANYTHING},
+                when=(_DATA_STAYS,),
             ),
         },
     )
@@ -497,16 +566,23 @@ def build_member_machine(partition_keys: Sequence[str]) -> StateMachine:
     fields = (
         *(TYPE, OWNER, STATE, SHARING, KEPT_BACK, *parts, OTHER_LABELS),
         *(TOKEN, FORMER, ORIGIN, POLICY, TENANT, PLACES, CLEANING, REASON, BEFORE, AGAIN, CUT_OFF, FREED_BY),
+        *(KEYS, ROTATION, KEY, KEY_WHY, REPLACED),
         *(CAPACITY, ACCOUNT, EXPIRES, BROUGHT, OTHER_ANNOTATIONS, OTHER_DATA, *BLOCKING),
     )
     marks = (POOL_STATE, TENANT_NAME, HYPERSCALER_TYPE)
-    traces = (CLAIM_TOKEN, CLAIM_ORIGIN, SHARED_CLAIMS, CLEANING_TOKEN, STATE_BEFORE, CREATED_AGAIN)
+    traces = (CLAIM_TOKEN, CLAIM_ORIGIN, SHARED_CLAIMS, CLEANING_TOKEN, STATE_BEFORE, CREATED_AGAIN, KEY_ID)
     return StateMachine(
         name="members",
         noun="account",
         resource="secrets",
         fix=f"release and clean it, or give it up with `credfleet pool decommission`; else {BY_STACK}",
-        belongs=join_or((has_any_key(LABELS, marks), has_any_key(ANNOTATIONS, traces))),
+        belongs=join_or(
+            (
+                has_any_key(LABELS, marks),
+                has_any_key(ANNOTATIONS, traces),
+                f"{CEL_NAME}.endsWith('{OTHER_KEY}')",
+            )
+        ),
         fields=fields,
         transitions={
             **_declare(fields, parts),
@@ -514,6 +590,7 @@ def build_member_machine(partition_keys: Sequence[str]) -> StateMachine:
             **_RELEASES,
             **_CLEANINGS,
             **_DECISIONS,
+            **_OF_KEYS,
             **_OTHERS,
         },
         variables=_VARIABLES,

@@ -62,13 +62,12 @@ WHOSE, PART, SLOT = _datum("tenant"), _datum("partition"), _datum("slot")
 MEMBER, MEMBER_UID, ATTEMPT = _datum("member"), _datum("member-uid", "memberUid"), _datum("attempt")
 PHASE, AGREED, LIMIT = _datum("phase"), _datum("policy"), _datum("limit")
 HOLDERS, RETIRED, FORMER = _datum("holders"), _datum("retired"), _datum("former-uid", "formerUid")
-STATES: Final = _datum("states")
 MOVES: Final = _datum("moves")
+STATES, RECEIPTS = _datum("states"), _datum("receipts")
 _OTHERS: Final = (OTHER_LABELS, OTHER_ANNOTATIONS, OTHER_DATA, OTHER_BINARY_DATA, *BLOCKING)
 _FIELDS: Final = (
-    *(PHASE, WHOSE, PART, SLOT, MEMBER, MEMBER_UID, ATTEMPT, AGREED, LIMIT, HOLDERS, RETIRED, FORMER, STATES),
-    MOVES,
-    *(MARK, TYPE, OWNER, *_OTHERS),
+    *(PHASE, WHOSE, PART, SLOT, MEMBER, MEMBER_UID, ATTEMPT, AGREED, LIMIT, HOLDERS, RETIRED, FORMER),
+    *(STATES, MOVES, RECEIPTS, MARK, TYPE, OWNER, *_OTHERS),
 )
 
 _HOLDER: Final = rf"{TEXT}: [0-9]{{1,18}}"
@@ -77,7 +76,8 @@ _COUNT: Final = AllowedValues(form="[0-9]{1,9}")
 _COUNT_OR_NONE: Final = AllowedValues(form="[0-9]{1,9}", absent=True)
 _HELD: Final = AllowedValues(form=f"[{{]{_HOLDER}(, {_HOLDER})*[}}]")
 _HELD_ONCE: Final = AllowedValues(form=f"[{{]{TEXT}: 1[}}]")
-_HOLDING: Final = {HOLDERS: _HELD, RETIRED: _COUNT_OR_NONE, STATES: ANYTHING}
+_LEFT: Final = {RETIRED: _COUNT_OR_NONE, STATES: ANYTHING, RECEIPTS: ANYTHING}
+_HOLDING: Final = {**_LEFT, HOLDERS: _HELD}
 _PENDING, _BOUND, _RELEASING = (one_of(str(phase)) for phase in Phase)
 _LIVE: Final = one_of(str(Phase.PENDING), str(Phase.BOUND))
 _NOT_BOUND: Final = AllowedValues((Phase.BOUND,), negated=True)
@@ -168,6 +168,9 @@ _CLAIMS: Final = allow(
             {MEMBER: PRESENT, MEMBER_UID: PRESENT, ATTEMPT: _COUNT},
             _NEXT_ATTEMPT,
         ),
+        "givesReceipt": _rewrite(
+            "say which key all has that a holder makes of the account", _BOUND, {RECEIPTS: PRESENT}
+        ),
         "changesHoldersOfBound": _rewrite(
             "C8, R1, update: a holder joins, claims again, leaves, or agrees on policy and limit",
             _BOUND,
@@ -190,7 +193,7 @@ _RELEASES: Final = allow(
         "removesLastHolder": _rewrite(
             "R2: the last holder leaves",
             _LIVE,
-            {PHASE: _RELEASING, HOLDERS: one_of("{}"), RETIRED: _COUNT_OR_NONE, STATES: ANYTHING},
+            {**_LEFT, PHASE: _RELEASING, HOLDERS: one_of("{}")},
             *_NUMBERED,
         ),
         "endsAbandonedClaim": _rewrite(

@@ -22,14 +22,14 @@ class Right:
     names: tuple[str, ...] = ()
 
 
-_MEMBERS: Final = Right("", "secrets", ("get", "list", "patch"))
+_MEMBERS: Final = ("get", "list", "patch")
 _EVENTS: Final = Right("", "events", ("create",))
 
 
 RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = MappingProxyType(
     {
         work: (
-            _MEMBERS,
+            Right("", "secrets", (*_MEMBERS, *(("create", "delete") if work is Verb.OPERATE else ()))),
             Right("", "configmaps", on_records),
             _EVENTS,
             Right(VIRTUAL_GROUP, VIRTUAL_RESOURCE, (work,)),

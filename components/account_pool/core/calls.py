@@ -7,22 +7,28 @@ one thread.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, TypeAlias, TypeVar
 
-from components.account_pool.core.model import JsonObject
+from components.account_pool.core.model import JsonObject, Member
 
 PAGE_SIZE = 500
 
 
 class Kind(StrEnum):
-    """The three kinds of objects, by their plural in the API's paths."""
+    """The three kinds of objects, by their plural in the API's paths; CREDENTIAL: a Secret, with its data."""
 
     MEMBER = "secrets"
     RECORD = "configmaps"
     EVENT = "events"
+    CREDENTIAL = "credentials"
+
+    @property
+    def plural(self) -> str:
+        """What the API's paths have."""
+        return str(Kind.MEMBER if self is Kind.CREDENTIAL else self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,51 @@ class Pause:
     attempt: int
 
 
+class KeyVerb(StrEnum):
+    """What a program does with the keys of an account.
+
+    IDENTIFY: say which account and key a credential is. CREATE: remove every key but the one that is kept,
+    and make one. TEST: say whether a credential opens the account. REVOKE: remove every key but the kept one.
+    """
+
+    IDENTIFY = "identify"
+    CREATE = "create"
+    TEST = "test"
+    REVOKE = "revoke"
+
+
+@dataclass(frozen=True, slots=True)
+class AskProgram:
+    """Have the user's program do something at the cloud. keep: id of the key that stays, empty for none.
+
+    data: the credential it works with, as a Secret has it.
+    """
+
+    verb: KeyVerb
+    member: Member
+    keep: str
+    data: Mapping[str, str] = field(repr=False)
+
+
+class Said(StrEnum):
+    """What the cloud said by the program; UNKNOWN: nobody knows whether it was done."""
+
+    DONE = "done"
+    REJECTED = "rejected"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The answer to `AskProgram`. problem: why it is not DONE, in words without a credential."""
+
+    said: Said
+    problem: str = ""
+    key_id: str = ""
+    account_id: str = ""
+    data: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+
 class ApiRefusal(StrEnum):
     """Why the API server did not do it. Whatever it refused, it did not do."""
 
@@ -149,8 +200,8 @@ class Pair:
 
 
 Call: TypeAlias = Get | ListPage | Create | Replace | Patch | Delete
-Yielded: TypeAlias = Call | Parallel | Pause
-Answer: TypeAlias = Result | Pair | None
+Yielded: TypeAlias = Call | Parallel | Pause | AskProgram
+Answer: TypeAlias = Result | Pair | Told | None
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator[Yielded, Answer, T]
@@ -185,9 +236,11 @@ class PoolApi(Protocol):
         ...
 
 
-def perform(api: PoolApi, call: Call) -> Result:
-    """Carry out one call."""
+def perform(api: PoolApi, call: Call | AskProgram) -> Result:
+    """Carry out one call; raises TypeError for one that no API server answers."""
     match call:
+        case AskProgram():
+            raise TypeError(call.verb)
         case Get(kind, name):
             return api.get(kind, name)
         case ListPage(kind, selector, cursor, limit):

@@ -20,6 +20,11 @@ from components.account_pool.core.keys import (
     CREATED_AGAIN,
     CUT,
     FREED,
+    KEY_ID,
+    KEY_OPERATION,
+    KEY_PHASE,
+    KEY_REASON,
+    KEY_REPLACED,
     POOL_STATE,
     SHARED_CLAIMS,
     STATE_BEFORE,
@@ -28,6 +33,8 @@ from components.account_pool.core.keys import (
 )
 from components.account_pool.core.model import (
     EVACUATING,
+    JsonObject,
+    KeyPhase,
     Member,
     Origin,
     Policy,
@@ -41,13 +48,14 @@ from components.labels import TENANT_NAME
 Keys: TypeAlias = Mapping[str, str | None]
 
 
-def _patch(member: Member, labels: Keys, annotations: Keys) -> Patch:
-    body = {
+def _patch(member: Member, labels: Keys, annotations: Keys, data: Keys | None = None) -> Patch:
+    body: JsonObject = {
         "metadata": {
             "resourceVersion": member.resource_version,
             "labels": dict(labels),
             "annotations": dict(annotations),
-        }
+        },
+        **({} if data is None else {"data": dict(data)}),
     }
     return Patch(Kind.MEMBER, member.name, body)
 
@@ -289,3 +297,30 @@ def unquarantine(member: Member) -> Patch:
     state = str(State.DIRTY) if is_dirty else None
     annotations = {STATE_REASON: None, STATE_BEFORE: None, **_without(member, CUT)}
     return _patch(member, {POOL_STATE: state}, annotations)
+
+
+def begin_rotation(member: Member, operation: str, key_id: str) -> Patch:
+    """Note which key is in use, before another one is made."""
+    annotations = {KEY_OPERATION: operation, KEY_ID: key_id, KEY_REASON: None}
+    return _patch(member, {KEY_PHASE: str(KeyPhase.PREPARING)}, annotations)
+
+
+def enter_key_phase(member: Member, phase: KeyPhase, operation: str) -> Patch:
+    """Go on to a phase, by the run that this token names."""
+    return _patch(member, {KEY_PHASE: str(phase)}, {KEY_OPERATION: operation, KEY_REASON: None})
+
+
+def swap_key(member: Member, operation: str, key_id: str, replaced: str, data: Keys) -> Patch:
+    """Have the other key in use. replaced: digest of what was there before the first rotation."""
+    annotations = {KEY_OPERATION: operation, KEY_ID: key_id, KEY_REASON: None, KEY_REPLACED: replaced}
+    return _patch(member, {KEY_PHASE: str(KeyPhase.DELIVERED)}, annotations, data)
+
+
+def note_key_reason(member: Member, reason: str) -> Patch:
+    """Say why a rotation did not go on; its phase stays."""
+    return _patch(member, {}, {KEY_REASON: reason})
+
+
+def end_rotation(member: Member) -> Patch:
+    """Leave the account with one key again."""
+    return _patch(member, {KEY_PHASE: None}, {KEY_OPERATION: None, KEY_REASON: None})

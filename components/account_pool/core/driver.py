@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 
 from components.account_pool.core.calls import (
     Answer,
+    AskProgram,
     Create,
     Delete,
     Pair,
@@ -19,6 +20,7 @@ from components.account_pool.core.calls import (
     Replace,
     Result,
     Steps,
+    Told,
     Unknown,
     perform,
 )
@@ -39,10 +41,18 @@ class Driver:
         self._sleep = sleep
         self._aside = ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="credfleet-read")
 
-    def run(self, steps: Steps[T], seconds: float, *, patience: float | None = None) -> T:
+    def run(
+        self,
+        steps: Steps[T],
+        seconds: float,
+        *,
+        patience: float | None = None,
+        ask: Callable[[AskProgram], Told] | None = None,
+    ) -> T:
         """Run to the end; raises Unreachable when the time is over, which is safe at any point.
 
-        patience: how long to wait for the first answer of all, else as long as for the end.
+        patience: how long to wait for the first answer of all, else as long as for the end. ask: the user's
+        program, whose time does not count.
         """
         began = time.monotonic()
         limit = seconds if patience is None else patience
@@ -62,6 +72,14 @@ class Driver:
                 case Pause(attempt):
                     self._sleep(pause(attempt, wished))
                     answer = None
+                    continue
+                case AskProgram():
+                    if ask is None:
+                        raise TypeError(asked.verb)
+                    asked_at = time.monotonic()
+                    answer = ask(asked)
+                    began += time.monotonic() - asked_at
+                    has_written = True
                     continue
                 case Parallel(first, second):
                     other = self._aside.submit(perform, self._api, second)

@@ -1,8 +1,8 @@
 """The labels and annotations the claim protocol reads and writes on members and records.
 
 Who writes which: the pool owner `INTERNAL` and `SHARED_CAPACITY`; operators and cleaners `POOL_STATE`,
-`STATE_REASON`, `STATE_BEFORE` and `CLEANING_TOKEN`; the protocol all of these but the owner's
-(docs/design/claim-protocol.md).
+`STATE_REASON`, `STATE_BEFORE` and `CLEANING_TOKEN`; rotations `KEY_…`; the protocol all others but the
+owner's (docs/design/claim-protocol.md).
 """
 
 from __future__ import annotations
@@ -29,3 +29,9 @@ CUT: Final = f"{PREFIX}cut"
 CREATED_AGAIN: Final = f"{PREFIX}created-again"
 SHARED_CAPACITY: Final = f"{PREFIX}shared-capacity"
 SHARED_CLAIMS: Final = f"{PREFIX}shared-claims"
+
+KEY_PHASE: Final = f"{PREFIX}key-phase"
+KEY_OPERATION: Final = f"{PREFIX}key-operation"
+KEY_ID: Final = f"{PREFIX}key-id"
+KEY_REASON: Final = f"{PREFIX}key-reason"
+KEY_REPLACED: Final = f"{PREFIX}key-replaced"

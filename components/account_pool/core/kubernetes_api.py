@@ -117,7 +117,7 @@ class KubernetesApi:
         kind, selector, cursor, limit = asked.kind, asked.selector, asked.cursor, asked.limit
         query = {"labelSelector": selector, "limit": str(limit), **({"continue": cursor} if cursor else {})}
         accept = _METADATA_LIST if kind is Kind.MEMBER else _JSON
-        answer = self._ask("GET", f"{self._root}{kind}?{urlencode(query)}", accept=accept)
+        answer = self._ask("GET", f"{self._root}{kind.plural}?{urlencode(query)}", accept=accept)
         if not isinstance(answer, Found):
             return answer
         metadata: JsonObject = answer.body["metadata"]
@@ -127,7 +127,7 @@ class KubernetesApi:
         """Create; a taken name is a conflict. An Event is signed with the name of who writes it."""
         if kind is Kind.EVENT:
             body = {**body, "reportingInstance": self._user}
-        return self._ask("POST", f"{self._root}{kind}{self._written}", body, accept=_accepted(kind))
+        return self._ask("POST", f"{self._root}{kind.plural}{self._written}", body, accept=_accepted(kind))
 
     def replace(self, kind: Kind, body: JsonObject) -> Result:
         """PUT with the resourceVersion in the body."""
@@ -145,7 +145,7 @@ class KubernetesApi:
         return self._ask("DELETE", self._path(kind, name), preconditions, accept=_JSON)
 
     def _path(self, kind: Kind, name: str) -> str:
-        return f"{self._root}{kind}/{quote(name, safe='')}"
+        return f"{self._root}{kind.plural}/{quote(name, safe='')}"
 
     def _ask(
         self,

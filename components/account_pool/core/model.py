@@ -24,6 +24,7 @@ from components.account_pool.core.keys import (
     CUT,
     FREED,
     INTERNAL,
+    KEY_PHASE,
     POOL_RECORD,
     POOL_STATE,
     SHARED_CAPACITY,
@@ -56,6 +57,19 @@ class Phase(StrEnum):
     PENDING = "Pending"
     BOUND = "Bound"
     RELEASING = "Releasing"
+
+
+class KeyPhase(StrEnum):
+    """How far the rotation of an account's key is; an account without one has one key.
+
+    PREPARING: a second key is made. PREPARED: it is there, and nobody has it. DELIVERED: it is in use, and
+    the former one is valid. COMPLETING: the one that is not in use is revoked.
+    """
+
+    PREPARING = "preparing"
+    PREPARED = "prepared"
+    DELIVERED = "delivered"
+    COMPLETING = "completing"
 
 
 class Policy(StrEnum):
@@ -286,6 +300,11 @@ class Member:
         return self.state == State.QUARANTINED and CUT in self.annotations
 
     @property
+    def key_phase(self) -> str | None:
+        """How far the rotation of its key is, as it stands; None where none is under way."""
+        return self.labels.get(KEY_PHASE)
+
+    @property
     def is_created_again(self) -> bool:
         """Whether its Secret was lost: it is not known who uses the account, so it is not even cleaned."""
         return self.state == State.DIRTY and CREATED_AGAIN in self.annotations
@@ -392,6 +411,7 @@ class Record:
     former_uid: the uid before a restore from a backup, so that fences of that time are still understood.
     moves: the token of the record that had the account under its former name (`moving.py`).
     states: holder → the state of the stack that claimed under that name; absent of others.
+    receipts: holder → the rotation whose key all has that it makes of the account; absent before the first.
     """
 
     name: str
@@ -412,6 +432,7 @@ class Record:
     since: str = ""
     states: Mapping[str, str] = field(default_factory=dict[str, str])
     moves: Token | None = None
+    receipts: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def token(self) -> Token:
@@ -445,8 +466,9 @@ class Record:
         """Return the same claim after this holder left."""
         rest = {h: n for h, n in self.holders.items() if h != holder}
         states = {h: state for h, state in self.states.items() if h != holder}
+        receipts = {h: key for h, key in self.receipts.items() if h != holder}
         retired = max(self.retired, self.holders.get(holder, 0))
-        return replace(self, holders=rest, retired=retired, states=states)
+        return replace(self, holders=rest, retired=retired, states=states, receipts=receipts)
 
     def fence(self, holder: str) -> Fence:
         """Return what a release must show that means the claim this holder has now."""
@@ -490,6 +512,8 @@ class Record:
             data["states"] = json.dumps(self.states, sort_keys=True)
         if self.moves is not None:
             data["moves"] = str(self.moves)
+        if self.receipts:
+            data["receipts"] = json.dumps(self.receipts, sort_keys=True)
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
 
     @classmethod
@@ -499,6 +523,7 @@ class Record:
         try:
             holders: dict[str, Any] = read_json(data["holders"])
             states: dict[str, Any] = read_json(data.get("states", "{}"))
+            receipts: dict[str, Any] = read_json(data.get("receipts", "{}"))
             tenant_label(data["tenant"])
             return cls(
                 name=meta["name"],
@@ -519,6 +544,7 @@ class Record:
                 since=str(meta.get("creationTimestamp") or ""),
                 states={holder: str(state) for holder, state in states.items()},
                 moves=Token.parse(data["moves"], data["member"]) if "moves" in data else None,
+                receipts={holder: str(key) for holder, key in receipts.items()},
             )
         except (KeyError, ValueError, TypeError, AttributeError, Misconfigured):
             raise Misconfigured(

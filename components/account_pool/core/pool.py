@@ -10,7 +10,7 @@ import math
 import os
 import time
 import uuid
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -21,7 +21,16 @@ from typing import Final, TypeAlias, TypeVar
 from components.account_pool.core import cleaning, moving, protocol, quotas, sweeping
 from components.account_pool.core.adoption import Adoption, SlotNames, adoptions
 from components.account_pool.core.audit import AuditEvent, Journal
-from components.account_pool.core.calls import Get, Kind, Pause, PoolApi, Replace, Steps
+from components.account_pool.core.calls import (
+    AskProgram,
+    Get,
+    Kind,
+    Pause,
+    PoolApi,
+    Replace,
+    Steps,
+    Told,
+)
 from components.account_pool.core.cleaning import Wiped
 from components.account_pool.core.clock import Clock
 from components.account_pool.core.config_map import (
@@ -38,6 +47,7 @@ from components.account_pool.core.driver import Driver
 from components.account_pool.core.holders import Holder, Look, cleaner_of, cleaning_token, is_running
 from components.account_pool.core.holds import WHOLE, Holds, describe_hold
 from components.account_pool.core.identity import find_twins
+from components.account_pool.core.keys import KEY_ID
 from components.account_pool.core.kubernetes_api import KubernetesApi
 from components.account_pool.core.model import (
     Claimed,
@@ -52,6 +62,7 @@ from components.account_pool.core.model import (
     Wanted,
 )
 from components.account_pool.core.protocol import Amendment, Begin, Outcome, Released
+from components.account_pool.core.rotation import Lagging, give_receipt, list_lagging
 from components.account_pool.core.selection import MEMBERS, RECORDS, Choose, RunningClaims, members_of_type
 from components.account_pool.core.snapshot import PoolSnapshot, list_displaced
 from components.account_pool.core.spilling import find_place
@@ -88,7 +99,8 @@ from components.repeating import FIRST_ANSWER_SECONDS
 CLAIMS: Final = "credfleet-claims"
 CLEANER: Final = "credfleet-cleaner"
 OPERATOR: Final = "credfleet-operator"
-"""Field managers: under which name the API server books what claimers, cleaners and operators write."""
+ROTATION: Final = "credfleet-rotation"
+"""Field managers: under which name the API server books what claimers, cleaners, … write."""
 
 SECONDS: Final = 60.0
 _LONG_SECONDS: Final = 600.0
@@ -432,6 +444,25 @@ class Pool:
     def adoptable(self, names: SlotNames) -> tuple[Adoption, ...]:
         """List the accounts that have an owner but no claim, with the claim each could be."""
         return tuple(adoptions(self.look(), self.settings.partition_keys, names))
+
+    def rotate(self, steps: Steps[Member], ask: Callable[[AskProgram], Told]) -> Member:
+        """Run one of the steps of `rotation.py`, with the user's program."""
+        member = self._driver.run(steps, SECONDS, ask=ask)
+        key, phase = member.annotations.get(KEY_ID, ""), member.key_phase or "rotated"
+        self._note_member(member.name, member.uid, "KeyRotated", f"{phase}, key {key} is in use")
+        return member
+
+    def give_receipt(self, record: str, holder: str, operation: str) -> bool:
+        """Say that all that a holder made of its account has the key in use; False where another one is."""
+        return self._run(give_receipt(record, holder, operation, self.namespace))
+
+    def lagging(self, member: Member) -> Sequence[Lagging]:
+        """Return who may still use the former key of an account."""
+        return self._run(list_lagging(member))
+
+    def credential(self, name: str) -> Mapping[str, str]:
+        """Read the data of an account's Secret, which nothing else here does."""
+        return dict((self._run(read(Kind.CREDENTIAL, name)) or {}).get("data") or {})
 
     def mark_dirty(self, name: str, reason: str) -> Member:
         """Have an account cleaned that nobody claims; a tenant who owns it keeps it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from components.account_pool.core.changes import is_given_up
@@ -13,7 +13,7 @@ from components.account_pool.core.consumers import refusal
 from components.account_pool.core.discrepancies import discrepancies
 from components.account_pool.core.holds import Holds
 from components.account_pool.core.judgement import BY_TIME, Verdict, describe_end, judge, misconfiguration
-from components.account_pool.core.keys import STATE_REASON, TENANT_ID
+from components.account_pool.core.keys import KEY_REASON, STATE_REASON, TENANT_ID
 from components.account_pool.core.model import Member, Origin, Phase, Record, Token, Wanted
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.errors import Problem
@@ -51,7 +51,7 @@ class Account:
 
     since: of its state, where it has one, else of its claim. key_ends: when its key ends, where it is known.
     used, capacity, claims: of a shared account. retained: its tenant's after its claim, yet the pool's.
-    given_up: decommissioned.
+    given_up: decommissioned. key_phase, key_reason: how far the rotation of its key is, and why it stays.
     """
 
     secret_name: str
@@ -70,6 +70,8 @@ class Account:
     claims: tuple[SharedClaim, ...] = ()
     retained: bool = False
     given_up: bool = False
+    key_phase: str | None = None
+    key_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,13 @@ def _shares(
 
 
 def _account(
+    member: Member, records: Mapping[str, Record], unreadable: frozenset[str], settings: PoolConfigMap
+) -> Account:
+    told = _standing_of(member, records, unreadable, settings)
+    return replace(told, key_phase=member.key_phase, key_reason=member.annotations.get(KEY_REASON, ""))
+
+
+def _standing_of(
     member: Member, records: Mapping[str, Record], unreadable: frozenset[str], settings: PoolConfigMap
 ) -> Account:
     place = member.place(settings.partition_keys)

@@ -28,6 +28,7 @@ from components.account_pool.core.calls import (
     Replace,
     Result,
     Steps,
+    Told,
     Unknown,
 )
 from components.account_pool.core.model import JsonObject, Member, Record, Token
@@ -36,7 +37,7 @@ from components.errors import Misconfigured, NotAllowed, PoolError
 
 def _ask(call: Call) -> Steps[Result]:
     answer = yield call
-    if answer is None or isinstance(answer, Pair):
+    if answer is None or isinstance(answer, Pair | Told):
         raise TypeError(answer)
     return answer
 

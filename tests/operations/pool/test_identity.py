@@ -17,6 +17,7 @@ from tests.support.memory_cluster import NAMESPACE, credfleet, memory_cluster
 from tests.support.memory_pool import MemoryServer
 
 ID = "111111111111"
+SAYS = """echo '{"accountId": "%s", "keyId": "k1"}'"""
 STACK = """config:
   credfleet:cluster: {context: here}
   credfleet:accountPool: %s
@@ -86,17 +87,18 @@ def test_protected_account_is_no_member_and_is_neither_brought_nor_imported(
 @pytest.mark.parametrize(
     ("identify", "outcome", "why"),
     [
-        (f"echo {ID}", "cleaned", None),
-        ("echo sentinel-999999999999", "quarantined", f"opens another account than {ID}"),
-        (f"echo {ID}; exit 3", "quarantined", "sh ended with exit code 3"),
-        ("exec sleep 60", "quarantined", "sh did not answer in time"),
+        (SAYS % ID, "cleaned", None),
+        (SAYS % "sentinel-999999999999", "quarantined", f"opens another account than {ID}"),
+        ("exec 2>&1; echo sentinel", "quarantined", "sh identify printed no JSON object"),
+        (f"{SAYS % ID}; exit 3", "quarantined", "sh identify ended with exit code 3"),
+        ("exec sleep 60", "quarantined", "sh identify was not done after 1 s"),
     ],
-    ids=["the same", "another", "not known", "too slow"],
+    ids=["the same", "another", "no JSON", "not known", "too slow"],
 )
 def test_account_is_wiped_only_if_its_credential_opens_it(
     server: MemoryServer, project: Path, identify: str, outcome: str, why: str | None
 ) -> None:
-    configure(project, identify={"aws": ["sh", "-c", identify]})
+    configure(project, keys={"aws": ["sh", "-c", identify]})
 
     code, said = clean("--timeout", "1s", "--output", "json")
 

@@ -1,0 +1,498 @@
+"""Rotation of an account's key without a gap: a second key, into use, and the former revoked when told so.
+
+The key that is not in use lies in a Secret of its own, beside that of the account. Each phase is entered by
+one write at the resourceVersion that was seen, so a run that dies at any call is continued by the next. The
+user's program is asked only by the run whose token is on the account, and another takes over from one that is
+seen dead: a slow `create` or `revoke` of an older run would remove a key of a newer one. No clock revokes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Final, NoReturn
+
+from components.account_pool.core import changes
+from components.account_pool.core.calls import (
+    AskProgram,
+    Create,
+    Delete,
+    KeyVerb,
+    Kind,
+    Patch,
+    Pause,
+    Said,
+    Steps,
+    Told,
+)
+from components.account_pool.core.holders import Holder, Look
+from components.account_pool.core.keys import KEY_ID, KEY_OPERATION, KEY_REPLACED
+from components.account_pool.core.model import JsonObject, KeyPhase, Member, State, account_key
+from components.account_pool.core.steps import (
+    change_member,
+    get_member,
+    get_record,
+    read,
+    record_of,
+    replace_record,
+    write,
+)
+from components.documents import read_json
+from components.errors import Misconfigured, NotAllowed
+from components.projection.model import PROJECTED_BY
+
+OTHER_KEY: Final = ".other-key"
+"""What the Secret beside an account is called after it."""
+
+_TRIES: Final = 40
+"""How often a key is tried that ought to work already, or not any more: clouds take a while."""
+
+_FIRST, _SECOND = "first", "second"
+
+
+def key_digest(data: Mapping[str, str], uid: str) -> str:
+    """Return what tells one credential of a Secret from another, and nothing else. data: in base64."""
+    text = json.dumps(dict(data), sort_keys=True)
+    return hmac.new(uid.encode(), text.encode(), hashlib.sha256).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the command. token: names it, and the process that holds accounts for it.
+
+    swapped: a text for what this run brings into use. look: whether a holder is alive. take_over: accounts of
+    runs that cannot be seen from here, named by an operator.
+    """
+
+    namespace: str
+    token: str
+    swapped: str
+    look: Look
+    take_over: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Lagging:
+    """Who may still use the former key of an account, and why."""
+
+    holder: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """The Secret beside an account: key id → credential, of both keys."""
+
+    uid: str
+    resource_version: str
+    credentials: Mapping[str, Mapping[str, str]]
+
+    def besides(self, key_id: str) -> tuple[str, Mapping[str, str]]:
+        """Return id and credential of the other key."""
+        return next((other, data) for other, data in self.credentials.items() if other != key_id)
+
+
+def rotate(run: Run, name: str) -> Steps[Member]:
+    """Make a second key and bring it into use; goes on with what an earlier run began, to `delivered`."""
+    member = yield from _held(run, name, begins=True)
+    if member.key_phase == KeyPhase.COMPLETING:
+        raise _refused(run, member, "its other key is being revoked", "--complete")
+    if member.key_phase == KeyPhase.PREPARING:
+        member = yield from _prepare(run, member)
+    if member.key_phase == KeyPhase.PREPARED:
+        member = yield from _swap(run, member)
+    return member
+
+
+def roll_back(run: Run, name: str) -> Steps[Member]:
+    """Bring the former key back into use, as long as it lives; whoever has the new one lags then."""
+    member = yield from _known(run, name)
+    if member.key_phase != KeyPhase.DELIVERED:
+        raise _refused(run, member, f"no former key of it is kept ({_phase(member)})")
+    if member.annotations.get(KEY_OPERATION) == run.swapped:
+        return member
+    _, data = (yield from _both(member)).besides(_key_in_use(member))
+    yield from _expect(run, member, data, Said.DONE, "its former key does not work any more")
+    return (yield from _swap(run, member))
+
+
+def complete(run: Run, name: str) -> Steps[Member]:
+    """Revoke the former key, once every holder has the one in use, and prove that it is rejected."""
+    for attempt in count():
+        member = yield from _known(run, name)
+        if member.key_phase == KeyPhase.COMPLETING:
+            return (yield from _revoke(run, (yield from _held(run, name))))
+        if member.key_phase != KeyPhase.DELIVERED:
+            raise _refused(run, member, f"no former key of it is to be revoked ({_phase(member)})")
+        lagging = yield from list_lagging(member)
+        if lagging:
+            raise _lags(run, member, lagging)
+        # At the version that was seen: a claim since then is a holder who was not asked.
+        entered = changes.enter_key_phase(member, KeyPhase.COMPLETING, run.token)
+        if (changed := (yield from change_member(entered))) is not None:
+            return (yield from _revoke(run, changed))
+        yield Pause(attempt)
+    raise AssertionError
+
+
+def abort(run: Run, name: str) -> Steps[Member]:
+    """Revoke a second key that nobody has yet."""
+    member = yield from _held(run, name)
+    if member.key_phase == KeyPhase.DELIVERED:
+        raise _refused(run, member, "its new key is in use already", "--roll-back")
+    if member.key_phase is None:
+        raise _refused(run, member, "its key is not being rotated")
+    if member.key_phase != KeyPhase.COMPLETING:
+        member = yield from _advance(run, member, KeyPhase.COMPLETING)
+    return (yield from _revoke(run, member))
+
+
+def list_lagging(member: Member) -> Steps[Sequence[Lagging]]:
+    """Return who holds an account and has not said that all it makes of it has the key in use."""
+    found: list[Lagging] = []
+    for token in member.tokens:
+        record, is_alive = yield from record_of(token)
+        if record is None or not is_alive:
+            found.append(Lagging(token.record, "its claim is gone, and nobody released the account"))
+            continue
+        where = f"tenant {record.tenant}, slot {record.slot}"
+        in_use = member.annotations.get(KEY_OPERATION)
+        found += (
+            Lagging(holder, where)
+            for holder in sorted(record.holders)
+            if record.receipts.get(holder) != in_use
+        )
+    return found
+
+
+def give_receipt(name: str, holder: str, operation: str, namespace: str) -> Steps[bool]:
+    """Write into the record of a claim that all that its holder made of the account has the key in use.
+
+    operation: what brought that key into use, as it was before any of it was made. False: nothing is written,
+    since another key is in use by now, or the holder has the account no more.
+    """
+    for attempt in count():
+        record = yield from get_record(name)
+        member = None if record is None else (yield from get_member(record.member))
+        if record is None or holder not in record.holders or member is None:
+            return False
+        if member.annotations.get(KEY_OPERATION) != operation or member.key_phase != KeyPhase.DELIVERED:
+            return False
+        if record.receipts.get(holder) == operation:
+            return True
+        given = replace(record, receipts={**record.receipts, holder: operation})
+        if (yield from replace_record(given, namespace)) is not None:
+            return True
+        yield Pause(attempt)
+    raise AssertionError
+
+
+def _held(run: Run, name: str, *, begins: bool = False) -> Steps[Member]:
+    """Take an account in a phase that asks the program, or return it in another one.
+
+    begins: one whose key is not being rotated is taken as well.
+    """
+    for attempt in count():
+        if attempt:
+            yield Pause(attempt - 1)
+        member = yield from _known(run, name)
+        if member.key_phase is None:
+            if not begins:
+                return member
+            patch = yield from _begun(run, member)
+        elif member.key_phase in (KeyPhase.PREPARING, KeyPhase.COMPLETING):
+            if member.annotations.get(KEY_OPERATION) == run.token:
+                return member
+            _refuse_another_run(run, member)
+            patch = changes.enter_key_phase(member, KeyPhase(member.key_phase), run.token)
+        else:
+            return member
+        taken = yield from change_member(patch)
+        if taken is not None:
+            return taken
+    raise AssertionError
+
+
+def _begun(run: Run, member: Member) -> Steps[Patch]:
+    if member.state in (State.DIRTY, State.CLEANING):
+        raise _refused(run, member, "it is not clean, and its cleaner may change its key")
+    if PROJECTED_BY in member.annotations:
+        raise _refused(run, member, "a reference writes its credential, so the key is changed where that is")
+    told = yield from _identified(member, (yield from _credential(run, member)))
+    if told.said is not Said.DONE:
+        raise _refused(run, member, f"which key it has is not known: {told.problem}")
+    return changes.begin_rotation(member, run.token, told.key_id)
+
+
+def _prepare(run: Run, member: Member) -> Steps[Member]:
+    """Make the second key unless an earlier run stored it, and see that it works."""
+    keep, kept = _key_in_use(member), (yield from _in_use(run, member))
+    keys = yield from _stored(member)
+    if keys is not None and not (yield from _is_usable(member, keys, keep, kept)):
+        yield from write(Delete(Kind.MEMBER, f"{member.name}{OTHER_KEY}", keys.uid, keys.resource_version))
+        keys = None
+    if keys is None:
+        told = yield from _ask(AskProgram(KeyVerb.CREATE, member, keep, kept))
+        if told.said is not Said.DONE:
+            yield from _fail(run, member, f"no key was made: {told.problem}")
+        if not told.key_id or told.key_id == keep or not told.data or told.data == kept:
+            yield from _fail(run, member, "the program says that it made a key, and names the one in use")
+        keys = yield from _store(run, member, {keep: kept, told.key_id: told.data})
+    _, data = keys.besides(keep)
+    yield from _expect(run, member, data, Said.DONE, "the new key does not work")
+    return (yield from _advance(run, member, KeyPhase.PREPARED))
+
+
+def _is_usable(member: Member, keys: _Keys, keep: str, kept: Mapping[str, str]) -> Steps[bool]:
+    """Whether keys that an earlier run stored are of this rotation, and the second one is not removed."""
+    if keys.credentials.get(keep) != kept:
+        return False
+    _, data = keys.besides(keep)
+    told = yield from _ask(AskProgram(KeyVerb.TEST, member, "", data))
+    return told.said is not Said.REJECTED
+
+
+def _swap(run: Run, member: Member) -> Steps[Member]:
+    """Put the other key in place of the one in use, in one write."""
+    phase, key_id = member.key_phase, _key_in_use(member)
+    keys = yield from _both(member)
+    other, data = keys.besides(key_id)
+    for attempt in count():
+        if member.annotations.get(KEY_OPERATION) == run.swapped:
+            return member
+        if (member.key_phase, member.annotations.get(KEY_ID)) != (phase, key_id):
+            raise _overtaken(run, member)
+        now = yield from _credential(run, member)
+        if now != keys.credentials[key_id]:
+            raise _changed(member)
+        replaced = member.annotations.get(KEY_REPLACED) or key_digest(now, member.uid)
+        merged = {**dict.fromkeys(now.keys() - data.keys()), **data}
+        swapped = yield from change_member(changes.swap_key(member, run.swapped, other, replaced, merged))
+        if swapped is not None:
+            return swapped
+        yield Pause(attempt)
+        member = yield from _known(run, member.name)
+    raise AssertionError
+
+
+def _revoke(run: Run, member: Member) -> Steps[Member]:
+    """Revoke every key but the one in use, and prove it of the one that is known."""
+    kept = yield from _in_use(run, member)
+    told = yield from _ask(AskProgram(KeyVerb.REVOKE, member, _key_in_use(member), kept))
+    if told.said is not Said.DONE:
+        yield from _fail(run, member, f"the other key may still work: {told.problem}")
+    while (keys := (yield from _stored(member))) is not None:
+        _, data = keys.besides(_key_in_use(member))
+        yield from _expect(run, member, data, Said.REJECTED, "the other key still works")
+        yield from write(Delete(Kind.MEMBER, f"{member.name}{OTHER_KEY}", keys.uid, keys.resource_version))
+    return (yield from _advance(run, member, None))
+
+
+def _advance(run: Run, member: Member, phase: KeyPhase | None) -> Steps[Member]:
+    """Enter the next phase with an account of this run; nobody else's is touched."""
+    begun = member.key_phase
+    for attempt in count():
+        patch = (
+            changes.end_rotation(member)
+            if phase is None
+            else changes.enter_key_phase(member, phase, run.token)
+        )
+        if (changed := (yield from change_member(patch))) is not None:
+            return changed
+        yield Pause(attempt)
+        member = yield from _known(run, member.name)
+        is_own = phase is None or member.annotations.get(KEY_OPERATION) == run.token
+        if member.key_phase == phase and is_own:
+            return member
+        if member.key_phase != begun or (
+            begun != KeyPhase.PREPARED and member.annotations.get(KEY_OPERATION) != run.token
+        ):
+            raise _overtaken(run, member)
+    raise AssertionError
+
+
+def _store(run: Run, member: Member, keys: Mapping[str, Mapping[str, str]]) -> Steps[_Keys]:
+    """Keep both keys beside the account, before either is anywhere else."""
+    name = f"{member.name}{OTHER_KEY}"
+    data = {
+        place: base64.b64encode(json.dumps({"keyId": key_id, "data": dict(data)}).encode()).decode()
+        for place, (key_id, data) in zip((_FIRST, _SECOND), keys.items(), strict=True)
+    }
+    body = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": run.namespace, "labels": {}, "annotations": {}},
+        "type": "Opaque",
+        "data": data,
+    }
+    for attempt in count():
+        yield from write(Create(Kind.MEMBER, body))
+        stored = yield from _stored(member)
+        if stored is not None:
+            if stored.credentials != keys:
+                raise _overtaken(run, member)
+            return stored
+        yield Pause(attempt)
+    raise AssertionError
+
+
+def _stored(member: Member) -> Steps[_Keys | None]:
+    body = yield from read(Kind.CREDENTIAL, f"{member.name}{OTHER_KEY}")
+    if body is None:
+        return None
+    try:
+        both = [read_json(base64.b64decode(body["data"][place]).decode()) for place in (_FIRST, _SECOND)]
+        credentials = {str(each["keyId"]): dict(each["data"]) for each in both}
+        if len(credentials) == len(both):
+            return _Keys(body["metadata"]["uid"], body["metadata"]["resourceVersion"], credentials)
+    except (KeyError, TypeError, ValueError):
+        pass
+    raise Misconfigured(
+        place=f"Secret {member.name}{OTHER_KEY}",
+        problem="it does not hold the keys of an account, so which one is not in use is not known",
+        fix="restore it; or delete it, remove that key at the cloud, and rotate again",
+    )
+
+
+def _both(member: Member) -> Steps[_Keys]:
+    keys = yield from _stored(member)
+    if keys is None or _key_in_use(member) not in keys.credentials:
+        raise _changed(member)
+    return keys
+
+
+def _in_use(run: Run, member: Member) -> Steps[Mapping[str, str]]:
+    """Return the credential in use, having asked whether it is the key that every other one gives way to."""
+    data = yield from _credential(run, member)
+    told = yield from _identified(member, data)
+    if told.said is not Said.DONE:
+        yield from _fail(run, member, f"which key it has is not known: {told.problem}")
+    if told.key_id != _key_in_use(member):
+        raise _changed(member)
+    return data
+
+
+def _identified(member: Member, data: Mapping[str, str]) -> Steps[Told]:
+    told = yield from _ask(AskProgram(KeyVerb.IDENTIFY, member, "", data))
+    if told.said is Said.DONE and not told.key_id:
+        return Told(Said.UNKNOWN, "the program names no keyId")
+    expected = member.account_id
+    is_another = expected is not None and account_key(told.account_id) != account_key(expected)
+    if told.said is Said.DONE and is_another:
+        return Told(Said.UNKNOWN, f"its credential opens another account than {expected}")
+    return told
+
+
+def _credential(run: Run, member: Member) -> Steps[Mapping[str, str]]:
+    body: JsonObject | None = yield from read(Kind.CREDENTIAL, member.name)
+    if body is None:
+        raise _no_account(run, member.name)
+    return dict(body.get("data") or {})
+
+
+def _expect(run: Run, member: Member, data: Mapping[str, str], said: Said, else_: str) -> Steps[None]:
+    """Try a key until the cloud says this of it, or for too long."""
+    told = Told(Said.UNKNOWN)
+    for attempt in range(_TRIES):
+        told = yield from _ask(AskProgram(KeyVerb.TEST, member, "", data))
+        if told.said is said:
+            return
+        yield Pause(attempt)
+    why = told.problem if told.said is Said.UNKNOWN else f"the cloud says {told.said}"
+    yield from _fail(run, member, f"{else_}: {why}")
+
+
+def _ask(asked: AskProgram) -> Steps[Told]:
+    answer = yield asked
+    if not isinstance(answer, Told):
+        raise TypeError(answer)
+    return answer
+
+
+def _fail(run: Run, member: Member, reason: str) -> Steps[NoReturn]:
+    """Leave the account in its phase, and say why; whoever goes on begins there."""
+    now = yield from _known(run, member.name)
+    if now.annotations.get(KEY_OPERATION) == member.annotations.get(KEY_OPERATION):
+        yield from change_member(changes.note_key_reason(now, reason))
+    option = " --complete" if member.key_phase == KeyPhase.COMPLETING else ""
+    raise NotAllowed(
+        place=f"account {member.name}",
+        problem=f"{reason}; it stays {member.key_phase}, and the key in use is untouched",
+        fix=f"look at the log, then run `credfleet pool rotate {member.name}{option} -n {run.namespace}`",
+    )
+
+
+def _known(run: Run, name: str) -> Steps[Member]:
+    member = yield from get_member(name)
+    if member is None:
+        raise _no_account(run, name)
+    return member
+
+
+def _key_in_use(member: Member) -> str:
+    return member.annotations.get(KEY_ID, "")
+
+
+def _phase(member: Member) -> str:
+    return member.key_phase or "its key is not being rotated"
+
+
+def _refuse_another_run(run: Run, member: Member) -> None:
+    holder = Holder.of_token(member.annotations.get(KEY_OPERATION, ""))
+    alive = None if holder is None else run.look(holder)
+    if alive:
+        raise NotAllowed(
+            place=f"account {member.name}",
+            problem=f"another run rotates its key: {holder}",
+            fix="wait for it, or end it there; then run this again",
+        )
+    if alive is None and member.name not in run.take_over:
+        raise NotAllowed(
+            place=f"account {member.name}",
+            problem=f"a run rotates its key ({holder or 'unknown'}), and nobody here sees whether it is over",
+            fix=f"run this there; where that cannot be, and it is over, add --take-over {member.name}",
+        )
+
+
+def _refused(run: Run, member: Member, problem: str, option: str = "") -> NotAllowed:
+    command = f"credfleet pool rotate {member.name} {option} -n {run.namespace}"
+    look = f"look at it with `credfleet pool status -n {run.namespace}`"
+    return NotAllowed(
+        place=f"account {member.name}", problem=problem, fix=f"run `{command}`" if option else look
+    )
+
+
+def _lags(run: Run, member: Member, lagging: Sequence[Lagging]) -> NotAllowed:
+    named = "; ".join(f"{each.holder} ({each.why})" for each in lagging)
+    return NotAllowed(
+        place=f"account {member.name}",
+        problem=f"the former key stays, since it may still be used by {named}",
+        fix="run `up` in each of these stacks, then this again; `credfleet pool rotate"
+        f" {member.name} --who -n {run.namespace}` tells who lags",
+    )
+
+
+def _changed(member: Member) -> NotAllowed:
+    return NotAllowed(
+        place=f"account {member.name}",
+        problem=f"its credential is not the key {_key_in_use(member)} that its rotation knows: somebody wrote"
+        " another one since, or the program is another one",
+        fix="put that credential back, or name by --stack whose program made the key",
+    )
+
+
+def _overtaken(run: Run, member: Member) -> NotAllowed:
+    return _refused(run, member, "another run or person went on with it meanwhile")
+
+
+def _no_account(run: Run, name: str) -> Misconfigured:
+    return Misconfigured(
+        place=f"Secret {name}",
+        problem="the pool has no such account",
+        fix=f"look for its name with `credfleet pool status -n {run.namespace}`",
+    )

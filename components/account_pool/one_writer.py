@@ -1,0 +1,142 @@
+"""Who writes the credential of an account that the stack declares: the stack, or since then a rotation.
+
+A rotation notes on the account which configured credential it replaced. As long as that one is configured,
+what the rotation wrote stays, at a refresh too; once another one is configured, that is written. What anybody
+else wrote is not overwritten before somebody said which of the two is meant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+import pulumi
+
+from components.account_pool.core.keys import KEY_PHASE, KEY_REPLACED
+from components.account_pool.core.model import JsonObject, Member
+from components.connection import ClusterTarget, NoReply, connect
+from components.errors import CredfleetError
+from components.http_answers import HttpOutcome
+from components.naming import config_path
+from components.projection.kubernetes_secrets import path_of
+from components.projection.model import SecretRef
+
+Digest: TypeAlias = Callable[[str], str | None]
+"""Returns the digest of what is configured, for the uid of a Secret; None where that is not known."""
+
+_STACK: Final = "credfleet-stack"
+"""Field manager: as whom the API server books a configured credential in place of a rotated one."""
+_DECLARING: Final = "pulumi"
+_LOOKS: Final = ThreadPoolExecutor(4, thread_name_prefix="credfleet-key")
+
+
+def find_writers(managed: tuple[JsonObject, ...]) -> set[str]:
+    """Return who wrote the data of a Secret as it is, beside the provider that declares it."""
+    names = {str(each.get("manager")) for each in managed if "f:data" in (each.get("fieldsV1") or {})}
+    return {name for name in names if not name.startswith(_DECLARING)}
+
+
+@dataclass(frozen=True, slots=True)
+class DataWriters:
+    """The accounts of a pool as they were seen, and what is configured of them."""
+
+    cluster: ClusterTarget
+    namespace: str
+    seen: Mapping[str, Member]
+    configured: Mapping[str, Digest]
+
+    def options(self, name: str) -> pulumi.ResourceOptions:
+        """Return how the Secret of an account is declared: as it is, where a rotation wrote it since."""
+        member = self.seen.get(name)
+        if member is None or not (find_writers(member.managed) or KEY_REPLACED in member.annotations):
+            return pulumi.ResourceOptions()
+
+        async def guard(args: pulumi.ResourceHookArgs) -> None:
+            await self._guard(name, args)
+
+        preview_too = pulumi.ResourceHookOptions(on_dry_run=True)
+        hook = pulumi.ResourceHook(f"one-writer-of-{name}", guard, preview_too)
+        return pulumi.ResourceOptions(
+            ignore_changes=["data"] if self.keeps(name) else None,
+            hooks=pulumi.ResourceHookBinding(before_update=[hook]),
+        )
+
+    def keeps(self, name: str) -> bool:
+        """Whether an account keeps the credential that a rotation wrote, whatever is configured."""
+        member = self.seen.get(name)
+        return member is not None and self._is_kept(name, member.uid, member.annotations)
+
+    def _is_kept(self, name: str, uid: str, annotations: Mapping[str, str]) -> bool:
+        """Whether what is configured is what a rotation replaced; so is what is not known."""
+        replaced = annotations.get(KEY_REPLACED)
+        digest = self.configured[name](uid) if name in self.configured else None
+        return replaced is not None and digest in (None, replaced)
+
+    async def _guard(self, name: str, args: pulumi.ResourceHookArgs) -> None:
+        """Refuse to overwrite what somebody else wrote, or take it over."""
+        given = (args.new_inputs or {}).get("data")
+        data: Any = await pulumi.Output.from_input(given).future()
+        if isinstance(data, dict):
+            work = partial(self._settle, name, data, is_preview=pulumi.runtime.is_dry_run())
+            await asyncio.get_running_loop().run_in_executor(_LOOKS, work)
+
+    def _settle(self, name: str, data: Mapping[str, str], *, is_preview: bool) -> None:
+        path = path_of(SecretRef(self.namespace, name))
+        try:
+            connection = connect(self.cluster).patient
+            reply = connection.call("GET", path)
+            if reply.answer is not HttpOutcome.DONE or (reply.body.get("data") or {}) == data:
+                return
+            self._refuse(name, reply.body)
+            if is_preview:
+                return
+            written = connection.call(
+                "PATCH",
+                f"{path}?fieldManager={_STACK}",
+                body=_taken_over(reply.body, data),
+                content_type="application/merge-patch+json",
+            )
+        except (CredfleetError, NoReply) as error:
+            raise pulumi.RunError(f"{_place(name)}: its credential was not written: {error}") from None
+        if written.answer is not HttpOutcome.DONE:
+            raise pulumi.RunError(f"{_place(name)}: its credential was not written: {written.reason}")
+
+    def _refuse(self, name: str, found: JsonObject) -> None:
+        metadata = found["metadata"]
+        annotations: Mapping[str, str] = metadata.get("annotations") or {}
+        if phase := (metadata.get("labels") or {}).get(KEY_PHASE):
+            raise pulumi.RunError(
+                f"{_place(name)}: its key is being rotated ({phase}), so no other one is written\n"
+                f"→ credfleet pool rotate {name} --complete -n {self.namespace}"
+            )
+        if self._is_kept(name, metadata["uid"], annotations):
+            raise pulumi.RunError(
+                f"{_place(name)}: this state remembers the credential from before a rotation\n"
+                "→ pulumi up --refresh"
+            )
+        others = find_writers(tuple(metadata.get("managedFields") or ())) - {_STACK}
+        if others and KEY_REPLACED not in annotations:
+            note = f"kubectl annotate secret {name} -n {self.namespace} {KEY_REPLACED}="
+            digest = (self.configured[name](metadata["uid"]) if name in self.configured else None) or "kept"
+            raise pulumi.RunError(
+                f"{_place(name)}: {', '.join(sorted(others))} wrote another credential than is configured\n"
+                f"→ {note}{digest} keeps that one; {note}other has the configured one written"
+            )
+
+
+def _taken_over(found: JsonObject, data: Mapping[str, str]) -> JsonObject:
+    """Return the patch that writes a configured credential; what is equal to it conflicts with nobody."""
+    gone = dict.fromkeys((found.get("data") or {}).keys() - data.keys())
+    metadata = {
+        "resourceVersion": found["metadata"]["resourceVersion"],
+        "annotations": {KEY_REPLACED: None},
+    }
+    return {"metadata": metadata, "data": {**gone, **data}}
+
+
+def _place(name: str) -> str:
+    return config_path("accountPool", "members", name)

@@ -1,0 +1,114 @@
+"""`credfleet pool rotate` with a program of the user's: what it is given, what becomes of the account."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.account_pool.core.calls import Found, Kind
+from components.account_pool.core.keys import KEY_ID, KEY_PHASE, KEY_REASON
+from components.labels import ACCOUNT_ID
+from tests.support.key_program import write_program
+from tests.support.memory_cluster import NAMESPACE, credfleet, memory_cluster
+from tests.support.memory_pool import MemoryServer
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, project: Path) -> Generator[MemoryServer]:
+    """A pool with a free account, and a stack with a program for its keys."""
+    write_program(project, "secret")
+    (project / "members.csv").write_text("name,type,accountId\nm0,aws,1\n")
+    pool = {"namespace": NAMESPACE, "membersFrom": "members.csv", "keys": {"aws": ["./keys.py"]}}
+    stack = {"config": {"credfleet:cluster": {"context": "here"}, "credfleet:accountPool": pool}}
+    (project / "Pulumi.dev.yaml").write_text(json.dumps(stack))
+    with memory_cluster(monkeypatch) as server:
+        server.add_member("m0", {}, {ACCOUNT_ID: "1"})
+        yield server
+
+
+def rotate(*words: str, code: int = 0) -> Any:
+    done = credfleet("pool", "rotate", *words, "-n", NAMESPACE, "--yes", "--output", "json")
+    assert done.exit_code == code, done.output
+    assert "sentinel" not in done.output
+    return json.loads(done.stdout)
+
+
+def key_of(server: MemoryServer) -> str:
+    found = server.get(Kind.CREDENTIAL, "m0")
+    assert isinstance(found, Found)
+    (value,) = found.body["data"].values()
+    return b64decode(value).decode()
+
+
+def name(key: str) -> str:
+    return f"id-{key.rpartition('-')[2]}"
+
+
+def test_key_is_rotated_and_the_former_one_revoked_when_told_so(server: MemoryServer, project: Path) -> None:
+    (told,) = rotate("m0", "--stack", "dev")["keys"]
+    delivered = key_of(server)
+    assert (told["phase"], told["keyId"]) == ("delivered", name(delivered))
+    assert (project / "alive").read_text().split() == ["secret", delivered]
+    assert credfleet("pool", "status", "-n", NAMESPACE).output.count("delivered") == 1
+
+    (told,) = rotate("m0", "--complete", "--stack", "dev")["keys"]
+
+    assert told["phase"] == "rotated"
+    assert (project / "alive").read_text() == key_of(server) == delivered
+    assert server.member("m0").labels.get(KEY_PHASE) is None
+    calls = (project / "calls").read_text().splitlines()
+    assert [each.split()[0] for each in calls].count("create") == 1
+    assert all(each.split()[1:4] == ["m0", "aws", "1"] and each.endswith("[]") for each in calls)
+
+
+def test_program_that_fails_leaves_the_key_in_use_and_the_reason(server: MemoryServer, project: Path) -> None:
+    text = (project / "keys.py").read_text()
+    (project / "keys.py").write_text(
+        text.replace('if verb == "create":', 'if verb == "create": sys.exit(3)\nif 0:', 1)
+    )
+
+    (told,) = rotate("m0", "--stack", "dev", code=1)["keys"]
+
+    assert told["phase"] == "preparing"
+    assert "keys.py create ended with exit code 3" in told["reason"]
+    assert "keys.py create" in server.member("m0").annotations[KEY_REASON]
+    (project / "keys.py").write_text(text)
+    assert rotate("m0", "--stack", "dev")["keys"][0]["phase"] == "delivered"
+
+
+@pytest.mark.parametrize("is_named", [True, False], ids=["with a program", "without"])
+def test_key_made_by_hand_is_put_into_use(server: MemoryServer, project: Path, is_named: bool) -> None:
+    (project / "alive").write_text("secret made-by-hand")
+    stack = ("--stack", "dev") if is_named else ()
+
+    (project / "key.json").write_text('{"key": "made-by-hand"}')
+
+    rotate("m0", "--values", "key.json", *stack)
+
+    assert key_of(server) == "made-by-hand"
+    named = server.member("m0").annotations[KEY_ID]
+    assert (named == "id-hand") == is_named
+    rotate("m0", "--complete", *stack)
+    assert (project / "alive").read_text() == ("made-by-hand" if is_named else "secret made-by-hand")
+
+
+def test_account_that_is_held_keeps_its_former_key_until_its_holders_have_the_new_one(
+    server: MemoryServer, project: Path
+) -> None:
+    claimed = credfleet("pool", "claim", "-n", NAMESPACE, "-t", "aws", "--tenant", "acme", "--yes")
+    assert claimed.exit_code == 0, claimed.output
+    rotate("m0", "--stack", "dev")
+
+    (told,) = rotate("m0", "--complete", "--stack", "dev", code=1)["keys"]
+
+    assert "cli (tenant acme, slot main)" in told["reason"]
+    (lagging,) = rotate("m0", "--who")["lagging"]
+    assert (lagging["holder"], lagging["keyId"]) == ("cli", name(key_of(server)))
+    assert "secret" in (project / "alive").read_text().split()
+    rotate("m0", "--roll-back", "--stack", "dev")
+    assert key_of(server) == "secret"
