@@ -1,1 +1,1 @@
-"""The sandbox runs any Pulumi program in Python on a real API server; README.md beside it names its parts."""
+"""The sandbox runs any Pulumi program in Python on a real API server."""
