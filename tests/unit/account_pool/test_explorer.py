@@ -18,7 +18,9 @@ from tests.support.explorer_scopes import Mistake, Scope, list_mistakes, list_sc
 from tests.support.memory_pool import Claims
 from tests.support.proving import PROVES, SEARCHES, tried
 
-PAGE = Path(__file__).parents[3] / "docs/claim-model.md"
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs/claim-model.md"
+PROTOCOL = ROOT / "docs/design/claim-protocol.md"
 SCOPES = list_scopes()
 MISTAKES = [*list_mistakes()]
 NOW = [scope for scope in SCOPES.values() if PROVES or not scope.large]
@@ -64,3 +66,10 @@ def test_every_invariant_that_a_mistake_breaks_is_on_the_page() -> None:
     explained = set(re.findall(r"^\| (I\d+) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
     assert explained == {f"I{number}" for number in range(1, 14)}
     assert len(MISTAKES) >= 36 + 12
+
+
+def test_the_code_names_the_steps_of_the_page_and_no_others() -> None:
+    core = (path.read_text(encoding="utf-8") for path in (ROOT / "components/account_pool/core").glob("*.py"))
+    named = set(re.findall(r"\b[CRXKQN]\d\b", "".join(core)))
+    told = re.findall(r"^([CRXKQN]\d)\b", PROTOCOL.read_text(encoding="utf-8"), re.MULTILINE)
+    assert named == {*told}
