@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from components.account_pool.core import rotation
 from components.account_pool.core.calls import AskProgram, Steps, Told
+from components.account_pool.core.cleaning import no_account
 from components.account_pool.core.holders import Holder, cleaning_token
 from components.account_pool.core.keys import KEY_ID
 from components.account_pool.core.model import Member
@@ -82,11 +83,7 @@ class Chosen:
         known = {member.name: member for member in members}
         for name in self.names:
             if name not in known:
-                raise Misconfigured(
-                    place=f"Secret {name}",
-                    problem="the pool has no such account",
-                    fix=f"look for its name with `credfleet pool status -n {namespace}`",
-                )
+                raise no_account(name, namespace)
         return [
             member
             for member in members

@@ -100,6 +100,7 @@ def is_in_our_words(text: str) -> bool:
 
 
 LOOKS_IN_CHECK: Final = frozenset(RESOURCES) - {
+    "AccountKeyProvider",
     "AccountClaimProvider",  # its roster looks
     "PoolSealProvider",
     "SubscriptionPinProvider",

@@ -6,7 +6,9 @@
 import re
 import shlex
 from collections.abc import Iterator
+from functools import reduce
 from itertools import takewhile
+from operator import getitem
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from tests.support.misconfigurations import copied_stack, told
 from tests.tutorial import HOW_TO, PAGE, blocks, how_to_pages, merged, typed
 
 _SET = re.compile(r"--secret --path credfleet:credentials\.([\w-]+)")
+_REMOVED = re.compile(r"^\$ pulumi config rm --stack dev --path (\S+)$", re.MULTILINE)
 
 
 def commands(page: Path) -> Iterator[list[str]]:
@@ -49,6 +52,11 @@ def test_what_the_tasks_write_into_the_stacks_file_is_sound() -> None:
         file, given = Path("Pulumi.dev.yaml"), set[str]()
         for page in pages:
             given |= {f"{name} is no entry of credentials" for name in _SET.findall(page.read_text())}
+            for path in _REMOVED.findall(page.read_text(encoding="utf-8")):
+                whole = yaml.safe_load(file.read_text())
+                *parents, last = path.split(".")
+                del reduce(getitem, parents, whole["config"])[last]
+                file.write_text(yaml.safe_dump(whole))
             for language, block in blocks(page.read_text(encoding="utf-8")):
                 if language == "yaml":
                     whole = merged(yaml.safe_load(file.read_text()), yaml.safe_load(block))

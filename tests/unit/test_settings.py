@@ -38,7 +38,11 @@ def test_the_small_stack_is_read_as_it_stands() -> None:
 
 
 def test_a_stack_that_declares_nothing_needs_nothing() -> None:
-    sections = {field.alias for field in Settings.model_fields.values()} - {"tenantsFrom", "heldAs"}
+    sections = {field.alias for field in Settings.model_fields.values()} - {
+        "tenantsFrom",
+        "heldAs",
+        "allowRemovals",
+    }
     empty = dict.fromkeys((f"credfleet:{each}" for each in sections), "{}")
 
     assert problems(empty) == problems({}) == ()

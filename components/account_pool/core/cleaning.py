@@ -324,6 +324,15 @@ def _given_up(namespace: str, member: Member) -> NotAllowed:
     )
 
 
+def no_account(name: str, namespace: str) -> Misconfigured:
+    """Say that the pool has no account of this name."""
+    return Misconfigured(
+        place=f"Secret {name}",
+        problem="the pool has no such account",
+        fix=f"look for its name with `credfleet pool status -n {namespace}`",
+    )
+
+
 def _decide(namespace: str, name: str, patch_of: Callable[[Member], Patch]) -> Steps[Member]:
     """Write a decision; one whose answer was lost is done where the member shows it, or a cleaner went on."""
     asked: Patch | None = None
@@ -336,11 +345,7 @@ def _decide(namespace: str, name: str, patch_of: Callable[[Member], Patch]) -> S
             if changes.apply(member, asked) == member or (is_cleaned and member.state == State.CLEANING):
                 return member
         if member is None:
-            raise Misconfigured(
-                place=f"Secret {name}",
-                problem="the pool has no such account",
-                fix=f"look for its name with `credfleet pool status -n {namespace}`",
-            )
+            raise no_account(name, namespace)
         asked = patch_of(member)
         changed = yield from change_member(asked)
         if changed is not None:

@@ -30,6 +30,7 @@ from components.account_pool.core.calls import (
     Steps,
     Told,
 )
+from components.account_pool.core.cleaning import no_account
 from components.account_pool.core.holders import Holder, Look
 from components.account_pool.core.keys import KEY_ID, KEY_OPERATION, KEY_REPLACED
 from components.account_pool.core.model import JsonObject, KeyPhase, Member, State, account_key
@@ -391,7 +392,7 @@ def _identified(member: Member, data: Mapping[str, str]) -> Steps[Told]:
 def _credential(run: Run, member: Member) -> Steps[Mapping[str, str]]:
     body: JsonObject | None = yield from read(Kind.CREDENTIAL, member.name)
     if body is None:
-        raise _no_account(run, member.name)
+        raise no_account(member.name, run.namespace)
     return dict(body.get("data") or {})
 
 
@@ -430,7 +431,7 @@ def _fail(run: Run, member: Member, reason: str) -> Steps[NoReturn]:
 def _known(run: Run, name: str) -> Steps[Member]:
     member = yield from get_member(name)
     if member is None:
-        raise _no_account(run, name)
+        raise no_account(name, run.namespace)
     return member
 
 
@@ -460,11 +461,8 @@ def _refuse_another_run(run: Run, member: Member) -> None:
 
 
 def _refused(run: Run, member: Member, problem: str, option: str = "") -> NotAllowed:
-    command = f"credfleet pool rotate {member.name} {option} -n {run.namespace}"
-    look = f"look at it with `credfleet pool status -n {run.namespace}`"
-    return NotAllowed(
-        place=f"account {member.name}", problem=problem, fix=f"run `{command}`" if option else look
-    )
+    command = f"credfleet pool rotate {member.name} {option or '--who'} -n {run.namespace}"
+    return NotAllowed(place=f"account {member.name}", problem=problem, fix=f"run `{command}`")
 
 
 def _lags(run: Run, member: Member, lagging: Sequence[Lagging]) -> NotAllowed:
@@ -488,11 +486,3 @@ def _changed(member: Member) -> NotAllowed:
 
 def _overtaken(run: Run, member: Member) -> NotAllowed:
     return _refused(run, member, "another run or person went on with it meanwhile")
-
-
-def _no_account(run: Run, name: str) -> Misconfigured:
-    return Misconfigured(
-        place=f"Secret {name}",
-        problem="the pool has no such account",
-        fix=f"look for its name with `credfleet pool status -n {run.namespace}`",
-    )

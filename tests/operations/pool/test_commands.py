@@ -412,6 +412,8 @@ def test_status_tells_of_a_claimed_account_whose_it_is_who_holds_it_and_since_wh
         "holders": ["ci", "cli"],
         "since": "2026-11-21T10:00:00Z",
         "reason": None,
+        "keyPhase": None,
+        "keyReason": None,
         "keyEnds": None,
         "accountId": None,
         "used": 0,

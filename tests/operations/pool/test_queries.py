@@ -64,4 +64,4 @@ def test_every_series_label_and_value_that_is_asked_for_is_told(
 
 def test_what_is_told_is_asked_for_somewhere(told: Mapping[str, Mapping[str, set[str]]]) -> None:
     asked = {metric for query in QUERIES.values() for metric, _ in selectors(query)}
-    assert set(told) - asked == {"credfleet_pool_tenant_shared_claims"}
+    assert set(told) - asked == {"credfleet_pool_tenant_shared_claims", "credfleet_pool_rotated_keys"}
