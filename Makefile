@@ -14,7 +14,7 @@ STACK ?= dev
 
 ONLINE := give this machine access to its package registry, then run make again
 
-PRODUCT_LINES := 63150
+PRODUCT_LINES := 64350
 TEST_LINES := 63400
 PAGE_WORDS := 40600
 
