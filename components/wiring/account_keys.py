@@ -27,7 +27,7 @@ class _Noted:
     @property
     def described(self) -> Mapping[str, Any]:
         """What its provider is asked with whether it is what its source says."""
-        provider = self.resource.provider
+        provider = type(self.resource).provider  # of a read, `provider` is an input too
         return {
             "name": self.name,
             "provider": f"{provider.__module__}:{provider.__name__}",
@@ -50,7 +50,9 @@ class Consumers:
 
         def note(args: pulumi.ResourceTransformationArgs) -> None:
             resource: Any = args.resource
-            if isinstance(resource, DynamicResource) and issubclass(resource.provider, FollowingProvider):
+            if isinstance(resource, DynamicResource) and issubclass(
+                type(resource).provider, FollowingProvider
+            ):
                 given = {key: value for key, value in args.props.items() if not key.startswith("__")}
                 self.noted.append(_Noted(resource, args.name, given))
 

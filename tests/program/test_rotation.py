@@ -44,7 +44,16 @@ def test_configured_credential_is_written_when_it_changes_and_undoes_no_rotation
         pool["members"]["aws-1"] |= member
         pool |= {"admissionPolicy": True}
         credentials = {**CREDENTIALS, "aws-1": json.dumps(credential)}
-        project.configure(credentials=credentials, tenants={"acme": acme}, pool=pool)
+        read = {"namespace": acme["namespace"], "store": "pool"}
+        read["data"] = {"id": {"account": "acme/aws", "key": "accessKeyID"}}
+        spec = {"remoteNamespace": project.pool, "auth": {"serviceAccount": {"name": "account-reader"}}}
+        stores = {
+            "providers": {"api": {"kind": "Kubernetes", "spec": spec}},
+            "stores": {"pool": {"cluster": True, "providerRef": "api"}},
+            "reads": {"id": read},
+        }
+        further = {"credfleet:secretStores": stores}
+        project.configure(credentials=credentials, tenants={"acme": acme}, pool=pool, further=further)
 
     configure(key(1))
     project.up().quiet()
@@ -53,7 +62,7 @@ def test_configured_credential_is_written_when_it_changes_and_undoes_no_rotation
     set_by_hand(project, 21)
     previewed = project.preview().quiet()
     assert "acme/aws: account aws-1 has key" in previewed.said
-    assert "acme/aws-copy will follow" in previewed.said
+    assert "acme/aws-copy, stores/id-read will follow" in previewed.said
     refused = rotate(project, "--complete")
     assert (refused.code, "tenant acme, slot aws" in refused.said) == (1, True)
     project.up().quiet()
