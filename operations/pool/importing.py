@@ -260,7 +260,10 @@ class _Secrets:
 
     def _why_not(self, live: JsonObject) -> str:
         """Return why another value is not put in its place, and how it is; empty where it is."""
-        if PoolMember.parse(live).is_declared:
+        member = PoolMember.parse(live)
+        if member.key_phase is not None:
+            return f", and its key is being rotated ({member.key_phase})"
+        if member.is_declared:
             return ", which the stack that declares it has to say"
         return "" if self.update else "; --update puts that one in its place"
 

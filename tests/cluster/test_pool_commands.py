@@ -27,7 +27,7 @@ from components.account_pool.admission.state_machine import Verb
 from components.account_pool.core.bringing import former_name
 from components.account_pool.core.clock import Clock
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
-from components.account_pool.core.keys import FREED, POOL_RECORD, POOL_STATE
+from components.account_pool.core.keys import FREED, KEY_ID, KEY_OPERATION, KEY_PHASE, POOL_RECORD, POOL_STATE
 from components.account_pool.core.model import Policy
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, TENANT_NAME
 from sandbox.tests.support.cluster import ROOT, client_for
@@ -649,6 +649,13 @@ def test_key_that_changed_is_told_and_put_in_place_alone_only_where_it_is_asked_
         before["metadata"][each] for each in ("labels", "annotations", "uid")
     ]
     assert imported(0) == {"aws-7": "there", "aws-8": "not compared"}
+
+    (keys / "aws-7.json").write_text(f'{{"key": "{SENTINEL}", "new": "y"}}')
+    begun = {"labels": {KEY_PHASE: "preparing"}, "annotations": {KEY_OPERATION: "a/run", KEY_ID: "one"}}
+    place.api("Secret").patch(
+        name="aws-7", namespace=place.namespace, body={"metadata": begun}, content_type=MERGE
+    )
+    assert imported(1, "--update") == {"aws-7": "differs", "aws-8": "not compared"}
 
     (keys / "aws-7.json").write_text("{")
     for values, told in (
