@@ -37,6 +37,11 @@ HELD_AS: Final = "heldAs"
 """The key of the configuration that names the stack under whose name another one holds."""
 
 
+TENANT_NAMESPACE: Final = "kubernetes:core/v1:Namespace"
+TENANT_NAMESPACE_END: Final = "-namespace"
+"""Type of the resource of a tenant's namespace, and how its logical name ends, after the tenant's."""
+
+
 def is_guid(text: str) -> bool:
     """Whether a text is a GUID and nothing else."""
     return re.fullmatch(GUID, text) is not None

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 import pulumi
 
 from components.account_pool.core.keys import KEY_PHASE, KEY_REPLACED
-from components.account_pool.core.model import JsonObject, Member
+from components.account_pool.core.model import JsonObject, Member, list_data_writes
 from components.connection import ClusterTarget, NoReply, connect
 from components.errors import CredfleetError
 from components.http_answers import HttpOutcome
@@ -36,7 +36,7 @@ _LOOKS: Final = ThreadPoolExecutor(4, thread_name_prefix="credfleet-key")
 
 def find_writers(managed: tuple[JsonObject, ...]) -> set[str]:
     """Return who wrote the data of a Secret as it is, beside the provider that declares it."""
-    names = {str(each.get("manager")) for each in managed if "f:data" in (each.get("fieldsV1") or {})}
+    names = {str(each.get("manager")) for each in list_data_writes(managed)}
     return {name for name in names if not name.startswith(_DECLARING)}
 
 

@@ -15,12 +15,11 @@ from typing import Any, Final, TypeAlias
 
 from components.errors import Problem
 from components.labels import TENANT
-from components.naming import config_path
+from components.naming import TENANT_NAMESPACE, TENANT_NAMESPACE_END, config_path
 from components.stack_config.models import Tenant
 from components.stack_config.stack import Settings
 
 ALLOW_REMOVALS: Final = "allowRemovals"
-_NAMESPACE: Final = "kubernetes:core/v1:Namespace"
 _CLAIM: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
 _COPY: Final = "pulumi-python:dynamic/credfleet:SecretProjection"
 _Advise: TypeAlias = Callable[..., str]
@@ -48,7 +47,7 @@ class FormerTenant:
 def read_former(resources: Mapping[str, Mapping[str, Any]]) -> Mapping[str, FormerTenant]:
     """Return the tenants of a state. resources: URN → `type` and `outputs`."""
     tenants: dict[str, FormerTenant] = {}
-    for type_ in (_NAMESPACE, _CLAIM, _COPY):
+    for type_ in (TENANT_NAMESPACE, _CLAIM, _COPY):
         for urn, one in resources.items():
             if one.get("type") == type_:
                 _note(tenants, type_, urn, one.get("outputs") or {})
@@ -59,8 +58,8 @@ def _note(tenants: dict[str, FormerTenant], type_: str, urn: str, outputs: Mappi
     """Note a resource by its logical name, namespaces first."""
     metadata, name = outputs.get("metadata") or {}, urn.rpartition("::")[2]
     tenant, _, slot = name.removesuffix("-copy").partition("/")
-    if type_ == _NAMESPACE and TENANT in (metadata.get("labels") or {}):
-        tenants[name.removesuffix("-namespace")] = FormerTenant(urn, str(metadata["name"]))
+    if type_ == TENANT_NAMESPACE and TENANT in (metadata.get("labels") or {}):
+        tenants[name.removesuffix(TENANT_NAMESPACE_END)] = FormerTenant(urn, str(metadata["name"]))
     elif type_ == _CLAIM and outputs.get("secretName") and tenant in tenants:
         tenants[tenant].slots[slot] = FormerSlot(str(outputs["type"]))
     elif type_ == _COPY and tenant in tenants and slot in tenants[tenant].slots:

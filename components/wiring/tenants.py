@@ -34,7 +34,7 @@ from components.credentials import Credentials
 from components.former_names import known_as
 from components.holding import current_holder
 from components.labels import TENANT, TENANT_NAME
-from components.naming import config_path, tenant_label
+from components.naming import TENANT_NAMESPACE_END, config_path, tenant_label
 from components.projection.component import DeliveryArgs, TenantDeliveries, TenantDeliveriesArgs
 from components.projection.predicted import digests
 from components.projection.provider import SecretProjection
@@ -254,7 +254,7 @@ def _grantees(subjects: Sequence[pool_settings.Subject]) -> Sequence[Grantee]:
 
 def _tenant_namespace(name: str, tenant: Tenant, opts: pulumi.ResourceOptions) -> Namespace:
     metadata = ObjectMetaArgs(name=tenant.namespace, labels={TENANT: tenant_label(name)})
-    return Namespace(f"{name}-namespace", metadata=metadata, opts=opts)
+    return Namespace(f"{name}{TENANT_NAMESPACE_END}", metadata=metadata, opts=opts)
 
 
 def _account_reader(name: str, namespace: pulumi.Output[str], opts: pulumi.ResourceOptions) -> Grantee:

@@ -20,7 +20,7 @@ from pulumi_sandbox.protocol.values import Properties, Secret, Value
 from components.config.shards import STACKS, Shard, Shards, Stacks
 from components.credentials import KEY as CREDENTIALS
 from components.errors import ConfigurationError, CredfleetError, how_many
-from components.naming import HELD_AS
+from components.naming import HELD_AS, TENANT_NAMESPACE, TENANT_NAMESPACE_END
 from components.stack_config.stack import NAMESPACE, Settings
 from components.stack_config.tenant_files import DIGEST, PARTS, TenantFiles, owner_of, read_tenants
 from operations.cli.answer import CommandResult
@@ -29,7 +29,7 @@ from operations.cli.tables import Column, Table
 from operations.config.settings import read_settings
 from operations.fleet.backend import Backend, Exported, deployment_of
 from operations.fleet.moving import regroup
-from operations.fleet.tenants import TENANT_NAMESPACE, TENANT_NAMESPACE_END, stacks_of
+from operations.fleet.tenants import stacks_of
 from operations.folders import Folders
 from operations.sandbox.deployment import interruptible
 from operations.sandbox.results import FLEET

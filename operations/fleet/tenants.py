@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from pulumi_sandbox.protocol import urns
 
@@ -12,14 +12,11 @@ from components.account_pool.core.consumers import stack_of
 from components.config.shards import STACKS, Shard, Shards, Stacks
 from components.errors import CredfleetError
 from components.labels import TENANT
+from components.naming import TENANT_NAMESPACE, TENANT_NAMESPACE_END
 from components.stack_config.stack import Settings
 from operations.sandbox.results import FLEET
 from operations.stack.at_rest import StackAtRest
 from operations.stack.state import deployment_in
-
-TENANT_NAMESPACE: Final = "kubernetes:core/v1:Namespace"
-TENANT_NAMESPACE_END: Final = "-namespace"
-"""How the name of a tenant's namespace ends, after the tenant's."""
 
 States: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Stack → its deployment, secrets encrypted."""

@@ -26,16 +26,17 @@ from components.errors import Misconfigured, Misused
 from operations.cli.answer import CommandResult
 from operations.cli.ask import ask
 from operations.cli.tables import Column, Table
-from operations.folders import Folders
 from operations.pool.access import WritablePoolOptions
 from operations.pool.key_program import KeyProgram
 from operations.pool.launching import (
     Launcher,
+    Programs,
     Surroundings,
     command_of,
     end,
     find_program,
     let_go,
+    load_programs,
     look,
     open_log,
     own_pod,
@@ -215,22 +216,17 @@ def clean(
     return CommandResult({"cleaned": cleaned}, [table if rows else "Nothing is dirty."], int(failed))
 
 
-def load_commands(stack: str) -> tuple[Mapping[str, Sequence[str]], Path]:
-    """Return the commands of a stack's `accountPool.cleaning`, and the folder they are relative to.
-
-    Raises Misconfigured when it names none, or as `settings_of`.
-    """
-    from operations.config.settings import settings_of
-
-    section = settings_of(stack).account_pool
-    if section is None or not section.cleaning:
+def load_commands(stack: str) -> Programs:
+    """Return the programs of a stack; raises Misconfigured when it names no cleaner, or as `settings_of`."""
+    programs = load_programs(stack)
+    if not programs.cleaning:
         raise Misconfigured(
             place="credfleet:accountPool.cleaning",
             problem=f"stack {stack} names no cleaner, so every dirty account would only be quarantined",
             fix=f"add a command for each type to Pulumi.{stack}.yaml, such as {{aws: [cleaners/aws.sh]}},"
             " or give --command",
         )
-    return section.cleaning, Folders.find(Path.cwd()).project
+    return programs
 
 
 def parse_commands(terms: Sequence[str]) -> Mapping[str, Sequence[str]]:

@@ -40,6 +40,7 @@ OrganizationOption = Annotated[
 UpdateOption = Annotated[
     bool, typer.Option("--update", help="Put a value in place of another one that is there.")
 ]
+OnlyTypeOption = Annotated[str | None, typer.Option("--type", "-t", help="Only accounts of this type.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")]
 
 
@@ -202,7 +203,7 @@ def serve(
 )
 def clean(
     *,
-    type_: Annotated[str | None, typer.Option("--type", "-t", help="Only accounts of this type.")] = None,
+    type_: OnlyTypeOption = None,
     cleaner: Annotated[
         str, typer.Option("--cleaner", help="Stable id of this cleaner, whose dead runs it goes on from.")
     ] = f"cli@{platform.node()}",
@@ -251,13 +252,13 @@ def clean(
     """
     from operations.pool import cleaning
     from operations.pool.claims import seconds
-    from operations.pool.rotating import load_keys
+    from operations.pool.launching import load_programs
 
-    given = (
-        (cleaning.parse_commands(commands), Path.cwd())
-        if commands
-        else cleaning.load_commands(where.stack or DEFAULT_STACK)
-    )
+    if commands:
+        keys = load_programs(where.stack).keys if where.stack else {}
+        given, folder = cleaning.parse_commands(commands), Path.cwd()
+    else:
+        given, keys, folder = cleaning.load_commands(where.stack or DEFAULT_STACK)
     limits = cleaning.Limits(
         at_once=at_once,
         seconds=seconds(timeout, option="--timeout"),
@@ -265,9 +266,8 @@ def clean(
         attempts=attempts,
         cooldown=seconds(cooldown, option="--cooldown"),
     )
-    keys = load_keys(where.stack or DEFAULT_STACK)[0] if where.stack or not commands else {}
     return cleaning.clean(
-        cleaning.Cleaner(*given, where, limits, keys),
+        cleaning.Cleaner(given, folder, where, limits, keys),
         cleaner,
         frozenset(take_over or ()),
         account_type=type_,
@@ -287,7 +287,7 @@ def rotate(
         list[str] | None, typer.Argument(metavar="[ACCOUNT]…", help="Names of accounts' Secrets.")
     ] = None,
     *,
-    type_: Annotated[str | None, typer.Option("--type", "-t", help="Only accounts of this type.")] = None,
+    type_: OnlyTypeOption = None,
     older_than: Annotated[
         int | None,
         typer.Option("--older-than", metavar="DAYS", min=1, help="Only keys that were set so long ago."),
@@ -329,6 +329,7 @@ def rotate(
     Exit codes: 1 an account stayed in its phase, which is told with the reason.
     """
     from operations.pool import rotating
+    from operations.pool.launching import load_programs
 
     asked = {
         rotating.Doing.COMPLETE: complete,
@@ -345,7 +346,7 @@ def rotate(
     chosen = rotating.Chosen(names=accounts or (), account_type=type_, days=older_than)
     if who:
         return rotating.who(where, chosen)
-    commands, folder = rotating.load_keys(where.stack) if where.stack else ({}, Path.cwd())
+    _, commands, folder = load_programs(where.stack) if where.stack else ({}, {}, Path.cwd())
     rotation = rotating.Rotation(
         doing=doing[0] if doing else rotating.Doing.ROTATE,
         commands=commands,

@@ -109,10 +109,11 @@ def _examine_pool(where: PoolTarget, stack: str | None) -> Iterator[Diagnosis]:
 
 def _lacking(stack: str | None) -> Callable[[str], str]:
     """Return what says of a type why `pool clean` would wipe none of it here, and what to do first."""
-    from operations.pool.cleaning import command_of, load_commands
+    from operations.pool.cleaning import load_commands
+    from operations.pool.launching import command_of
 
     try:
-        commands, _ = load_commands(stack or DEFAULT_STACK)
+        commands = load_commands(stack or DEFAULT_STACK).cleaning
     except CredfleetError as error:
         fix = error.fix
         return lambda _type: fix

@@ -69,24 +69,22 @@ def brought(
     tenant, *account = (str(stated[key]) for key in ("tenant", "type", "accountId"))
     name, former = brought_name(*account), former_name(tenant, *account)
     member = _member(name, stated)
-    text = text_of(read_bytes(values, HOLDS), place_of(values))
-    if (fault := credential_fault(name, Credentials({name: text}))) is not None:
-        raise ConfigurationError([Problem(place_of(values), *fault)])
+    data = read_value(values, name)
     pool = where.open(OPERATOR)
     if pool.settings.protects(member.account_id):
         raise ConfigurationError([Problem(_OPTIONS["accountId"], *PROTECTED)])
     _refuse_twin(pool, {name, former}, member)
     Partition.of(member.type, member.partition, pool.settings.partition_keys)
     secrets = _Secrets(connect(where.target()), where.namespace, update=update)
-    body = secret_of(former, member.declared, encode(text), pool.settings.scheme)
+    body = secret_of(former, member.declared, data, pool.settings.scheme)
     reply = secrets.ask("POST", "?dryRun=All", body)
     if reply.answer is HttpOutcome.CONFLICT:
         name = former
     else:
-        reply = secrets.ask("POST", "", secret_of(name, member.declared, encode(text), pool.settings.scheme))
+        reply = secrets.ask("POST", "", secret_of(name, member.declared, data, pool.settings.scheme))
     document = {"secretName": name, "namespace": where.namespace, "tenant": member.tenant}
     if reply.answer is HttpOutcome.CONFLICT:
-        outcome, reason = secrets.compare(name, encode(text))
+        outcome, reason = secrets.compare(name, data)
         return _brought_before(outcome, reason, {**document, "brought": False, "outcome": outcome})
     if reply.answer is not HttpOutcome.DONE:
         raise NotAllowed(
@@ -337,6 +335,15 @@ def _on_standard_input() -> Mapping[str, str]:
             fix='give {"NAME": {"KEY": "VALUE"}} with the names of the CSV',
         )
     return {str(name): json.dumps(value, ensure_ascii=False) for name, value in given.items()}
+
+
+def read_value(values: str, name: str) -> Mapping[str, str]:
+    """Read what an account's Secret is to hold from a file or `-`; raises ConfigurationError."""
+    place = place_of(values)
+    text = text_of(read_bytes(values, HOLDS), place)
+    if (fault := credential_fault(name, Credentials({name: text}))) is not None:
+        raise ConfigurationError([Problem(place, *fault)])
+    return encode(text)
 
 
 def text_of(given: bytes, place: str) -> str:

@@ -16,13 +16,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from components.account_pool.core.holders import Holder, is_running
 from components.connection import NoReply, connect
 from components.http_answers import HttpOutcome
 from components.labels import hyperscaler_of
 from operations.cli.failures import DEFECTS
+from operations.folders import Folders
 
 if TYPE_CHECKING:
     from components.account_pool.core.model import Member
@@ -50,6 +51,22 @@ _POD: Final = "CREDFLEET_POD"
 """In the environment of a run in a pod: NAMESPACE/NAME/UID of that, where others may ask about it."""
 
 _LAUNCHER: Final = (sys.executable, "-I", str(Path(__file__).with_name("launcher.py")))
+
+
+class Programs(NamedTuple):
+    """What a stack has run on accounts: type or cloud → program and arguments, from a folder on."""
+
+    cleaning: Mapping[str, Sequence[str]]
+    keys: Mapping[str, Sequence[str]]
+    folder: Path
+
+
+def load_programs(stack: str) -> Programs:
+    """Return what `accountPool.cleaning` and `accountPool.keys` of a stack name; raises as `settings_of`."""
+    from operations.config.settings import settings_of
+
+    section, folder = settings_of(stack).account_pool, Folders.find(Path.cwd()).project
+    return Programs({}, {}, folder) if section is None else Programs(section.cleaning, section.keys, folder)
 
 
 def command_of(commands: Mapping[str, Sequence[str]], account_type: str) -> Sequence[str] | None:

@@ -16,21 +16,18 @@ from typing import Final, TypeAlias
 from components.account_pool.core import rotation
 from components.account_pool.core.calls import AskProgram, Steps, Told
 from components.account_pool.core.cleaning import no_account
+from components.account_pool.core.clock import data_written_at
 from components.account_pool.core.holders import Holder, cleaning_token
 from components.account_pool.core.keys import KEY_ID
 from components.account_pool.core.model import Member
 from components.account_pool.core.pool import ROTATION, Pool
 from components.account_pool.core.rotation import Run
-from components.account_pool.settings_review import credential_fault
-from components.credentials import Credentials
-from components.errors import ConfigurationError, CredfleetError, Misconfigured, Misused, Problem
+from components.errors import CredfleetError, Misconfigured, Misused
 from operations.cli.answer import CommandResult
 from operations.cli.ask import ask
-from operations.cli.inputs import place_of, read_bytes
 from operations.cli.tables import Column, Table
-from operations.folders import Folders
 from operations.pool.access import WritablePoolOptions
-from operations.pool.importing import HOLDS, encode, text_of
+from operations.pool.importing import read_value
 from operations.pool.key_program import ByHand, KeyProgram
 from operations.pool.launching import (
     Surroundings,
@@ -104,21 +101,13 @@ class Rotation:
     take_over: frozenset[str] = frozenset()
 
 
-def load_keys(stack: str) -> tuple[Commands, Path]:
-    """Return the programs of a stack's `accountPool.keys`, and the folder they are relative to."""
-    from operations.config.settings import settings_of
-
-    section = settings_of(stack).account_pool
-    return {} if section is None else section.keys, Folders.find(Path.cwd()).project
-
-
 def rotate(where: WritablePoolOptions, chosen: Chosen, asked: Rotation) -> CommandResult:
     """Go on with the keys of accounts, one after the other; one that fails stops no other."""
     pool = where.open_existing(ROTATION)
     members = chosen.of(pool.members(), datetime.now(UTC), where.namespace)
     if asked.values is not None and len(members) != 1:
         raise Misused(place="--values", problem="it is the key of one account", fix="name that account alone")
-    given = None if asked.values is None else _read(asked.values)
+    given = None if asked.values is None else read_value(asked.values, "given")
     if members:
         ask(_QUESTIONS[asked.doing].format(", ".join(each.name for each in members)), yes=where.yes)
     rows: list[tuple[str, str, str, str]] = []
@@ -220,20 +209,6 @@ def _program(
         end(launcher)
 
 
-def _read(values: str) -> Mapping[str, str]:
-    """Return the new credential as the data of a Secret; raises ConfigurationError."""
-    place = place_of(values)
-    text = text_of(read_bytes(values, HOLDS), place)
-    if (fault := credential_fault("given", Credentials({"given": text}))) is not None:
-        raise ConfigurationError([Problem(place, *fault)])
-    return encode(text)
-
-
 def _is_older(member: Member, than: datetime) -> bool:
-    """Whether the data of its Secret was last written before, as the API server booked it."""
-    written = [
-        datetime.fromisoformat(entry["time"])
-        for entry in member.managed
-        if "f:data" in (entry.get("fieldsV1") or {}) and entry.get("time")
-    ]
-    return bool(written) and max(written) < than
+    written = data_written_at(member.managed)
+    return written is not None and written < than

@@ -21,6 +21,7 @@ from components.account_pool.forecast.forecast import Claim, Forecast, parse
 from components.config.field_types import named_in
 from components.documents import read_json
 from components.labels import TENANT
+from components.naming import TENANT_NAMESPACE, TENANT_NAMESPACE_END
 from components.skipped_lines import skipped_in
 from operations.preview_report.digest import Diagnostic, Digest, State, Step
 from operations.stack.state import short_type
@@ -36,7 +37,6 @@ _CLAIM_TYPE: Final = "pulumi-python:dynamic/credfleet:AccountClaim"
 _SAY_WHAT_IS_SKIPPED: Final = ("credfleet:index:Fleet", "credfleet:index:PullSecret")
 _TENANTS_OWN: Final = re.compile(r"credfleet:index:Tenant[A-Za-z]*")
 _TENANTS: Final = "credfleet:tenants"
-_NAMESPACE: Final = "kubernetes:core/v1:Namespace"
 _PLACES: Final = ("namespace", "targetNamespace")
 """Where a resource that is no object of Kubernetes names the namespace it writes to."""
 _ACCOUNT_READER: Final = "-account-reader"
@@ -254,9 +254,9 @@ def _namespaces(digest: Digest) -> Mapping[str, str]:
     for step in digest.steps:
         for state in (each for each in (step.old, step.new) if each):
             named = urns.parse(step.urn)
-            if named.type == _NAMESPACE and _is_labelled(state):
+            if named.type == TENANT_NAMESPACE and _is_labelled(state):
                 name = _below(state.inputs, "metadata").get("name")
-                owners[str(name)] = named.name.removesuffix("-namespace")
+                owners[str(name)] = named.name.removesuffix(TENANT_NAMESPACE_END)
     return owners
 
 
@@ -337,8 +337,8 @@ def _owner(urn: str, steps: Sequence[Step], namespaces: Mapping[str, str]) -> tu
     named = urns.parse(urn)
     if "credfleet:index:AccountPool" in named.qualified_type.split("$"):
         return None, POOL
-    if named.type == _NAMESPACE and any(_is_labelled(state) for state in states):
-        return shorten(named.name.removesuffix("-namespace")), ""
+    if named.type == TENANT_NAMESPACE and any(_is_labelled(state) for state in states):
+        return shorten(named.name.removesuffix(TENANT_NAMESPACE_END)), ""
     if named.type == "kubernetes:core/v1:ServiceAccount" and named.name.endswith(_ACCOUNT_READER):
         return shorten(named.name.removesuffix(_ACCOUNT_READER)), ""
     for state in states:

@@ -15,7 +15,7 @@ from typing import Final
 from components.account_pool.core.calls import PoolApi
 from components.account_pool.core.keys import FREED
 from components.account_pool.core.label_scheme import show_each
-from components.account_pool.core.model import JsonObject, Member, written_at
+from components.account_pool.core.model import JsonObject, Member, list_data_writes, written_at
 from components.durations import DURATION, moment, period
 from components.errors import how_many
 from components.labels import EXPIRES_AT
@@ -65,7 +65,7 @@ class Clock:
         if freed := self.rest_for and written_at(metadata, FREED, "annotations"):
             until = datetime.fromisoformat(freed) + period(self.rest_for)
             told |= {"restsUntil": _text(until)} if now < until else {}
-        written = _data_written_at(metadata) if self.key_max_age else None
+        written = data_written_at(metadata.get("managedFields") or ()) if self.key_max_age else None
         try:
             end = self._end(notes.get(EXPIRES_AT), written)
         except (ValueError, OverflowError):
@@ -91,10 +91,9 @@ class Clock:
         return replace(member, key_ends=_text(end), key_ends_soon=is_soon)
 
 
-def _data_written_at(metadata: JsonObject) -> datetime | None:
-    """Return when the data of a Secret was written at the latest, as `managedFields` has it."""
-    entries = metadata.get("managedFields") or ()
-    times = [str(entry["time"]) for entry in entries if "f:data" in (entry.get("fieldsV1") or {})]
+def data_written_at(managed: Iterable[JsonObject]) -> datetime | None:
+    """Return when the data of a Secret was last written, as the API server booked it."""
+    times = [str(entry["time"]) for entry in list_data_writes(managed) if entry.get("time")]
     return datetime.fromisoformat(max(times)) if times else None
 
 

@@ -202,6 +202,11 @@ def record_name(partition: Partition, tenant: str, slot: str) -> str:
     return "claim-" + hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
+def list_data_writes(managed: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return who has written the data of a Secret as it is: entries of `managedFields`."""
+    return [each for each in managed if "f:data" in (each.get("fieldsV1") or {})]
+
+
 WRITERS_OF_STACKS: Final = ("pulumi", "credfleet-projection")
 """How the names begin under which an update writes Secrets."""
 
@@ -286,7 +291,7 @@ class Member:
     @property
     def is_declared(self) -> bool:
         """Whether a stack says what is in it; of one that was imported or brought, only the cluster knows."""
-        booked = (each for each in self.managed if "f:data" in (each.get("fieldsV1") or {}))
+        booked = list_data_writes(self.managed)
         return any(str(each.get("manager")).startswith(WRITERS_OF_STACKS) for each in booked)
 
     @property
