@@ -293,13 +293,18 @@ def run(steps: Script, server: PoolApi) -> Any:
             asked = steps.send(answer)
         except StopIteration as end:
             return end.value
-        match asked:
-            case Pause() | Beside():
-                answer = None
-            case Parallel(first, second):
-                answer = Pair(perform(server, first), perform(server, second))
-            case _:
-                answer = perform(server, asked)
+        answer = None if isinstance(asked, Beside) else answer_to(asked, server)
+
+
+def answer_to(asked: Yielded, server: PoolApi) -> Answer:
+    """Answer one step of an operation; a pause is over at once."""
+    match asked:
+        case Pause():
+            return None
+        case Parallel(first, second):
+            return Pair(perform(server, first), perform(server, second))
+        case _:
+            return perform(server, asked)
 
 
 class Effect(StrEnum):

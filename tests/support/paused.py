@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from components.account_pool.core.calls import (
-    Answer,
     Call,
-    Pair,
     Parallel,
-    Pause,
     Steps,
     Unknown,
     Yielded,
-    perform,
 )
-from tests.support.memory_pool import MemoryServer
+from tests.support.memory_pool import MemoryServer, answer_to
 
 
 class Paused:
@@ -33,7 +29,7 @@ class Paused:
 
     def go_on(self, *, lost: bool = False) -> Paused:
         """Make the call it is at. lost: no answer comes."""
-        answer = self._answer()
+        answer = answer_to(self._asked, self._server)
         self._asked = self._steps.send(Unknown("no answer") if lost else answer)
         return self
 
@@ -54,12 +50,3 @@ class Paused:
                 self.go_on()
             except StopIteration:
                 return asked
-
-    def _answer(self) -> Answer:
-        match self._asked:
-            case Pause():
-                return None
-            case Parallel(first, second):
-                return Pair(perform(self._server, first), perform(self._server, second))
-            case call:
-                return perform(self._server, call)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from components.account_pool.core import protocol
-from components.account_pool.core.calls import Kind, Pair, Parallel, Pause, PoolApi, Steps, perform
+from components.account_pool.core.calls import Kind, PoolApi, Steps
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.holds import Holds
 from components.account_pool.core.judgement import judge
@@ -30,7 +30,7 @@ from components.account_pool.forecast.claims import ForecastKind, explain, forec
 from components.errors import Misconfigured, NotAllowed, PoolError
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from tests.support.drawn_pools import KEYS, REQUESTS, SETTINGS, Spoken, disagreements, pools
-from tests.support.memory_pool import KEB, POOL, MemoryServer, matches
+from tests.support.memory_pool import KEB, POOL, MemoryServer, answer_to, matches
 from tests.support.proving import counted, tried
 
 MOST_CALLS = 300
@@ -54,13 +54,7 @@ def outcome(wanted: Wanted, api: PoolApi, hold: str = "") -> Claimed | PoolError
             return end.value
         except PoolError as refused:
             return refused
-        match asked:
-            case Pause():
-                answer = None
-            case Parallel(first, second):
-                answer = Pair(perform(api, first), perform(api, second))
-            case _:
-                answer = perform(api, asked)
+        answer = answer_to(asked, api)
     raise AssertionError(f"no end after {MOST_CALLS} calls")
 
 

@@ -20,14 +20,10 @@ from components.account_pool.core.calls import (
     Found,
     Kind,
     ListPage,
-    Pair,
-    Parallel,
     Patch,
-    Pause,
     Refused,
     Replace,
     Yielded,
-    perform,
 )
 from components.account_pool.core.cleaning import Wiped
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
@@ -61,7 +57,7 @@ from components.account_pool.core.steps import list_all
 from components.account_pool.forecast.claims import ForecastKind, forecast_claims
 from components.errors import Exhausted, LimitReached, LostMember, Misconfigured, NotAllowed, Restored
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, SHARED, TENANT_NAME
-from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, Sweeps, is_free, run
+from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, Sweeps, answer_to, is_free, run
 from tests.support.paused import Paused
 
 A, A2, B = Claims("a", "h1"), Claims("a", "h2"), Claims("b", "h3")
@@ -207,7 +203,7 @@ def test_an_expired_page_starts_the_list_over() -> None:
     server = pool(*(f"m{n:04}" for n in range(600)))
     steps = list_all(Kind.MEMBER, MEMBERS)
     asked = steps.send(None)
-    asked = steps.send(_answered(server, asked))
+    asked = steps.send(answer_to(asked, server))
     assert isinstance(asked, ListPage)
     assert asked.cursor
     server.expire_cursors()
@@ -221,26 +217,15 @@ def paused_before(kind: type[Call], server: MemoryServer, steps: Any) -> Any:
     """Run until it is about to make a call of this kind; answer that call."""
     asked = steps.send(None)
     while not isinstance(asked, kind):
-        match asked:
-            case Pause():
-                answer = None
-            case _:
-                answer = _answered(server, asked)
-        asked = steps.send(answer)
+        asked = steps.send(answer_to(asked, server))
     return asked
-
-
-def _answered(server: MemoryServer, asked: Any) -> Any:
-    if isinstance(asked, Parallel):
-        return Pair(perform(server, asked.first), perform(server, asked.second))
-    return perform(server, asked)
 
 
 def go_on(server: MemoryServer, steps: Any, asked: Any) -> Any:
     """Run to the end from a call it was paused at."""
     try:
         while True:
-            asked = steps.send(None if isinstance(asked, Pause) else _answered(server, asked))
+            asked = steps.send(answer_to(asked, server))
     except StopIteration as end:
         return end.value
 
@@ -1025,7 +1010,7 @@ def test_every_write_to_a_member_names_the_version_it_changes() -> None:
         try:
             while True:
                 seen.append(asked)
-                asked = steps.send(_answered(server, asked))
+                asked = steps.send(answer_to(asked, server))
         except StopIteration:
             continue
     writes = [call for call in seen if isinstance(call, Patch | Delete)]

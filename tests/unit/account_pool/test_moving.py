@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from components.account_pool.core.calls import Answer, Pair, Parallel, Pause, Steps
+from components.account_pool.core.calls import Answer, Steps
 from components.account_pool.core.keys import POOL_STATE, SHARED_CAPACITY, STATE_REASON
 from components.account_pool.core.model import Claimed, ClaimRequest, Member, Origin, Policy, State
 from components.account_pool.core.moving import as_moved, move
@@ -18,7 +18,7 @@ from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast.claims import ClaimForecast, ForecastKind, forecast_claims, leaving
 from components.errors import NotAllowed, Withheld
 from components.labels import SHARED
-from tests.support.memory_pool import Claims, MemoryServer, Releases, Sweeps, perform, run
+from tests.support.memory_pool import Claims, MemoryServer, Releases, Sweeps, answer_to, run
 
 BEFORE: Final = Claims("globex", "h/globex/main", slot="main", policy=Policy.CLEAN)
 AFTER: Final = Claims("globexinc", "h/globexinc/first", slot="first", policy=Policy.CLEAN)
@@ -44,13 +44,7 @@ def stopped(steps: Steps[object], server: MemoryServer, calls: int) -> bool:
     try:
         for _ in range(calls):
             asked = steps.send(answer)
-            match asked:
-                case Pause():
-                    answer = None
-                case Parallel(first, second):
-                    answer = Pair(perform(server, first), perform(server, second))
-                case _:
-                    answer = perform(server, asked)
+            answer = answer_to(asked, server)
     except StopIteration:
         return False
     return True
