@@ -28,7 +28,7 @@ FROZEN = {
 }
 PULUMI = {"pulumi", "pulumi_azure_native", "pulumi_gcp", "pulumi_kubernetes"}
 ACTS = {"components.connection", "components.secret_manager"}
-READS_THE_STACK = {"components.credentials", "components.stack_config.stack"}
+READS_THE_STACK = {"components.credentials", "components.sdk_costs", "components.stack_config.stack"}
 DRIVES_THE_CLI = {
     "operations.fleet.backend",
     *(f"operations.sandbox.{name}" for name in ("deployment", "display", "updates")),
