@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, Final, Literal, TypedDict
@@ -388,24 +388,13 @@ class TenantAccounts(pulumi.ComponentResource):
         for wanted in args.claims:
             claim = AccountClaim(
                 f"{name}/{wanted.slot}",
-                AccountClaimArgs(
-                    namespace=args.pool_namespace,
-                    tenant=args.tenant,
-                    type=wanted.type,
-                    slot=wanted.slot,
-                    partition=wanted.partition,
-                    shared=wanted.shared,
-                    holder=wanted.holder,
-                    release_policy=None if wanted.policy is None else str(wanted.policy),
-                    limit=wanted.limit,
+                replace(
+                    AccountClaimArgs.of(wanted, args.pool_namespace),
                     pool_policy=None if args.settings is None else str(args.settings.policy),
                     pool_limit=None if args.settings is None else args.settings.limit_for(wanted.type),
-                    spill=wanted.spill or None,
-                    required=wanted.required or None,
                     forecast=args.foreseen.get((args.tenant, wanted.slot)),
                     state=args.state,
                     takes_over=takes_over() or None,
-                    previously=wanted.previously or None,
                 ),
                 pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), _named(wanted)),
             )

@@ -83,6 +83,24 @@ class AccountClaimArgs:
     takes_over: Input[bool] | None = field(default=None, compare=False)
     previously: Input[Sequence[str]] | None = field(default=None, compare=False)
 
+    @classmethod
+    def of(cls, request: ClaimRequest, namespace: Input[str]) -> AccountClaimArgs:
+        """Return the inputs of a request; `_request` makes it of them again."""
+        return cls(
+            namespace=namespace,
+            tenant=request.tenant,
+            type=request.type,
+            slot=request.slot,
+            partition=request.partition,
+            shared=request.shared,
+            holder=request.holder,
+            release_policy=None if request.policy is None else str(request.policy),
+            limit=request.limit,
+            spill=request.spill or None,
+            required=request.required or None,
+            previously=request.previously or None,
+        )
+
 
 class AccountClaimProvider(DynamicProvider):
     """Claims, moves and releases through the pool. A claim that lost its account is a change.
