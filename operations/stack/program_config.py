@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from pulumi_sandbox.protocol.paths import Path, render
-from pulumi_sandbox.protocol.values import Json
+from pulumi_sandbox.protocol.values import Json, Path, render
 
 from components.errors import CredfleetError
 from operations.stack.project_file import Project

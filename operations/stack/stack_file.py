@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from pulumi_sandbox.protocol import paths
+from pulumi_sandbox.protocol import values
 
 from components.documents import Document, Mark, Step, Unreadable
 from components.errors import CredfleetError
@@ -94,7 +94,7 @@ class StackFile:
         return self._written.at(("config", written, *inside))
 
     @property
-    def respelt(self) -> Iterator[paths.Path]:
+    def respelt(self) -> Iterator[values.Path]:
         """Full keys and paths of the whole numbers that the file does not write in digits alone."""
         for head, *inside in self._written.respelt:
             if head == "config" and inside:

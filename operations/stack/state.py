@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, Final, cast
 
-from pulumi_sandbox.protocol import signatures, urns
-from pulumi_sandbox.protocol.tagged import tag, untag
+from pulumi_sandbox.protocol import urns, wire
 from pulumi_sandbox.protocol.values import Json, Properties, Secret, Value
+from pulumi_sandbox.protocol.wire import tag, untag
 
 from components.documents import read_json
 from components.errors import CredfleetError
@@ -186,7 +186,7 @@ def _write_secret(secret: Secret, encrypt: Callable[[str], str] | None) -> Json:
     inner = str if encrypt else None
     plaintext = _compact(tag(secret.value, lambda nested: _write_secret(nested, inner)))
     held = {"ciphertext": encrypt(plaintext)} if encrypt else {"plaintext": plaintext}
-    return {signatures.KEY: signatures.SECRET, **held}
+    return {wire.KEY: wire.SECRET, **held}
 
 
 def decode(deployment: Mapping[str, Any], decrypt: Callable[[str], str] = json.dumps) -> Snapshot:

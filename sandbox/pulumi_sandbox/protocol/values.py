@@ -1,13 +1,17 @@
 """What a property may be between a program, its providers and the state, and the questions asked about it.
 
-Values are never changed in place: every function that alters one returns a new one.
+Values are never changed in place: every function that alters one returns a new one. A path names a
+place inside the properties of a resource: `a.b[0]["c.d"]`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
+
+from pulumi_sandbox.errors import SandboxError
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,3 +151,125 @@ def _conceal_like(value: Value, model: Value) -> Value:
         rest = value[len(model) :]
         return [_conceal_like(item, like) for item, like in zip(value, model, strict=False)] + rest
     return value
+
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Keys of objects and indices of lists, outermost first; the key `*` stands for any of them."""
+
+_ELEMENT: Final = re.compile(
+    r"""\.?\["(?P<quoted>(?:\\"|[^"])*)"\] | \.?\[(?P<index>\d+|\*)\] | \.?(?P<name>[^.\[]+)""", re.VERBOSE
+)
+
+
+def parse(text: str) -> Path:
+    """Read a path as the engine writes it.
+
+    Raises SandboxError `path-invalid`, for a bracket or quote left open, an empty name, or a leading dot.
+    """
+    elements: list[str | int] = []
+    at = 0
+    while at < len(text):
+        found = None if text.startswith(".") else _ELEMENT.match(text, at)
+        if found is None:
+            raise SandboxError(
+                code="path-invalid",
+                place=f"property path {text!r}",
+                problem=f"it cannot be read from character {at + 1} on",
+                fix='write names with dots, indices and odd names in brackets: a.b[0]["c.d"]',
+            )
+        if found["quoted"] is not None:
+            elements.append(found["quoted"].replace('\\"', '"'))
+        elif found["index"] is not None:
+            elements.append("*" if found["index"] == "*" else int(found["index"]))
+        else:
+            elements.append(found["name"])
+        at = found.end()
+    return tuple(elements)
+
+
+def render(path: Path) -> str:
+    """Write a path; `parse` reads it back."""
+    text = ""
+    for element in path:
+        if isinstance(element, int):
+            text += f"[{element}]"
+        elif re.fullmatch(r"\w+", element, re.ASCII):
+            text += f".{element}" if text else element
+        else:
+            text += '["' + element.replace('"', '\\"') + '"]'
+    return text
+
+
+def covers(pattern: Path, path: Path) -> bool:
+    """Whether `path` is what `pattern` names, or lies inside it."""
+    return len(pattern) <= len(path) and all(
+        wanted in ("*", element) for wanted, element in zip(pattern, path, strict=False)
+    )
+
+
+def get(value: Value, path: Path) -> tuple[bool, Value]:
+    """Return whether there is something at the path, and what; secrets on the way are looked into."""
+    for element in path:
+        while isinstance(value, Secret):
+            value = value.value
+        match value, element:
+            case dict(), str() if element in value:
+                value = value[element]
+            case list(), int() if element < len(value):
+                value = value[element]
+            case _:
+                return False, None
+    return True, value
+
+
+Kind: TypeAlias = Literal["add", "delete", "update"]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One place where old and new differ."""
+
+    path: Path
+    kind: Kind
+
+
+def differences(old: Properties, new: Properties) -> list[Difference]:
+    """List where the properties differ, in the order of their paths.
+
+    Objects and lists are followed as deep as both sides have them; secrets are compared by what they hold, so
+    a value that merely became secret is no difference; a null is as good as an absent property.
+    """
+    return [] if old is new else _objects((), old, new)
+
+
+def _objects(path: Path, old: Properties, new: Properties) -> list[Difference]:
+    found: list[Difference] = []
+    for key in sorted(old.keys() | new.keys()):
+        found += _values((*path, key), old.get(key), new.get(key))
+    return found
+
+
+def _values(path: Path, old: Value, new: Value) -> list[Difference]:
+    while isinstance(old, Secret):
+        old = old.value
+    while isinstance(new, Secret):
+        new = new.value
+    if isinstance(old, dict) and isinstance(new, dict):
+        return _objects(path, old, new)
+    if isinstance(old, list) and isinstance(new, list):
+        return _lists(path, old, new)
+    if equal(old, new):
+        return []
+    return [Difference(path, "add" if old is None else "delete" if new is None else "update")]
+
+
+def _lists(path: Path, old: list[Value], new: list[Value]) -> list[Difference]:
+    found: list[Difference] = []
+    for index in range(max(len(old), len(new))):
+        if index >= len(old):
+            found.append(Difference((*path, index), "add"))
+        elif index >= len(new):
+            found.append(Difference((*path, index), "delete"))
+        else:
+            found += _values((*path, index), old[index], new[index])
+    return found

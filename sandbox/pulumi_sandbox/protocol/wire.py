@@ -1,18 +1,78 @@
 """Property values as gRPC messages carry them: protobuf Structs with tagged objects.
 
 Every value of every resource passes here several times in each deployment, so each is walked once, message
-and value side by side, with no copy in between.
+and value side by side, with no copy in between. The marks of special values are in Pulumi's SDKs as well.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
 
 from google.protobuf import struct_pb2
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol import signatures
-from pulumi_sandbox.protocol.tagged import untag
-from pulumi_sandbox.protocol.values import UNKNOWN, Json, Properties, Secret, Value
+from pulumi_sandbox.protocol.values import UNKNOWN, Json, Properties, Secret, Unknown, Value
+
+KEY: Final = "4dabf18193072939515e22adb298388d"
+SECRET: Final = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - the public mark of a secret, not one
+OUTPUT: Final = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
+
+UNKNOWN_MARK: Final = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+UNKNOWNS: Final = frozenset(
+    {
+        UNKNOWN_MARK,
+        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",  # bool
+        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",  # number
+        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",  # array
+        "030794c1-ac77-496b-92df-f27374a8bd58",  # asset
+        "e48ece36-62e2-4504-bad9-02848725956a",  # archive
+        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",  # object
+    }
+)
+
+
+SecretWriter: TypeAlias = Callable[[Secret], Json]
+SecretReader: TypeAlias = Callable[[Mapping[str, Json], str], Value]
+"""Takes the tagged object of a secret and its place (the keys above it, joined by `/`), returns the value."""
+
+
+def tag(value: Value, write_secret: SecretWriter) -> Json:
+    """Write a value as JSON; an unknown is the string that stands for one."""
+    match value:
+        case list():
+            return [tag(item, write_secret) for item in value]
+        case dict():
+            return {key: tag(item, write_secret) for key, item in value.items()}
+        case Secret():
+            return write_secret(value)
+        case Unknown():
+            return UNKNOWN_MARK
+        case _:
+            return value
+
+
+def untag(json: Json, read_secret: SecretReader, place: str = "") -> Value:
+    """Read a value back; whole numbers become integers, as the CLI writes them."""
+    match json:
+        case str() if json in UNKNOWNS:
+            return UNKNOWN
+        case float() if json.is_integer():
+            return int(json)
+        case list():
+            return [untag(item, read_secret, f"{place}/{index}") for index, item in enumerate(json)]
+        case dict():
+            return _untag_object(json, read_secret, place)
+        case _:
+            return json
+
+
+def _untag_object(json: Mapping[str, Json], read_secret: SecretReader, place: str) -> Value:
+    if json.get(KEY) == SECRET:
+        return read_secret(json, place)
+    if json.get(KEY) == OUTPUT:
+        value = untag(json["value"], read_secret, place) if "value" in json else UNKNOWN
+        return Secret(value) if json.get("secret") else value
+    return {key: untag(item, read_secret, f"{place}/{key}") for key, item in json.items()}
 
 
 def decode(struct: struct_pb2.Struct) -> Properties:
@@ -54,20 +114,20 @@ def _write(target: struct_pb2.Value, value: Value) -> None:
             _write(target.list_value.values.add(), item)
     elif isinstance(value, Secret):
         fields = target.struct_value.fields
-        fields[signatures.KEY].string_value = signatures.SECRET
+        fields[KEY].string_value = SECRET
         _write(fields["value"], value.value)
     else:
-        target.string_value = signatures.UNKNOWN
+        target.string_value = UNKNOWN_MARK
 
 
 def _read(value: struct_pb2.Value, place: str) -> Value:
     kind = value.WhichOneof("kind")
     if kind == "string_value":
         text = value.string_value
-        return UNKNOWN if text in signatures.UNKNOWNS else text
+        return UNKNOWN if text in UNKNOWNS else text
     if kind == "struct_value":
         fields = value.struct_value.fields
-        if signatures.KEY in fields:
+        if KEY in fields:
             return untag(_json(value), _read_secret, place)
         return {key: _read(fields[key], key) for key in sorted(fields)}
     if kind == "list_value":

@@ -6,9 +6,7 @@ from typing import Protocol
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns
-from pulumi_sandbox.protocol.differences import Kind
-from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import Properties
+from pulumi_sandbox.protocol.values import Kind, Path, Properties
 
 
 @dataclass(frozen=True, slots=True)

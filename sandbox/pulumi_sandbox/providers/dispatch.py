@@ -9,8 +9,7 @@ from typing import ClassVar, TypeAlias, cast
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns
-from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import Properties, conceal_keys, conceal_like, reveal
+from pulumi_sandbox.protocol.values import Path, Properties, conceal_keys, conceal_like, reveal
 from pulumi_sandbox.providers.contract import InputDiff, Problem, State
 from pulumi_sandbox.providers.inputs import declared
 

@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
-from pulumi_sandbox.protocol import paths
-from pulumi_sandbox.protocol.differences import differences
-from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import Properties, Unknown, Value
+from pulumi_sandbox.protocol import values
+from pulumi_sandbox.protocol.values import Path, Properties, Unknown, Value, differences
 from pulumi_sandbox.providers.contract import Change, Problem
 
 _NOTE: Final = "__defaults"
@@ -61,7 +59,7 @@ def changes(
     return tuple(
         Change(found.path, found.kind, _replaces(found.path, schema))
         for found in differences(old, new)
-        if not any(paths.covers(pattern, found.path) for pattern in ignored)
+        if not any(values.covers(pattern, found.path) for pattern in ignored)
     )
 
 

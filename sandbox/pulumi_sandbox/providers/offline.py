@@ -22,9 +22,9 @@ from pulumi_sandbox.providers.azure_native.package import package as azure_nativ
 from pulumi_sandbox.providers.contract import Package, Problem, Provider, State
 from pulumi_sandbox.providers.gcp.listing import shown
 from pulumi_sandbox.providers.gcp.package import package as gcp
-from pulumi_sandbox.providers.kubernetes import checkpoint, kinds, options
+from pulumi_sandbox.providers.kubernetes import objects, options
 from pulumi_sandbox.providers.kubernetes.connection import Connection
-from pulumi_sandbox.providers.kubernetes.kinds import KubernetesKind
+from pulumi_sandbox.providers.kubernetes.objects import KubernetesKind
 from pulumi_sandbox.providers.kubernetes.provider import Provider as KubernetesProvider
 from pulumi_sandbox.providers.kubernetes.provider import package as kubernetes
 from pulumi_sandbox.providers.server import serve
@@ -81,7 +81,7 @@ class _NoConnection(Connection):
     def __init__(self, chosen: options.KubernetesOptions, recorded: Recorded) -> None:
         super().__init__(chosen)
         self._wide = {
-            kinds.of_type(type_)
+            objects.of_type(type_)
             for type_, _, outputs in recorded.values()
             if type_.startswith("kubernetes:")
             and isinstance(metadata := outputs.get("metadata"), dict)
@@ -95,7 +95,7 @@ class _NoConnection(Connection):
 
     def find(self, api_version: str, kind: str) -> KubernetesKind | None:
         """Return how a kind is served; its word in paths is used by nobody."""
-        built_in = kinds.is_built_in(api_version) and kind in _OF_THE_CLUSTER
+        built_in = objects.is_built_in(api_version) and kind in _OF_THE_CLUSTER
         return KubernetesKind(api_version, kind, not (built_in or (api_version, kind) in self._wide))
 
     def send(self, *_args: Any, **_options: Any) -> NoReturn:
@@ -124,8 +124,8 @@ class _Kubernetes(KubernetesProvider):
     def preview_update(self, urn: str, old: State, new: Properties) -> State:
         """Return what is recorded, with the new inputs over it."""
         del urn
-        own = {key: value for key, value in checkpoint.live_object(old.outputs).items() if key != "status"}
-        return State("", checkpoint.concealed(_over(own, checkpoint.plain(new)), new), {})
+        own = {key: value for key, value in objects.live_object(old.outputs).items() if key != "status"}
+        return State("", objects.concealed(_over(own, objects.plain(new)), new), {})
 
     def read(self, urn: str, old: State) -> State:
         """Return what is recorded."""

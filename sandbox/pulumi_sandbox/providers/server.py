@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol import paths, wire
+from pulumi_sandbox.protocol import values, wire
 from pulumi_sandbox.protocol.stubs import CHANNEL_OPTIONS, plugin_pb2, provider_pb2
 from pulumi_sandbox.protocol.values import Properties, equal
 from pulumi_sandbox.providers.contract import (
@@ -81,14 +81,14 @@ class ProviderService:
 
     def diff(self, request: provider_pb2.DiffRequest) -> provider_pb2.DiffResponse:
         """Compare the new inputs with the recorded resource."""
-        ignored = tuple(paths.parse(text) for text in request.ignoreChanges)
+        ignored = tuple(values.parse(text) for text in request.ignoreChanges)
         verdict = self._configured().diff(request.urn, _old(request), wire.decode(request.news), ignored)
         some, none = provider_pb2.DiffResponse.DIFF_SOME, provider_pb2.DiffResponse.DIFF_NONE
         return provider_pb2.DiffResponse(
             changes=some if verdict.changes else none,
-            replaces=[paths.render(change.path) for change in verdict.replacing],
+            replaces=[values.render(change.path) for change in verdict.replacing],
             deleteBeforeReplace=bool(verdict.replacing) and verdict.delete_first,
-            detailedDiff={paths.render(change.path): _detail(change) for change in verdict.changes},
+            detailedDiff={values.render(change.path): _detail(change) for change in verdict.changes},
             hasDetailedDiff=True,
         )
 

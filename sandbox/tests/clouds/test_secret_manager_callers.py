@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import requests
 from google.iam.v1.policy_pb2 import Binding, Policy
-from pulumi_sandbox.services.cloud.secret_manager.callers import EMPTY_ETAG, ROLES, replaced
-from pulumi_sandbox.services.cloud.secret_manager.refusals import GcpRefusal
+from pulumi_sandbox.services.cloud.secret_manager.callers import EMPTY_ETAG, ROLES, GcpRefusal, replaced
 
 from sandbox.tests.support.clouds import OWNER, Served, secret_manager
 

@@ -11,9 +11,8 @@ import pytest
 import requests
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.services.cloud.secret_manager.app import make_app
-from pulumi_sandbox.services.cloud.secret_manager.names import project_number
-from pulumi_sandbox.services.cloud.secret_manager.refusals import GcpRefusal
-from pulumi_sandbox.services.cloud.secret_manager.secrets import read_filter
+from pulumi_sandbox.services.cloud.secret_manager.callers import GcpRefusal
+from pulumi_sandbox.services.cloud.secret_manager.secrets import project_number, read_filter
 
 from sandbox.tests.support.clouds import OWNER, Served, secret_manager
 

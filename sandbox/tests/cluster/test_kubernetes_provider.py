@@ -12,7 +12,7 @@ import pytest
 from pulumi_sandbox.protocol import wire
 from pulumi_sandbox.protocol.stubs import provider_pb2
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret, Value, reveal
-from pulumi_sandbox.providers.kubernetes import naming
+from pulumi_sandbox.providers.kubernetes import objects
 from pulumi_sandbox.services.control_plane import ControlPlane
 
 from sandbox.tests.support.kubernetes_provider import provider_at
@@ -94,7 +94,7 @@ def test_an_object_is_created_under_the_genuine_providers_manager(
 ):
     created = engine.create(POOL, secret(data={"k": "dg=="}))
     assert {"f:data", "f:type"} <= managers(live(created))["pulumi-kubernetes", "Update"].keys()
-    assert created.outputs["__fieldManager"] == naming.manager_of(POOL)
+    assert created.outputs["__fieldManager"] == objects.manager_of(POOL)
 
 
 def test_the_first_update_takes_the_fields_over_from_the_creator(
@@ -102,7 +102,7 @@ def test_the_first_update_takes_the_fields_over_from_the_creator(
 ):
     created = engine.create(POOL, secret(data={"k": "dg=="}))
     updated = engine.update(created, secret(data={"k": "dzI="}))
-    assert list(managers(live(updated))) == [(naming.manager_of(POOL), "Apply")]
+    assert list(managers(live(updated))) == [(objects.manager_of(POOL), "Apply")]
 
 
 def test_the_field_manager_of_another_providers_state_is_kept(

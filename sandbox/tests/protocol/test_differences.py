@@ -2,9 +2,7 @@
 
 import pytest
 from hypothesis import given
-from pulumi_sandbox.protocol.differences import differences
-from pulumi_sandbox.protocol.paths import render
-from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret, equal
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret, differences, equal, render
 
 from sandbox.tests.protocol.values_strategies import properties
 

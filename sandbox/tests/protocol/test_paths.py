@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol.paths import Path, covers, get, parse, render
-from pulumi_sandbox.protocol.values import Secret, Value
+from pulumi_sandbox.protocol.values import Path, Secret, Value, covers, get, parse, render
 
 _elements = st.one_of(st.text(min_size=1).filter(lambda key: "\\" not in key), st.integers(0, 99))
 

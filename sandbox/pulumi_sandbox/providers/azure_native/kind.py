@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value, contains_unknown, equal
+from pulumi_sandbox.protocol.values import UNKNOWN, Path, Properties, Value, contains_unknown, equal
 from pulumi_sandbox.providers.azure_native.options import AzureOptions
 from pulumi_sandbox.providers.azure_native.resources import RESOURCES, Resource
 from pulumi_sandbox.providers.contract import InputDiff, Problem, State, already_exists

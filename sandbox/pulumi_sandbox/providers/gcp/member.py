@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Final, cast
 
-from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value, text
+from pulumi_sandbox.protocol.values import UNKNOWN, Path, Properties, Value, text
 from pulumi_sandbox.providers.contract import InputDiff, Problem, State
 from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.gcp import names

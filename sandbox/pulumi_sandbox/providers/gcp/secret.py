@@ -6,8 +6,16 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Unknown, Value, contains_unknown, equal, text
+from pulumi_sandbox.protocol.values import (
+    UNKNOWN,
+    Path,
+    Properties,
+    Unknown,
+    Value,
+    contains_unknown,
+    equal,
+    text,
+)
 from pulumi_sandbox.providers.contract import InputDiff, Problem, State, already_exists
 from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.gcp import names

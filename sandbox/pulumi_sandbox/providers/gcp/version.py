@@ -4,8 +4,7 @@ import base64
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Unknown, text
+from pulumi_sandbox.protocol.values import UNKNOWN, Path, Properties, Unknown, text
 from pulumi_sandbox.providers.contract import InputDiff, Problem, State
 from pulumi_sandbox.providers.dispatch import ResourceKind
 from pulumi_sandbox.providers.gcp import names

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import Final
+from typing import Final, cast
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol.values import Properties, text
+from pulumi_sandbox.protocol.values import Properties, Value, text
 from pulumi_sandbox.providers.contract import already_exists
-from pulumi_sandbox.providers.kubernetes import errors, naming, objects, ownership
+from pulumi_sandbox.providers.kubernetes import errors, objects
 from pulumi_sandbox.providers.kubernetes.connection import (
     APPLY,
     JSON_PATCH,
@@ -17,12 +17,98 @@ from pulumi_sandbox.providers.kubernetes.connection import (
     Pause,
     Query,
 )
-from pulumi_sandbox.providers.kubernetes.drift import declared_part, in_live_form
 from pulumi_sandbox.providers.kubernetes.errors import ApiRefusedError
-from pulumi_sandbox.providers.kubernetes.kinds import KubernetesKind
+from pulumi_sandbox.providers.kubernetes.objects import KubernetesKind, declared_part, in_live_form
+
+_CLIENT_SIDE: Final = frozenset(
+    {
+        ("before-first-apply", "Update"),
+        ("kubectl", "Apply"),
+        ("kubectl", "Update"),
+        (objects.CREATOR, "Update"),
+        ("pulumi-kubernetes.exe", "Update"),
+        ("pulumi-resource-kubernetes", "Update"),
+    }
+)
+"""Managers whose fields the first apply takes over; the genuine provider's list (pulumi-kubernetes 4.34)."""
+
+_MARK: Final[Properties] = {"f:metadata": {"f:annotations": {"f:pulumi.com/created": {}}}}
+"""An annotation that no object has: owning it owns nothing, and no other manager can take it away."""
+
+
+def marked(inputs: Properties, manager: str) -> Properties:
+    """Return the object to create, with the mark of its resource's manager in the managed fields.
+
+    The object is created under another manager, as the genuine provider does it, so that either provider can
+    take its fields over later. The mark alone tells a later run which resource it was created
+    for.
+    """
+    mark: Properties = {
+        "manager": manager,
+        "operation": "Apply",
+        "apiVersion": inputs["apiVersion"],
+        "fieldsType": "FieldsV1",
+        "fieldsV1": _MARK,
+    }
+    return objects.with_metadata(inputs, managedFields=[mark])
+
+
+def is_marked(live: Properties, manager: str) -> bool:
+    """Whether the object was created for, or ever applied by, the resource with this manager."""
+    return any(entry.get("manager") == manager for entry in _entries(live))
+
+
+def is_client_side(live: Properties) -> bool:
+    """Whether fields of the object are still with the manager that created it."""
+    return any(_is_client_side(entry) for entry in _entries(live))
+
+
+def taken_over(live: Properties, manager: str) -> list[Value]:
+    """Return the managed fields with all that the creator manages given to `manager`."""
+    kept: list[Value] = []
+    fields: Properties = {}
+    for entry in _entries(live):
+        if _is_client_side(entry) or _is_own(entry, manager):
+            fields = _union(fields, cast(Properties, entry.get("fieldsV1", {})))
+        else:
+            kept.append(entry)
+    own: Properties = {
+        "manager": manager,
+        "operation": "Apply",
+        "apiVersion": live["apiVersion"],
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+    }
+    return [own, *kept]
+
+
+def _entries(live: Properties) -> list[Properties]:
+    entries = objects.metadata(live).get("managedFields")
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+
+
+def _is_client_side(entry: Properties) -> bool:
+    return (entry.get("manager"), entry.get("operation")) in _CLIENT_SIDE and not entry.get("subresource")
+
+
+def _is_own(entry: Properties, manager: str) -> bool:
+    return (entry.get("manager"), entry.get("operation"), entry.get("subresource")) == (
+        manager,
+        "Apply",
+        None,
+    )
+
+
+def _union(left: Properties, right: Properties) -> Properties:
+    joined = dict(left)
+    for key, value in right.items():
+        under = joined.get(key)
+        joined[key] = _union(under, value) if isinstance(under, dict) and isinstance(value, dict) else value
+    return joined
+
 
 _DRY_RUN: Final[Query] = {"dryRun": "All"}
-_CREATED_BY: Final[Query] = {"fieldManager": naming.CREATOR}
+_CREATED_BY: Final[Query] = {"fieldManager": objects.CREATOR}
 _RETRY_SECONDS: Final = (0.1, 0.2, 0.2, 0.2, 0.3, 0.5, 0.5, 1, 1, 2, 2, 2)
 """How long a create waits, again and again, for its kind or namespace to be served; ten seconds in all."""
 _PATIENCE: Final = 600.0
@@ -56,14 +142,14 @@ def create(api: Connection, urn: str, inputs: Properties, *, manager: str, pause
 
     Raises SandboxError when the server refuses, or the kind or namespace does not appear within ten seconds.
     """
-    mark = naming.manager_of(urn)
+    mark = objects.manager_of(urn)
     try:
-        return _post(api, ownership.marked(inputs, mark), pause)
+        return _post(api, marked(inputs, mark), pause)
     except ApiRefusedError as refusal:
         if refusal.reason != "AlreadyExists":
             raise errors.refused("create", inputs, refusal) from refusal
     live = _get(api, inputs, "create")
-    if not ownership.is_marked(live, mark):
+    if not is_marked(live, mark):
         raise already_exists(urn, objects.object_id(inputs), errors.described(inputs))
     if declared_part(live, inputs) == in_live_form(inputs, live):
         return live  # an update of what has no field but its name would take the mark away
@@ -105,7 +191,7 @@ def preview_update(
     if _find(api, inputs) is None:
         return None
     live = _get(api, objects.with_metadata(inputs, name=objects.name(recorded)), "update")
-    forced = ownership.is_client_side(live)
+    forced = is_client_side(live)
     try:
         return _write(api, live, inputs, manager=manager, query=_DRY_RUN, forced=forced)
     except ApiRefusedError as refusal:
@@ -145,7 +231,7 @@ def _post(api: Connection, body: Properties, pause: Pause) -> Properties:
 
 
 def _update_live(api: Connection, live: Properties, inputs: Properties, *, manager: str) -> Properties:
-    if ownership.is_client_side(live) and not objects.is_custom_resource_definition(inputs):
+    if is_client_side(live) and not objects.is_custom_resource_definition(inputs):
         live = _take_over(api, live, manager)
     return _write(api, live, inputs, manager=manager)
 
@@ -181,7 +267,7 @@ def _take_over(api: Connection, live: Properties, manager: str) -> Properties:
             {
                 "op": "replace",
                 "path": "/metadata/managedFields",
-                "value": ownership.taken_over(live, manager),
+                "value": taken_over(live, manager),
             },
             {"op": "replace", "path": "/metadata/resourceVersion", "value": version},
         ],

@@ -22,9 +22,9 @@ from urllib.parse import urlencode
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties, Value
-from pulumi_sandbox.providers.kubernetes import kinds
+from pulumi_sandbox.providers.kubernetes import objects
 from pulumi_sandbox.providers.kubernetes.errors import ApiRefusedError
-from pulumi_sandbox.providers.kubernetes.kinds import KubernetesKind
+from pulumi_sandbox.providers.kubernetes.objects import KubernetesKind
 from pulumi_sandbox.providers.kubernetes.options import KubernetesOptions
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class Connection:
 
     def _discover(self, api_version: str) -> dict[tuple[str, str], KubernetesKind]:
         try:
-            listed = self.send("GET", kinds.group_path(api_version)).get("resources")
+            listed = self.send("GET", objects.group_path(api_version)).get("resources")
         except ApiRefusedError as refusal:
             if refusal.status == 404:
                 return {}

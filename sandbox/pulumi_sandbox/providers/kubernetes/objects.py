@@ -1,11 +1,77 @@
-"""An object of the Kubernetes API as plain values, and what is asked of its metadata.
+"""Objects of the Kubernetes API as plain values: kinds, names, metadata, and the form they are kept in."""
 
-Any part of an object may be unknown in a preview; a question about an unknown part has an empty answer.
-"""
+import base64
+import binascii
+import hashlib
+import secrets
+from dataclasses import dataclass
+from typing import Final, cast
 
-from typing import Final
+from pulumi_sandbox.protocol.values import (
+    Properties,
+    Unknown,
+    Value,
+    conceal,
+    conceal_like,
+    contains_unknown,
+    reveal,
+    text,
+)
 
-from pulumi_sandbox.protocol.values import Properties, Unknown, Value, text
+_PACKAGE: Final = "kubernetes"
+_NOT_KINDS: Final = ("helm.sh/", "yaml", "kustomize")
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesKind:
+    """A kind as the API serves it: `plural` is its word in paths."""
+
+    api_version: str
+    plural: str
+    namespaced: bool
+
+    def path(self, namespace: str, name: str = "") -> str:
+        """Return the path of one object, or of the collection when no name is given."""
+        place = f"/namespaces/{namespace or 'default'}" if self.namespaced else ""
+        return f"{group_path(self.api_version)}{place}/{self.plural}" + (f"/{name}" if name else "")
+
+
+def group_path(api_version: str) -> str:
+    """Return the path under which a group and version is served."""
+    return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+
+
+def split(api_version: str) -> tuple[str, str]:
+    """Return group (empty for the core) and version."""
+    group, _, version = api_version.rpartition("/")
+    return group, version
+
+
+def of_type(type_token: str) -> tuple[str, str]:
+    """Return the apiVersion and kind that `kubernetes:GROUP/VERSION:KIND` names."""
+    _, module, kind = type_token.split(":")
+    return module.removeprefix("core/"), kind
+
+
+def refusal(type_token: str) -> str:
+    """Say why a type is not served here; empty when it is."""
+    package, _, rest = type_token.partition(":")
+    module, _, kind = rest.partition(":")
+    if package != _PACKAGE or "/" not in module or module.startswith(_NOT_KINDS):
+        return f"{type_token} is not a kind of the Kubernetes API; declare the objects themselves"
+    if is_built_in(module.removeprefix("core/")):
+        if kind.endswith("List"):
+            return f"{type_token} is a list, which cannot be created; declare its items"
+        if kind.endswith("Patch"):
+            return f"{type_token} patches the object of another owner, which is not served here"
+    return ""
+
+
+def is_built_in(api_version: str) -> bool:
+    """Whether Kubernetes itself defines the kinds of this group and version."""
+    group, _ = split(api_version)
+    return "." not in group or group.endswith(".k8s.io")
+
 
 AUTONAMED: Final = "pulumi.com/autonamed"
 UNSERVED: Final = tuple(
@@ -91,3 +157,266 @@ def parse_id(id_: str) -> tuple[str, str]:
 
 def _object(value: Value) -> Properties:
     return value if isinstance(value, dict) else {}
+
+
+CREATOR: Final = "pulumi-kubernetes"
+"""The manager that creates objects (operation Update), here and in the genuine provider.
+
+The genuine one applies later as `pulumi-kubernetes-` and eight random characters, and takes them over.
+"""
+
+
+def is_named(inputs: Properties) -> bool:
+    """Whether the inputs name the object, be the name known yet or not."""
+    called = metadata(inputs).get("name")
+    return bool(called) or isinstance(inputs.get("metadata"), Unknown)
+
+
+def is_fixed(inputs: Properties) -> bool:
+    """Whether the program chose the name, so that a successor of the object has to bear it too."""
+    return is_named(inputs) and not is_true(inputs, AUTONAMED)
+
+
+def keep_old_name(inputs: Properties, old_inputs: Properties) -> Properties:
+    """Return inputs without a name the one that was made up for their forerunner."""
+    if is_named(inputs) or not is_true(old_inputs, AUTONAMED):
+        return inputs
+    return _named(inputs, name(old_inputs))
+
+
+def make_up_name(inputs: Properties, logical_name: str, seed: bytes) -> Properties:
+    """Return inputs without a name one: `<logical name>-<8 hex digits>`."""
+    if is_named(inputs):
+        return inputs
+    suffix = hashlib.sha256(seed).hexdigest()[:8] if seed else secrets.token_hex(4)
+    return _named(inputs, f"{logical_name}-{suffix}")
+
+
+def manager_of(urn: str) -> str:
+    """Return the manager of a resource's declared fields, `pulumi-kubernetes-<8 hex digits>`.
+
+    Derived from the URN, because an object that a killed run created, but did not record, is known again by
+    it. The genuine provider draws it at random, in the same form.
+    """
+    return f"{CREATOR}-{hashlib.sha256(urn.encode()).hexdigest()[:8]}"
+
+
+def _named(inputs: Properties, name: str) -> Properties:
+    return with_annotation(with_metadata(inputs, name=name), AUTONAMED, "true")
+
+
+_READ_ONLY: Final = frozenset(
+    {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+        "uid",
+    }
+)
+
+
+def folded(inputs: Properties) -> Properties:
+    """Return the inputs as the API would keep them.
+
+    What only the server writes is left out of the metadata. A Secret's `stringData` becomes base64 in `data`,
+    which it overrides, and `data` is written in canonical base64; a Secret with unknown parts waits for them
+    to be known. A definition of a kind loses its status and a `preserveUnknownFields: false`, which the API
+    drops.
+    """
+    if isinstance(inputs.get("metadata"), dict):
+        inputs = with_metadata(inputs, **dict.fromkeys(_READ_ONLY))
+    if is_secret(inputs) and not contains_unknown(inputs):
+        return _secret(inputs)
+    if is_custom_resource_definition(inputs):
+        return _definition(inputs)
+    return inputs
+
+
+def _secret(inputs: Properties) -> Properties:
+    data, string_data = inputs.get("data"), inputs.get("stringData")
+    if not isinstance(string_data, dict) or not string_data:
+        return (
+            {**inputs, "data": {key: _canonical(item) for key, item in data.items()}}
+            if isinstance(data, dict)
+            else inputs
+        )
+    encoded: Properties = {
+        key: base64.b64encode(str(item).encode()).decode() for key, item in string_data.items()
+    }
+    rest = {key: value for key, value in inputs.items() if key != "stringData"}
+    return {**rest, "data": {**(data if isinstance(data, dict) else {}), **encoded}}
+
+
+def _canonical(item: Value) -> Value:
+    if not isinstance(item, str):
+        return item
+    try:
+        return base64.b64encode(base64.b64decode("".join(item.split()), validate=True)).decode()
+    except (binascii.Error, ValueError):
+        return item
+
+
+def _definition(inputs: Properties) -> Properties:
+    spec = inputs.get("spec")
+    if isinstance(spec, dict) and spec.get("preserveUnknownFields") is False:
+        inputs = {
+            **inputs,
+            "spec": {key: value for key, value in spec.items() if key != "preserveUnknownFields"},
+        }
+    return {key: value for key, value in inputs.items() if key != "status"}
+
+
+_FREE_KEYS: Final = frozenset(
+    {"annotations", "binaryData", "data", "labels", "matchLabels", "nodeSelector", "parameters", "stringData"}
+)
+"""Below these keys an empty text is one that was meant."""
+
+
+def declared_part(live: Properties, inputs: Properties) -> Properties:
+    """Return what is live of what was declared: the shape of the inputs, with the values of the live object.
+
+    Fields nobody declared are left out, be they defaults or those of other managers: they are no drift. Lists
+    are compared place by place. Where the server drops an empty field of a built-in kind, it stands.
+    """
+    return _part(live, inputs, typed=_is_typed(inputs))
+
+
+def in_live_form(inputs: Properties, live: Properties) -> Properties:
+    """Return the inputs in the form in which the server keeps them, as far as the live object shows it.
+
+    Two inputs that the server keeps alike are equal then, whichever provider recorded the older one: the
+    genuine provider records the server's form.
+    """
+    return _form(inputs, live, typed=_is_typed(inputs))
+
+
+def _is_typed(inputs: Properties) -> bool:
+    """Whether the server reads the object into a type of its own, and writes it in that type's form."""
+    return is_built_in(text(inputs.get("apiVersion")))
+
+
+def _form(inputs: Properties, live: Properties, *, typed: bool) -> Properties:
+    return {
+        key: _form_value(declared, live[key], typed=typed and key not in _FREE_KEYS)
+        if key in live
+        else declared
+        for key, declared in inputs.items()
+        if key in live or not (typed and _is_empty(declared))
+    }
+
+
+def _form_value(declared: Value, live: Value, *, typed: bool) -> Value:
+    if isinstance(live, dict) and isinstance(declared, dict):
+        return _form(declared, live, typed=typed)
+    if isinstance(live, list) and isinstance(declared, list):
+        formed = [_form_value(item, like, typed=typed) for item, like in zip(declared, live, strict=False)]
+        return formed + declared[len(formed) :]
+    return declared
+
+
+def _part(live: Properties, inputs: Properties, *, typed: bool) -> Properties:
+    part: Properties = {}
+    for key, declared in inputs.items():
+        if key in live:
+            part[key] = _part_value(live[key], declared, typed=typed and key not in _FREE_KEYS)
+        elif typed and _is_empty(declared):
+            part[key] = declared
+    return part
+
+
+def _part_value(live: Value, declared: Value, *, typed: bool) -> Value:
+    if isinstance(live, dict) and isinstance(declared, dict):
+        return _part(live, declared, typed=typed)
+    if isinstance(live, list) and isinstance(declared, list):
+        return [_part_value(item, like, typed=typed) for item, like in zip(live, declared, strict=False)]
+    return live
+
+
+def _is_empty(value: Value) -> bool:
+    return value is None or value is False or value == 0 or value in ("", [], {})
+
+
+_INPUTS: Final = "__inputs"
+_FIELD_MANAGER: Final = "__fieldManager"
+_INITIAL_API_VERSION: Final = "__initialApiVersion"
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+_DASHED: Final = {
+    dashed.replace("-", "_"): dashed
+    for dashed in (
+        "x-kubernetes-embedded-resource",
+        "x-kubernetes-int-or-string",
+        "x-kubernetes-list-map-keys",
+        "x-kubernetes-list-type",
+        "x-kubernetes-map-type",
+        "x-kubernetes-preserve-unknown-fields",
+        "x-kubernetes-validations",
+    )
+}
+_UNDERSCORED: Final = {dashed: underscored for underscored, dashed in _DASHED.items()}
+
+
+def plain(properties: Properties) -> Properties:
+    """Return what a program or the state gave in the API's own form: without secrets, with dashes, folded."""
+    return folded(cast(Properties, _renamed(reveal(properties), _DASHED)))
+
+
+def concealed(obj: Properties, model: Properties) -> Properties:
+    """Return an object for the engine: what is secret in `model`, and a Secret's data, is secret again.
+
+    So is a copy of these that kubectl leaves in an annotation.
+    """
+    shown = conceal_like(obj, model)
+    if is_secret(obj):
+        shown |= {key: conceal(shown[key]) for key in ("data", "stringData") if key in shown}
+        metadata = shown.get("metadata")
+        annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+        if isinstance(annotations, dict) and _LAST_APPLIED in annotations:
+            annotations = {**annotations, _LAST_APPLIED: conceal(annotations[_LAST_APPLIED])}
+            shown["metadata"] = {**cast(Properties, metadata), "annotations": annotations}
+    return shown
+
+
+def outputs(
+    live: Properties, inputs: Properties, *, model: Properties, field_manager: str, initial_api_version: str
+) -> Properties:
+    """Return the outputs to record; `model` are the inputs as the program gave them, secrets included."""
+    return {
+        **concealed(cast(Properties, _renamed(live, _UNDERSCORED)), model),
+        _INPUTS: concealed(cast(Properties, _renamed(inputs, _UNDERSCORED)), model),
+        _FIELD_MANAGER: field_manager,
+        _INITIAL_API_VERSION: initial_api_version,
+    }
+
+
+def live_object(recorded: Properties) -> Properties:
+    """Return the object that the outputs hold, in the API's own form."""
+    own = {key: value for key, value in recorded.items() if not key.startswith("__")}
+    return cast(Properties, _renamed(reveal(own), _DASHED))
+
+
+def declared(recorded: Properties, old_inputs: Properties) -> Properties:
+    """Return the inputs that the outputs were made from, else the given ones, in the API's own form."""
+    kept = reveal(recorded.get(_INPUTS))
+    return plain(kept if isinstance(kept, dict) else old_inputs)
+
+
+def field_manager(recorded: Properties) -> str:
+    """Return the recorded field manager, empty when there is none."""
+    return text(recorded.get(_FIELD_MANAGER))
+
+
+def initial_api_version(recorded: Properties, inputs: Properties) -> str:
+    """Return the apiVersion that the object was created with."""
+    return text(recorded.get(_INITIAL_API_VERSION)) or text(inputs.get("apiVersion"))
+
+
+def _renamed(value: Value, names: dict[str, str]) -> Value:
+    if isinstance(value, dict):
+        return {names.get(key, key): _renamed(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_renamed(item, names) for item in value]
+    return value

@@ -6,24 +6,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol import paths, urns
-from pulumi_sandbox.protocol.differences import Kind, differences
-from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import Properties, Value, contains_unknown, text
+from pulumi_sandbox.protocol import urns, values
+from pulumi_sandbox.protocol.values import Kind, Path, Properties, Value, contains_unknown, differences, text
 from pulumi_sandbox.providers.contract import Change, InputDiff, Package, Problem, State
 from pulumi_sandbox.providers.dispatch import Patience
-from pulumi_sandbox.providers.kubernetes import (
-    apply,
-    checkpoint,
-    drift,
-    folding,
-    kinds,
-    naming,
-    objects,
-    options,
-)
+from pulumi_sandbox.providers.kubernetes import apply, objects, options
 from pulumi_sandbox.providers.kubernetes.connection import Connection
-from pulumi_sandbox.providers.kubernetes.drift import declared_part, in_live_form
+from pulumi_sandbox.providers.kubernetes.objects import declared_part, in_live_form
 from pulumi_sandbox.providers.kubernetes.options import KubernetesOptions
 
 _IDENTITY: Final[tuple[Path, ...]] = (("metadata", "name"), ("metadata", "namespace"))
@@ -87,24 +76,24 @@ class Provider:
         Raises SandboxError when the cluster, which knows which kinds are namespaced, is out of reach.
         """
         parsed = urns.parse(urn)
-        if reason := kinds.refusal(parsed.type):
+        if reason := objects.refusal(parsed.type):
             return new, [Problem("", reason)]
-        api_version, kind = kinds.of_type(parsed.type)
-        inputs = checkpoint.plain({"apiVersion": api_version, "kind": kind, **new})
+        api_version, kind = objects.of_type(parsed.type)
+        inputs = objects.plain({"apiVersion": api_version, "kind": kind, **new})
         problems = _problems(inputs)
         if old:
-            inputs = naming.keep_old_name(inputs, checkpoint.plain(old))
+            inputs = objects.keep_old_name(inputs, objects.plain(old))
         else:
-            inputs = naming.make_up_name(inputs, parsed.name, seed)
+            inputs = objects.make_up_name(inputs, parsed.name, seed)
         self._remember_scope(inputs)
-        return checkpoint.concealed(self._placed(inputs), new), problems
+        return objects.concealed(self._placed(inputs), new), problems
 
     def diff(self, _urn: str, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
         """Compare the new inputs with the recorded live object; asks no server."""
-        inputs = checkpoint.plain(new)
+        inputs = objects.plain(new)
         return judge(
-            checkpoint.live_object(old.outputs),
-            checkpoint.declared(old.outputs, old.inputs),
+            objects.live_object(old.outputs),
+            objects.declared(old.outputs, old.inputs),
             inputs,
             unchangeable=fields(
                 inputs,
@@ -116,24 +105,22 @@ class Provider:
 
     def preview_create(self, urn: str, new: Properties) -> State:
         """Return what a create would leave, as far as the server can tell without writing."""
-        inputs = checkpoint.plain(new)
+        inputs = objects.plain(new)
         live = None if contains_unknown(inputs) else apply.preview_create(self._api, inputs)
-        return self._previewed(live, inputs, new, naming.manager_of(urn))
+        return self._previewed(live, inputs, new, objects.manager_of(urn))
 
     def create(self, urn: str, new: Properties) -> State:
         """Create the object."""
-        inputs, manager = checkpoint.plain(new), naming.manager_of(urn)
+        inputs, manager = objects.plain(new), objects.manager_of(urn)
         live = apply.create(self._api, urn, inputs, manager=manager, pause=self._patience.wait)
         version = text(inputs.get("apiVersion"))
-        outputs = checkpoint.outputs(
-            live, inputs, model=new, field_manager=manager, initial_api_version=version
-        )
+        outputs = objects.outputs(live, inputs, model=new, field_manager=manager, initial_api_version=version)
         return State(objects.object_id(live), outputs, {})
 
     def preview_update(self, urn: str, old: State, new: Properties) -> State:
         """Return what an update would leave, as far as the server can tell without writing."""
-        inputs, recorded = checkpoint.plain(new), checkpoint.live_object(old.outputs)
-        manager = checkpoint.field_manager(old.outputs) or naming.manager_of(urn)
+        inputs, recorded = objects.plain(new), objects.live_object(old.outputs)
+        manager = objects.field_manager(old.outputs) or objects.manager_of(urn)
         live = None
         if not contains_unknown(inputs):
             live = apply.preview_update(self._api, recorded, inputs, manager=manager)
@@ -141,13 +128,11 @@ class Provider:
 
     def update(self, urn: str, old: State, new: Properties) -> State:
         """Bring the object to the new inputs."""
-        inputs = checkpoint.plain(new)
-        manager = checkpoint.field_manager(old.outputs) or naming.manager_of(urn)
-        live = apply.update(self._api, checkpoint.live_object(old.outputs), inputs, manager=manager)
-        version = checkpoint.initial_api_version(old.outputs, inputs)
-        outputs = checkpoint.outputs(
-            live, inputs, model=new, field_manager=manager, initial_api_version=version
-        )
+        inputs = objects.plain(new)
+        manager = objects.field_manager(old.outputs) or objects.manager_of(urn)
+        live = apply.update(self._api, objects.live_object(old.outputs), inputs, manager=manager)
+        version = objects.initial_api_version(old.outputs, inputs)
+        outputs = objects.outputs(live, inputs, model=new, field_manager=manager, initial_api_version=version)
         return State(objects.object_id(live), outputs, {})
 
     def read(self, urn: str, old: State) -> State:
@@ -157,29 +142,29 @@ class Provider:
 
         Raises SandboxError when the object may not be read.
         """
-        live_before = checkpoint.live_object(old.outputs)
-        api_version, kind = kinds.of_type(urns.parse(urn).type)
-        old_inputs = checkpoint.plain(old.inputs) if old.inputs else {}
+        live_before = objects.live_object(old.outputs)
+        api_version, kind = objects.of_type(urns.parse(urn).type)
+        old_inputs = objects.plain(old.inputs) if old.inputs else {}
         identity: Properties = {"apiVersion": api_version, "kind": kind, **live_before, **old_inputs}
         live = apply.read(self._api, identity, *objects.parse_id(old.id))
         if live is None:
             return State("", {}, {})
-        inputs = drift.declared_part(live, old_inputs) if old_inputs else _all_declared(live)
-        outputs = checkpoint.outputs(
+        inputs = objects.declared_part(live, old_inputs) if old_inputs else _all_declared(live)
+        outputs = objects.outputs(
             live,
             inputs,
             model=old.inputs,
-            field_manager=checkpoint.field_manager(old.outputs) or naming.manager_of(urn),
-            initial_api_version=checkpoint.initial_api_version(old.outputs, inputs),
+            field_manager=objects.field_manager(old.outputs) or objects.manager_of(urn),
+            initial_api_version=objects.initial_api_version(old.outputs, inputs),
         )
-        return State(old.id, outputs, checkpoint.concealed(inputs, old.inputs))
+        return State(old.id, outputs, objects.concealed(inputs, old.inputs))
 
     def delete(self, _urn: str, old: State, seconds: float) -> None:
         """Delete the object and wait until it is gone.
 
         Raises SandboxError when the server refuses, or the object is still there when the time is over.
         """
-        live = checkpoint.live_object(old.outputs)
+        live = objects.live_object(old.outputs)
         apply.delete(self._api, live, seconds=seconds, pause=self._patience.wait)
 
     def invoke(self, token: str, _args: Properties) -> Properties:
@@ -196,7 +181,7 @@ class Provider:
             return State("", new, {})
         shown = {key: value for key, value in live.items() if key != "status"}
         version = text(inputs.get("apiVersion"))
-        outputs = checkpoint.outputs(
+        outputs = objects.outputs(
             shown, inputs, model=new, field_manager=manager, initial_api_version=version
         )
         return State("", outputs, {})
@@ -213,7 +198,7 @@ class Provider:
     def _is_namespaced(self, inputs: Properties) -> bool:
         """Ask this run's definitions, then the server; a kind neither knows is taken for namespaced."""
         api_version, kind = text(inputs.get("apiVersion")), text(inputs.get("kind"))
-        defined = self._scopes.get((kinds.split(api_version)[0], kind))
+        defined = self._scopes.get((objects.split(api_version)[0], kind))
         if defined is not None:
             return defined
         found = self._api.find(api_version, kind)
@@ -235,14 +220,14 @@ def _problems(inputs: Properties) -> list[Problem]:
         for key in objects.UNSERVED
         if objects.annotation(inputs, key)
     ]
-    if objects.metadata(inputs).get("generateName") and not naming.is_named(inputs):
+    if objects.metadata(inputs).get("generateName") and not objects.is_named(inputs):
         reason = "server-side apply cannot use it; leave the name out, or set metadata.name"
         problems.append(Problem("metadata.generateName", reason))
     return problems
 
 
 def _all_declared(live: Properties) -> Properties:
-    return folding.folded({key: value for key, value in live.items() if key != "status"})
+    return objects.folded({key: value for key, value in live.items() if key != "status"})
 
 
 def judge(
@@ -265,16 +250,16 @@ def judge(
             _replaces(difference.path, difference.kind, inputs, unchangeable),
         )
         for difference in differences(before, in_live_form(inputs, live))
-        if not any(paths.covers(pattern, difference.path) for pattern in ignored)
+        if not any(values.covers(pattern, difference.path) for pattern in ignored)
     )
     same_place = objects.object_id(inputs) == objects.object_id(live)
-    return InputDiff(found, delete_first=naming.is_fixed(inputs) and same_place)
+    return InputDiff(found, delete_first=objects.is_fixed(inputs) and same_place)
 
 
 def _replaces(path: Path, kind: Kind, inputs: Properties, unchangeable: tuple[Path, ...]) -> bool:
     if kind == "delete" and path == ("metadata",):
         return True
-    _, value = paths.get(inputs, path)
+    _, value = values.get(inputs, path)
     return any(touched(path, value, pattern) for pattern in unchangeable)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from pulumi_sandbox.protocol import paths
+from pulumi_sandbox.protocol.values import Path, get
 from pulumi_sandbox.services.ports import LOOPBACK
 
 
@@ -21,7 +21,7 @@ class CloudService:
 
     name: str
     module: str
-    address: paths.Path
+    address: Path
     usual: int
     scheme: str = "http"
 
@@ -58,7 +58,7 @@ def named(values: Mapping[str, str], services: Sequence[CloudService] = OWN) -> 
     return {service: port for service, port in found.items() if port is not None}
 
 
-def addresses(values: Mapping[str, str], ports: Mapping[CloudService, int]) -> dict[paths.Path, str]:
+def addresses(values: Mapping[str, str], ports: Mapping[CloudService, int]) -> dict[Path, str]:
     """Return where a configuration leaves the ports of services open, and the whole addresses."""
     written = {service: _address(service, values) for service in ports}
     return {
@@ -74,7 +74,7 @@ def settled(values: Mapping[str, str], ports: Mapping[CloudService, int]) -> dic
     for (key, *inside), address in addresses(values, ports).items():
         name = str(key)
         document = json.loads(texts.get(name, values[name])) if inside else None
-        holder: Any = paths.get(document, tuple(inside[:-1]))[1]
+        holder: Any = get(document, tuple(inside[:-1]))[1]
         if inside:
             holder[inside[-1]] = address
         texts[name] = json.dumps(document) if inside else address
@@ -87,7 +87,7 @@ def _address(service: CloudService, values: Mapping[str, str]) -> str:
     text: Any = values.get(str(key), "")
     if inside:
         try:
-            text = paths.get(json.loads(text or "null"), tuple(inside))[1]
+            text = get(json.loads(text or "null"), tuple(inside))[1]
         except (ValueError, RecursionError):
             return ""
     return text if isinstance(text, str) else ""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from pulumi_sandbox.protocol import paths
-from pulumi_sandbox.protocol.paths import Path
-from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
+from pulumi_sandbox.protocol import values
+from pulumi_sandbox.protocol.values import UNKNOWN, Path, Properties, Value
 from pulumi_sandbox.providers.contract import InputDiff
 from pulumi_sandbox.providers.kubernetes import objects, provider
 from pulumi_sandbox.providers.kubernetes.provider import judge
@@ -32,7 +31,7 @@ def obj(
 
 
 def shown(verdict: InputDiff) -> list[tuple[str, str, bool]]:
-    return [(paths.render(change.path), change.kind, change.replaces) for change in verdict.changes]
+    return [(values.render(change.path), change.kind, change.replaces) for change in verdict.changes]
 
 
 def test_equal_inputs_change_nothing():
@@ -63,7 +62,7 @@ def test_an_unknown_input_is_a_change():
 
 def test_ignored_changes_are_left_out_with_all_below_them():
     old, new = obj("Secret", data={"a": "1"}, type="x"), obj("Secret", data={"a": "2"}, type="y")
-    assert shown(judged(old, new, ignored=(paths.parse("data"),))) == [("type", "update", True)]
+    assert shown(judged(old, new, ignored=(values.parse("data"),))) == [("type", "update", True)]
 
 
 @pytest.mark.parametrize("kind", ["Secret", "ConfigMap"])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
-from pulumi_sandbox.providers.kubernetes.drift import declared_part, in_live_form
+from pulumi_sandbox.providers.kubernetes.objects import declared_part, in_live_form
 
 BUILT_IN: Properties = {"apiVersion": "apps/v1"}
 CUSTOM: Properties = {"apiVersion": "example.com/v1"}

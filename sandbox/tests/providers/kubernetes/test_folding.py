@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties
-from pulumi_sandbox.providers.kubernetes.folding import folded
+from pulumi_sandbox.providers.kubernetes.objects import folded
 
 SECRET: Properties = {"apiVersion": "v1", "kind": "Secret"}
 DEFINITION: Properties = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}

@@ -1,8 +1,8 @@
 """Which kind a resource type names, and at which path the API serves it."""
 
 import pytest
-from pulumi_sandbox.providers.kubernetes import kinds
-from pulumi_sandbox.providers.kubernetes.kinds import KubernetesKind
+from pulumi_sandbox.providers.kubernetes import objects
+from pulumi_sandbox.providers.kubernetes.objects import KubernetesKind
 
 
 @pytest.mark.parametrize(
@@ -14,8 +14,8 @@ from pulumi_sandbox.providers.kubernetes.kinds import KubernetesKind
     ],
 )
 def test_a_type_names_a_kind_as_the_api_does(type_token: str, api_version: str, kind: str):
-    assert kinds.of_type(type_token) == (api_version, kind)
-    assert kinds.refusal(type_token) == ""
+    assert objects.of_type(type_token) == (api_version, kind)
+    assert objects.refusal(type_token) == ""
 
 
 @pytest.mark.parametrize(
@@ -33,11 +33,11 @@ def test_a_type_names_a_kind_as_the_api_does(type_token: str, api_version: str, 
     ],
 )
 def test_types_that_are_no_objects_are_refused_by_name(type_token: str):
-    assert type_token in kinds.refusal(type_token)
+    assert type_token in objects.refusal(type_token)
 
 
 def test_a_custom_kind_may_be_called_a_list():
-    assert kinds.refusal("kubernetes:example.com/v1:AllowList") == ""
+    assert objects.refusal("kubernetes:example.com/v1:AllowList") == ""
 
 
 @pytest.mark.parametrize(

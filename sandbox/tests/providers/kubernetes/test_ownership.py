@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 from pulumi_sandbox.protocol.values import Properties
-from pulumi_sandbox.providers.kubernetes import objects, ownership
+from pulumi_sandbox.providers.kubernetes import apply, objects
 
 MANAGER = "pulumi-kubernetes-0123abcd"
 
@@ -18,9 +18,9 @@ def live(*entries: Properties) -> Properties:
 
 
 def test_an_object_to_create_bears_the_mark_of_its_resource_alone():
-    marked = ownership.marked({"apiVersion": "v1", "metadata": {"name": "n"}}, MANAGER)
-    assert ownership.is_marked(marked, MANAGER)
-    assert not ownership.is_marked(marked, "pulumi-kubernetes-ffffffff")
+    marked = apply.marked({"apiVersion": "v1", "metadata": {"name": "n"}}, MANAGER)
+    assert apply.is_marked(marked, MANAGER)
+    assert not apply.is_marked(marked, "pulumi-kubernetes-ffffffff")
     assert objects.name(marked) == "n"
 
 
@@ -34,13 +34,13 @@ def test_an_object_to_create_bears_the_mark_of_its_resource_alone():
     ],
 )
 def test_only_the_creators_fields_are_there_to_take_over(manager: str, operation: str, *, expected: bool):
-    assert ownership.is_client_side(live(entry(manager, operation, {"f:data": {}}))) is expected
+    assert apply.is_client_side(live(entry(manager, operation, {"f:data": {}}))) is expected
 
 
 def test_taking_over_joins_the_creators_fields_and_leaves_those_of_others():
     others = entry("credfleet-claims", "Update", {"f:metadata": {"f:labels": {"f:tenant": {}}}})
     status = entry("pulumi-kubernetes", "Update", {"f:status": {}}, subresource="status")
-    taken = ownership.taken_over(
+    taken = apply.taken_over(
         live(
             entry("pulumi-kubernetes", "Update", {"f:data": {".": {}, "f:a": {}}}),
             others,

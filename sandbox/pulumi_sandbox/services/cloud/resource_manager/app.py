@@ -12,11 +12,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pulumi_sandbox.services.cloud.front import Service
-from pulumi_sandbox.services.cloud.resource_manager.identities import TENANT
-from pulumi_sandbox.services.cloud.resource_manager.ids import ResourceId
-from pulumi_sandbox.services.cloud.resource_manager.refusals import ArmRefusal, bad_request, on_demand
-from pulumi_sandbox.services.cloud.resource_manager.resources import Pace, Resources
-from pulumi_sandbox.services.cloud.resource_manager.store import ResourceStore
+from pulumi_sandbox.services.cloud.resource_manager.resources import (
+    TENANT,
+    ArmRefusal,
+    Pace,
+    ResourceId,
+    Resources,
+    ResourceStore,
+    bad_request,
+    on_demand,
+)
 
 _VERSION: Final = re.compile(r"\d{4}-\d\d-\d\d(?:-preview)?")
 

@@ -1,16 +1,416 @@
-"""What each request does to a resource; federated credentials of one identity one at a time."""
+"""What Resource Manager keeps and rules: ids, groups, identities with their federation, role assignments.
+
+Federated credentials of one identity change one at a time.
+"""
+
+from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import json
+import re
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit
+from uuid import UUID, uuid4
 
-from pulumi_sandbox.services.cloud.resource_manager.assignments import Directory, assignment
-from pulumi_sandbox.services.cloud.resource_manager.groups import group, require_group
-from pulumi_sandbox.services.cloud.resource_manager.identities import federation, identity
-from pulumi_sandbox.services.cloud.resource_manager.ids import PathKind, ResourceId
-from pulumi_sandbox.services.cloud.resource_manager.refusals import ArmRefusal
-from pulumi_sandbox.services.cloud.resource_manager.store import Document, ResourceStore
+from starlette.responses import JSONResponse
+
+from pulumi_sandbox import files
+from pulumi_sandbox.errors import SandboxError
+
+_ON_DEMAND: Final[Mapping[int, str]] = {
+    401: "AuthenticationFailed",
+    403: "AuthorizationFailed",
+    404: "ResourceNotFound",
+    409: "Conflict",
+    429: "TooManyRequests",
+    503: "ServiceUnavailable",
+}
+
+
+class ArmRefusal(Exception):  # noqa: N818 - the service is whole; a request is refused
+    """A request that is refused."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        """Keep the HTTP status, the code by which clients tell refusals apart, and what is wrong."""
+        super().__init__(status, code, message)
+        self.status = status
+        self.code = code
+        self.message = message
+
+    def response(self) -> JSONResponse:
+        """Return the answer as Resource Manager writes it."""
+        error = {"code": self.code, "message": self.message}
+        return JSONResponse({"error": error}, status_code=self.status)
+
+
+def bad_request(message: str, code: str = "BadRequest") -> ArmRefusal:
+    """Refuse what can never be right."""
+    return ArmRefusal(400, code, message)
+
+
+def on_demand(status: int) -> JSONResponse:
+    """Refuse with an HTTP status because a fault says so."""
+    code = _ON_DEMAND.get(status, "InternalServerError")
+    return ArmRefusal(status, code, f"The sandbox was asked to answer {status}.").response()
+
+
+class PathKind(Enum):
+    """A kind of resource, by the type that answers name."""
+
+    GROUP = "Microsoft.Resources/resourceGroups"
+    IDENTITY = "Microsoft.ManagedIdentity/userAssignedIdentities"
+    FEDERATION = "Microsoft.ManagedIdentity/userAssignedIdentities/federatedIdentityCredentials"
+    ASSIGNMENT = "Microsoft.Authorization/roleAssignments"
+
+
+_GROUP: Final = r"/subscriptions/[^/]+/resourceGroups/[-\w.()]{0,89}[-\w()]"
+_IDENTITY: Final = rf"{_GROUP}/providers/Microsoft\.ManagedIdentity/userAssignedIdentities/[^/]+"
+
+_PATTERNS: Final = {
+    PathKind.GROUP: re.compile(_GROUP, re.IGNORECASE),
+    PathKind.IDENTITY: re.compile(_IDENTITY, re.IGNORECASE),
+    PathKind.FEDERATION: re.compile(rf"{_IDENTITY}/federatedIdentityCredentials/[^/]+", re.IGNORECASE),
+    PathKind.ASSIGNMENT: re.compile(
+        r"(?:/.+)?/providers/Microsoft\.Authorization/roleAssignments/[^/]+", re.IGNORECASE
+    ),
+}
+
+_SUBSCRIPTION: Final = re.compile(r"/subscriptions/([^/]+)", re.IGNORECASE)
+_ASSIGNMENT_PART: Final = re.compile(r"/providers/Microsoft\.Authorization/roleAssignments/", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceId:
+    """The id of a resource, in the case in which it was asked for."""
+
+    kind: PathKind
+    text: str
+
+    @classmethod
+    def read(cls, path: str) -> ResourceId:
+        """Read a request's path.
+
+        Raises Refusal InvalidSubscriptionId; InvalidResourceType for what this stand-in does not serve.
+        """
+        text = path.rstrip("/")
+        subscription = _SUBSCRIPTION.match(text)
+        if subscription and not is_guid(subscription[1]):
+            raise bad_request(
+                f"The provided subscription identifier '{subscription[1]}' is malformed or invalid.",
+                "InvalidSubscriptionId",
+            )
+        for kind in (PathKind.ASSIGNMENT, PathKind.GROUP, PathKind.IDENTITY, PathKind.FEDERATION):
+            if _PATTERNS[kind].fullmatch(text):
+                return cls(kind, text)
+        raise ArmRefusal(404, "InvalidResourceType", f"No resource that this stand-in serves is at '{path}'.")
+
+    @property
+    def key(self) -> str:
+        """The same text for every case in which an id may be written."""
+        return self.text.lower()
+
+    @property
+    def name(self) -> str:
+        """The last part."""
+        return self.text.rpartition("/")[2]
+
+    @property
+    def group(self) -> str:
+        """The id of the resource group that this is, or is in."""
+        return "/".join(self.text.split("/")[:5])
+
+    @property
+    def identity(self) -> str:
+        """The id of the identity that this is, or belongs to."""
+        return "/".join(self.text.split("/")[:9])
+
+    @property
+    def scope(self) -> str:
+        """The id of what a role assignment is for; `/` is everything."""
+        return _ASSIGNMENT_PART.split(self.text)[0] or "/"
+
+
+def is_guid(text: str) -> bool:
+    """Whether a text is a GUID with its dashes."""
+    try:
+        return str(UUID(text)) == text.lower()
+    except ValueError:
+        return False
+
+
+Document: TypeAlias = dict[str, Any]
+"""A resource as it is answered: id, name, type, properties, and a location and tags where it has them."""
+
+
+class ResourceStore:
+    """All resources, in memory and in a file: what is answered has been written before."""
+
+    def __init__(self, file: Path) -> None:
+        """Read what an earlier process left.
+
+        Raises SandboxError `state-unreadable`.
+        """
+        self._file = file
+        try:
+            documents = json.loads(file.read_text(encoding="utf-8"))
+            self._documents: dict[str, Document] = {each["id"].lower(): each for each in documents}
+        except FileNotFoundError:
+            self._documents = {}
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise SandboxError(
+                code="state-unreadable",
+                place=str(file),
+                problem=f"it holds no resources of the Resource Manager stand-in ({type(error).__name__})",
+                fix="remove the file; the resources are gone then",
+            ) from None
+
+    def get(self, id_: str) -> Document | None:
+        """Return a resource by its id, in any case."""
+        return self._documents.get(id_.lower())
+
+    def of(self, kind: PathKind, below: str = "") -> Iterator[Document]:
+        """Return the resources of a kind whose ids begin with another id."""
+        for key, document in self._documents.items():
+            if document["type"] == kind.value and key.startswith(below.lower()):
+                yield document
+
+    def save(self, document: Document) -> None:
+        """Keep a resource as it is now."""
+        self._write({**self._documents, document["id"].lower(): document})
+
+    def delete(self, id_: str) -> None:
+        """Forget a resource, and all that is in it."""
+        key = id_.lower()
+        left = {
+            other: document
+            for other, document in self._documents.items()
+            if other != key and not other.startswith(f"{key}/")
+        }
+        self._write(left)
+
+    def _write(self, documents: dict[str, Document]) -> None:
+        files.replace(self._file, json.dumps(list(documents.values()), indent=1), mode=files.PRIVATE)
+        self._documents = documents
+
+
+def group(id_: ResourceId, present: Document | None, body: Document) -> Document:
+    """Return a resource group as it is to be kept; raises Refusal."""
+    location = located(id_, present, body, "InvalidResourceGroupLocation")
+    return document(id_, present, {"provisioningState": "Succeeded"}, location=location, tags=tags_of(body))
+
+
+def require_group(store: ResourceStore, id_: ResourceId) -> None:
+    """Refuse what would lie in a resource group that does not exist."""
+    if store.get(id_.group) is None:
+        name = id_.group.rpartition("/")[2]
+        raise ArmRefusal(404, "ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
+
+
+def located(id_: ResourceId, present: Document | None, body: Document, conflict: str) -> str:
+    """Return the location, which is required and never changes; `conflict` is the code of a change."""
+    given = body.get("location")
+    if not isinstance(given, str) or not given.strip():
+        raise bad_request("The location property is required for this definition.", "LocationRequired")
+    location = given.replace(" ", "").lower()
+    if present is not None and present["location"] != location:
+        raise ArmRefusal(
+            409,
+            conflict,
+            f"'{id_.name}' already exists in location '{present['location']}'"
+            f" and cannot be created in location '{location}'.",
+        )
+    return location
+
+
+def tags_of(body: Document) -> dict[str, str]:
+    """Return the tags; raises Refusal when they are none."""
+    tags: Any = body.get("tags") or {}
+    if not isinstance(tags, dict) or not all(isinstance(value, str) for value in tags.values()):
+        raise bad_request("The tags must map names to texts.", "InvalidTags")
+    return {str(name): str(value) for name, value in tags.items()}
+
+
+def document(
+    id_: ResourceId, present: Document | None, properties: dict[str, Any], **more: object
+) -> Document:
+    """Put a resource together; one that is there keeps the case of its id."""
+    known = ResourceId(id_.kind, present["id"]) if present else id_
+    kind: PathKind = id_.kind
+    return {"id": known.text, "name": known.name, "type": kind.value, **more, "properties": properties}
+
+
+TENANT: Final = "00000000-0000-4000-8000-0000000000bb"
+"""The directory of every identity that is made here."""
+
+FEDERATION_LIMIT: Final = 20
+"""Credentials of one identity."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{2,119}")
+
+
+def identity(id_: ResourceId, present: Document | None, body: Document) -> Document:
+    """Return an identity as it is to be kept: a new one gets a client id and a principal id."""
+    _check_name(id_)
+    location = located(id_, present, body, "InvalidResourceLocation")
+    new = {"tenantId": TENANT, "principalId": str(uuid4()), "clientId": str(uuid4())}
+    properties = present["properties"] if present else new
+    return document(id_, present, properties, location=location, tags=tags_of(body))
+
+
+def federation(store: ResourceStore, id_: ResourceId, present: Document | None, body: Document) -> Document:
+    """Return a federated credential as it is to be kept: 20 per identity, each (issuer, subject) once.
+
+    Whether the subject ever matches a token is not looked at, here as in Azure.
+    """
+    _check_name(id_)
+    given: Any = body.get("properties")
+    properties = _checked_federation(given if isinstance(given, dict) else {})
+    others = [
+        other for other in store.of(PathKind.FEDERATION, f"{id_.identity}/") if other["id"].lower() != id_.key
+    ]
+    if present is None and len(others) >= FEDERATION_LIMIT:
+        raise bad_request(
+            f"Too many federated identity credentials: a managed identity has {FEDERATION_LIMIT} at most."
+        )
+    wanted = properties["issuer"], properties["subject"]
+    if any((other["properties"]["issuer"], other["properties"]["subject"]) == wanted for other in others):
+        raise ArmRefusal(
+            409, "Conflict", "Issuer and subject combination already exists for this Managed Identity."
+        )
+    return document(id_, present, properties)
+
+
+def _checked_federation(given: dict[str, Any]) -> dict[str, Any]:
+    issuer, subject, audiences = given.get("issuer"), given.get("subject"), given.get("audiences")
+    if not isinstance(subject, str) or not subject:
+        raise bad_request("Property 'subject' must be a text.")
+    if urlsplit(str(issuer).strip()).scheme != "https":
+        raise bad_request("Property 'issuer' must be an https URL.")
+    if not isinstance(audiences, list) or len(audiences) != 1 or not audiences[0]:
+        raise bad_request("Property 'audiences' must have exactly one value.")
+    return {"issuer": issuer, "subject": subject, "audiences": audiences}
+
+
+def _check_name(id_: ResourceId) -> None:
+    if not _NAME.fullmatch(id_.name):
+        raise bad_request(f"The name '{id_.name}' must match {_NAME.pattern}.", "InvalidResourceName")
+
+
+_ROLE: Final = re.compile(
+    r"(?:/subscriptions/[^/]+)?/providers/Microsoft\.Authorization/roleDefinitions/([^/]+)", re.IGNORECASE
+)
+_SERVICE_PRINCIPAL: Final = "ServicePrincipal"
+
+
+class Directory:
+    """Which principals are known: those of the identities, each of them only after a few questions.
+
+    Azure copies a new principal to where role assignments look for it, which takes a moment. Whoever says
+    that it is a ServicePrincipal does not have to wait for that (Azure's documentation of principalType).
+    """
+
+    def __init__(self, store: ResourceStore, attempts: int) -> None:
+        """Let the first `attempts` assignments to a principal made from now on fail."""
+        self._store = store
+        self._attempts = attempts
+        self._left: dict[str, int] = {}
+
+    def introduce(self, principal: str) -> None:
+        """Note a principal that was just made."""
+        self._left[principal] = self._attempts
+
+    def check(self, principal: str, kind: str | None) -> None:
+        """Refuse a principal that is not known, or not yet, or of another kind."""
+        known = any(
+            each["properties"]["principalId"] == principal for each in self._store.of(PathKind.IDENTITY)
+        )
+        left = 0 if kind == _SERVICE_PRINCIPAL else self._left.get(principal, 0)
+        if left:
+            self._left[principal] = left - 1
+        if left or not known:
+            raise bad_request(
+                f"Principal {principal} does not exist in the directory {TENANT}. Check that you have the"
+                " correct principal ID. If you are creating this principal and then immediately assigning a"
+                " role, this error might be related to a replication delay.",
+                "PrincipalNotFound",
+            )
+        if kind not in (None, _SERVICE_PRINCIPAL):
+            raise bad_request(
+                f"The PrincipalId '{principal}' has type 'ServicePrincipal',"
+                f" which is different from specified PrincipalType '{kind}'.",
+                "UnmatchedPrincipalType",
+            )
+
+
+def assignment(
+    store: ResourceStore, directory: Directory, id_: ResourceId, present: Document | None, body: Document
+) -> Document:
+    """Return a role assignment as it is to be kept; what it assigns never changes; raises Refusal."""
+    if not is_guid(id_.name):
+        raise bad_request(
+            f"The role assignment ID '{id_.name}' is not valid. The role assignment ID must be a GUID.",
+            "InvalidRoleAssignmentId",
+        )
+    _require_scope(store, id_)
+    given: Any = body.get("properties")
+    properties = _checked(given if isinstance(given, dict) else {})
+    if present is not None:
+        if _grants({**properties, "scope": id_.scope}) != _grants(present["properties"]):
+            raise bad_request(
+                "Tenant ID, application ID, principal ID, and scope are not allowed to be updated.",
+                "RoleAssignmentUpdateNotPermitted",
+            )
+        return present
+    directory.check(properties["principalId"], properties["principalType"])
+    for other in store.of(PathKind.ASSIGNMENT):
+        if _grants(other["properties"]) == _grants({**properties, "scope": id_.scope}):
+            name = other["name"].replace("-", "")
+            raise ArmRefusal(
+                409,
+                "RoleAssignmentExists",
+                f"The role assignment already exists. The ID of the existing role assignment is {name}.",
+            )
+    now = datetime.now(UTC).isoformat()
+    properties["principalType"] = _SERVICE_PRINCIPAL
+    return document(id_, None, {**properties, "scope": id_.scope, "createdOn": now, "updatedOn": now})
+
+
+def _checked(given: dict[str, Any]) -> dict[str, Any]:
+    role, principal = given.get("roleDefinitionId"), given.get("principalId")
+    found = _ROLE.fullmatch(role) if isinstance(role, str) else None
+    if found is None or not is_guid(found[1]):
+        raise bad_request(
+            f"The role definition ID '{role}' is not valid. It ends in roleDefinitions/GUID.",
+            "InvalidRoleDefinitionId",
+        )
+    if not isinstance(principal, str) or not is_guid(principal):
+        raise bad_request(
+            f"The Principal ID '{principal}' is not valid. Principal ID must be a GUID.", "InvalidPrincipalId"
+        )
+    kind = given.get("principalType")
+    return {"roleDefinitionId": role, "principalId": principal.lower(), "principalType": kind}
+
+
+def _grants(properties: dict[str, Any]) -> tuple[str, str, str]:
+    """Return what makes two assignments the same: who, what, where."""
+    role = properties["roleDefinitionId"].rpartition("/")[2].lower()
+    return properties["principalId"], role, properties["scope"].lower()
+
+
+def _require_scope(store: ResourceStore, id_: ResourceId) -> None:
+    """Refuse a resource group, or an identity, that does not exist; other scopes are not looked into."""
+    parts = id_.scope.split("/")
+    if len(parts) >= 5 and parts[3].lower() == "resourcegroups" and store.get("/".join(parts[:5])) is None:
+        raise ArmRefusal(404, "ResourceGroupNotFound", f"Resource group '{parts[4]}' could not be found.")
+    is_identity = len(parts) == 9 and parts[7].lower() == "userassignedidentities"
+    if is_identity and store.get(id_.scope) is None:
+        raise ArmRefusal(404, "ResourceNotFound", f"The Resource '{id_.scope}' was not found.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,22 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from pulumi_sandbox.services.cloud.front import Service
-from pulumi_sandbox.services.cloud.secret_manager.callers import Callers, member_of
-from pulumi_sandbox.services.cloud.secret_manager.refusals import GcpRefusal, invalid, on_demand
-from pulumi_sandbox.services.cloud.secret_manager.secrets import Secrets, State
-from pulumi_sandbox.services.cloud.secret_manager.store import SecretStore
-from pulumi_sandbox.services.cloud.secret_manager.wire import M, check_base64, read, shown
+from pulumi_sandbox.services.cloud.secret_manager.callers import (
+    Callers,
+    GcpRefusal,
+    invalid,
+    member_of,
+    on_demand,
+)
+from pulumi_sandbox.services.cloud.secret_manager.secrets import (
+    M,
+    Secrets,
+    SecretStore,
+    State,
+    check_base64,
+    read,
+    shown,
+)
 
 _PARENTS: Final = ("/v1/projects/{project}", "/v1/projects/{project}/locations/{location}")
 _SECRET: Final = "/secrets/{secret}"  # noqa: S105 - a path

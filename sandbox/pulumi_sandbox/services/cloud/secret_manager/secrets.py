@@ -1,11 +1,17 @@
-"""What each request does to secrets, versions and policies; one request at a time."""
+"""What Secret Manager keeps, accepts and refuses, in Google's own messages; one request at a time."""
 
+import base64
+import hashlib
+import json
 import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from secrets import token_hex
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from google.cloud.secretmanager_v1.types import (
     AccessSecretVersionResponse,
@@ -16,18 +22,280 @@ from google.cloud.secretmanager_v1.types import (
     SecretVersion,
 )
 from google.iam.v1.policy_pb2 import Policy
+from google.protobuf import json_format
+from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from pulumi_sandbox.services.cloud.secret_manager import rules
-from pulumi_sandbox.services.cloud.secret_manager.callers import replaced
-from pulumi_sandbox.services.cloud.secret_manager.names import (
-    checked_secret,
-    is_regional,
-    parent_of,
-    secret_name,
+from pulumi_sandbox import files
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.services.cloud.secret_manager.callers import (
+    EMPTY_ETAG,
+    GcpRefusal,
+    invalid,
+    not_kept,
+    replaced,
+    stale,
 )
-from pulumi_sandbox.services.cloud.secret_manager.refusals import GcpRefusal, invalid, stale
-from pulumi_sandbox.services.cloud.secret_manager.store import Kept, SecretStore, Version
+
+M = TypeVar("M", bound=Message)
+
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}|[A-Za-z0-9_-]*={0,2}")
+
+
+def read(text: bytes, message: M, *, confidential: bool = False) -> M:
+    """Fill a message from a request's body; an empty body is an empty message.
+
+    confidential: the body may hold a payload, so a refusal does not quote what was wrong with it.
+
+    Raises Refusal INVALID_ARGUMENT.
+    """
+    try:
+        json_format.Parse(text or b"{}", message)
+    except (json_format.ParseError, UnicodeDecodeError) as error:
+        reason = "" if confidential else f" {error}"
+        raise invalid(f"Invalid JSON payload received.{reason}") from None
+    return message
+
+
+def check_base64(text: bytes) -> None:
+    """Refuse a payload that is not base64, of either alphabet: the parser of messages drops what is none.
+
+    Raises Refusal INVALID_ARGUMENT, which quotes nothing.
+    """
+    try:
+        document: Any = json.loads(text or b"{}")
+        data = document["payload"]["data"]
+    except (KeyError, TypeError, ValueError):
+        return
+    if not isinstance(data, str) or not _BASE64.fullmatch(data) or len(data.rstrip("=")) % 4 == 1:
+        raise invalid("Invalid value at 'payload.data' (TYPE_BYTES), Base64 decoding failed.")
+
+
+def shown(message: Message, *, enums_as_numbers: bool = False) -> dict[str, Any]:
+    """Return a message as JSON, unset fields left out."""
+    return json_format.MessageToDict(message, use_integers_for_enums=enums_as_numbers)
+
+
+_LOCATION = re.compile(r"[a-z]+-[a-z]+[1-9][0-9]?")
+_PROJECT = re.compile(r"(?:[a-z0-9-]+(?:\.[a-z0-9-]+)+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]")
+_SECRET = re.compile(r"[A-Za-z0-9_-]{1,255}")
+_PLACE = "/locations/"
+
+
+def project_number(project: str) -> str:
+    """Derive twelve digits from a project's id: the same each time, so that answers stay comparable."""
+    return str(10**11 + int(hashlib.sha256(project.encode()).hexdigest(), 16) % (9 * 10**11))
+
+
+def secret_name(parent: str, secret: str) -> str:
+    """Return the full name of a secret, with its project's number as Google answers it."""
+    project, place, location = parent.partition(_PLACE)
+    return f"projects/{project_number(project)}{place}{location}/secrets/{secret}"
+
+
+def parent_of(project: str, location: str | None) -> str:
+    """Return what secrets of a project and place lie in; raises Refusal for what can be neither."""
+    if not _PROJECT.fullmatch(project):
+        raise GcpRefusal("PERMISSION_DENIED", f"Permission denied on resource project {project}.")
+    if location is None:
+        return project
+    return f"{project}{_PLACE}{checked_location(location)}"
+
+
+def is_regional(parent: str) -> bool:
+    """Whether what lies in it is kept in one place only."""
+    return _PLACE in parent
+
+
+def checked_location(location: str) -> str:
+    """Return a place back when it has the form of one."""
+    if not _LOCATION.fullmatch(location):
+        raise invalid(f"The location [{location}] is not valid.")
+    return location
+
+
+def checked_secret(secret: str) -> str:
+    """Return a secret's id back when it can be one."""
+    if not _SECRET.fullmatch(secret):
+        raise invalid(
+            f"The provided Secret ID [{secret}] does not match the expected format [[a-zA-Z_0-9-]{{1,255}}]"
+        )
+    return secret
+
+
+_FILE = "secret.json"
+
+
+@dataclass(slots=True)
+class Version:
+    """A version; data is None once it is destroyed."""
+
+    about: SecretVersion
+    data: bytes | None = field(repr=False)
+
+
+@dataclass(slots=True)
+class Kept:
+    """A secret with all its versions, number 1 first, and its policy."""
+
+    about: Secret
+    versions: list[Version] = field(default_factory=list[Version])
+    policy: Policy = field(default_factory=lambda: Policy(etag=EMPTY_ETAG))
+
+
+class SecretStore:
+    """All secrets, in memory and in a folder: what is answered has been written before."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read what an earlier process left in a folder.
+
+        Raises SandboxError `state-unreadable`.
+        """
+        self._folder = folder
+        self._secrets: dict[str, dict[str, Kept]] = {}
+        for parent in sorted(files.make_folder(folder).iterdir()):
+            self._secrets[parent.name.replace("@", "/")] = {
+                file.parent.name: _read(file) for file in sorted(parent.glob(f"*/{_FILE}"))
+            }
+
+    def project_of(self, number: str) -> str | None:
+        """Return the id of a project by its number, if it was ever used."""
+        used = (parent.partition("/")[0] for parent in self._secrets)
+        return next((project for project in used if project_number(project) == number), None)
+
+    def secrets(self, parent: str) -> dict[str, Kept]:
+        """Return the secrets of a parent by their ids, in their order."""
+        return dict(sorted(self._secrets.get(parent, {}).items()))
+
+    def get(self, parent: str, secret: str) -> Kept | None:
+        """Return one secret, which is changed only by `save`."""
+        return self._secrets.get(parent, {}).get(secret)
+
+    def save(self, parent: str, secret: str, kept: Kept) -> None:
+        """Keep a secret as it is now."""
+        document = {
+            "secret": shown(Secret.pb(kept.about)),
+            "versions": [
+                {
+                    "version": shown(SecretVersion.pb(version.about)),
+                    "data": None if version.data is None else base64.b64encode(version.data).decode(),
+                }
+                for version in kept.versions
+            ],
+            "policy": shown(kept.policy),
+        }
+        files.replace(self._path(parent, secret), json.dumps(document), mode=files.PRIVATE)
+        self._secrets.setdefault(parent, {})[secret] = kept
+
+    def delete(self, parent: str, secret: str) -> None:
+        """Forget a secret; its project stays known."""
+        path = self._path(parent, secret)
+        path.unlink()
+        shutil.rmtree(path.parent)
+        del self._secrets[parent][secret]
+
+    def _path(self, parent: str, secret: str) -> Path:
+        return self._folder / parent.replace("/", "@") / secret / _FILE
+
+
+def _read(file: Path) -> Kept:
+    try:
+        document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        kept = Kept(Secret())
+        json_format.ParseDict(document["secret"], Secret.pb(kept.about))
+        json_format.ParseDict(document["policy"], kept.policy)
+        for each in document["versions"]:
+            data = None if each["data"] is None else base64.b64decode(each["data"])
+            version = Version(SecretVersion(), data)
+            json_format.ParseDict(each["version"], SecretVersion.pb(version.about))
+            kept.versions.append(version)
+    except (ValueError, KeyError, TypeError, json_format.ParseError) as error:
+        raise SandboxError(
+            code="state-unreadable",
+            place=str(file),
+            problem=f"it holds no secret of the Secret Manager stand-in ({type(error).__name__})",
+            fix="remove the file; the secret is gone then",
+        ) from None
+    return kept
+
+
+PAYLOAD_LIMIT: Final = 64 * 1024
+"""Bytes."""
+
+CHANGEABLE: Final = frozenset({"labels", "annotations"})
+_NOT_KEPT: Final = (
+    "topics",
+    "expire_time",
+    "ttl",
+    "rotation",
+    "version_aliases",
+    "version_destroy_ttl",
+    "customer_managed_encryption",
+    "tags",
+)
+
+_LABEL_KEY: Final = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_LABEL_VALUE: Final = re.compile(r"[a-z0-9_-]{0,63}")
+
+
+def check_new(secret: Secret, *, regional: bool) -> None:
+    """Check a secret that is to be created, in one place or not; raises Refusal."""
+    if not regional:
+        _check_replication(secret.replication)
+    elif "replication" in secret:
+        raise invalid("A regional secret has no replication.")
+    for kept in _NOT_KEPT:
+        if kept in secret and getattr(secret, kept):
+            raise not_kept(kept)
+    check_labels(secret.labels)
+
+
+def check_labels(labels: Mapping[str, str]) -> None:
+    """Hold labels to Google's limits, of letters to those of ASCII; raises Refusal."""
+    if len(labels) > 64:
+        raise invalid("A secret can have 64 labels at most.")
+    for key, value in labels.items():
+        if not _LABEL_KEY.fullmatch(key):
+            raise invalid(f"Label key [{key}] must match {_LABEL_KEY.pattern}.")
+        if not _LABEL_VALUE.fullmatch(value):
+            raise invalid(f"The value of label [{key}] must match {_LABEL_VALUE.pattern}.")
+
+
+def changed_fields(mask: str) -> frozenset[str]:
+    """Read an update mask, in camelCase or snake_case, into the fields to take over; raises Refusal."""
+    snake = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", mask)
+    fields = frozenset(field for field in snake.split(",") if field)
+    if not fields:
+        raise invalid("The update_mask is required.")
+    for named in sorted(fields - CHANGEABLE - {"etag"}):
+        if named in _NOT_KEPT:
+            raise not_kept(named)
+        raise invalid(f"The update_mask names [{named}], which no update can change.")
+    return fields & CHANGEABLE
+
+
+def check_payload(payload: SecretPayload) -> None:
+    """Check the bytes of a new version; raises Refusal, which tells nothing of them."""
+    if not payload.data:
+        raise invalid("Secret Payload cannot be empty.")
+    if len(payload.data) > PAYLOAD_LIMIT:
+        raise invalid(f"The payload is too large: {len(payload.data)} bytes, {PAYLOAD_LIMIT} are allowed.")
+    if "data_crc32c" in payload:
+        raise not_kept("data_crc32c")
+
+
+def _check_replication(replication: Replication) -> None:
+    managed = [replication.automatic] if "automatic" in replication else replication.user_managed.replicas
+    if any("customer_managed_encryption" in each for each in managed):
+        raise not_kept("customer_managed_encryption")
+    if not managed:
+        raise invalid("The replication of a secret is required: automatic, or user_managed with replicas.")
+    locations = [replica.location for replica in replication.user_managed.replicas]
+    for location in locations:
+        checked_location(location)
+        if locations.count(location) > 1:
+            raise invalid(f"The replica location [{location}] is given twice.")
+
 
 Attributes: TypeAlias = Mapping[str, str]
 """What a filter may ask for: `name`, `labels.KEY`, and of a version `state`."""
@@ -95,7 +363,7 @@ class Secrets:
         """Make a secret without versions."""
         secret = checked_secret(secret)
         name = secret_name(parent, secret)
-        rules.check_new(wanted, regional=is_regional(parent))
+        check_new(wanted, regional=is_regional(parent))
         if self._store.get(parent, secret):
             raise GcpRefusal("ALREADY_EXISTS", f"Secret [{name}] already exists.")
         about = Secret(
@@ -121,13 +389,13 @@ class Secrets:
 
     def update(self, parent: str, secret: str, wanted: Secret, mask: str) -> Secret:
         """Take over the fields of a mask."""
-        fields = rules.changed_fields(mask)
+        fields = changed_fields(mask)
 
         def change(kept: Kept) -> Secret:
             _check_etag(wanted.etag, kept.about.etag, kept.about.name)
-            rules.check_labels(wanted.labels)
-            for field in fields:
-                setattr(kept.about, field, getattr(wanted, field))
+            check_labels(wanted.labels)
+            for named in fields:
+                setattr(kept.about, named, getattr(wanted, named))
             kept.about.etag = _etag()
             return kept.about
 
@@ -143,7 +411,7 @@ class Secrets:
         """Add a version, which is `latest` from now on."""
 
         def change(kept: Kept) -> SecretVersion:
-            rules.check_payload(payload)
+            check_payload(payload)
             about = SecretVersion(
                 name=f"{kept.about.name}/versions/{len(kept.versions) + 1}",
                 create_time=_now(),
