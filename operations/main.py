@@ -29,7 +29,6 @@ _COMMANDS: Final = {
     "aso": ("aso.commands", "app", "See which credential Azure Service Operator uses."),
     "pull-secret": ("pull_secret.commands", "app", "Judge pull secrets, and ask about clusters."),
     "review": ("review.commands", "app", "Preview a stack without its keys."),
-    "services": ("services.commands", "app", "See what the credentials of user-provided services become."),
     "stores": (
         "stores.commands",
         "app",

@@ -70,18 +70,18 @@ def source_data(credentials: ServiceCredentials) -> Mapping[str, bytes]:
     return {CREDENTIALS_KEY: go_json.write(_json(credentials)).encode()}
 
 
-def binding_type(credentials: ServiceCredentials, default: str = DEFAULT_TYPE) -> str:
-    """Return the type of the binding Secret; the default stands in where `type` is missing or no string."""
+def binding_type(credentials: ServiceCredentials) -> str:
+    """Return the type of the binding Secret; `user-provided` where `type` is missing or no string."""
     given = (credentials.members or {}).get(TYPE_KEY)
-    return SECRET_TYPE + (given if isinstance(given, str) else default)
+    return SECRET_TYPE + (given if isinstance(given, str) else DEFAULT_TYPE)
 
 
-def binding_data(credentials: ServiceCredentials, default: str = DEFAULT_TYPE) -> Mapping[str, bytes]:
+def binding_data(credentials: ServiceCredentials) -> Mapping[str, bytes]:
     """Return the data of the binding Secret: an entry per top-level key, and `type`, by default if missing.
 
     A string is stored as its characters, anything else as JSON text; nested keys stay nested.
     """
-    members = {TYPE_KEY: default, **(credentials.members or {})}
+    members = {TYPE_KEY: DEFAULT_TYPE, **(credentials.members or {})}
     return {key: _entry(value) for key, value in members.items()}
 
 

@@ -18,7 +18,6 @@ from components.errors import CredfleetError, Problem
 from components.go_json import JsonValue, Number, Numbers, key_path
 from components.naming import is_data_key
 from components.service_credentials.binding import (
-    DEFAULT_TYPE,
     TYPE_KEY,
     BoundInstance,
     ServiceCredentials,
@@ -60,23 +59,16 @@ class Conformity:
 
 
 def judge_text(text: bytes, *, numbers: Numbers = Numbers.FLOAT, strict: bool = False) -> Conformity:
-    """Return the verdict on credentials as given, byte for byte: unreadable text is an error too."""
+    """Return what credentials break, as given, byte for byte. strict: warnings are errors too.
+
+    Warnings are what reading changed, file names, and the entries servicebinding.io 1.1 gives a meaning.
+    """
     try:
         credentials = read_credentials_object(text, numbers=numbers)
     except CredfleetError as error:
         return Conformity((Problem(error.place, error.problem, error.fix),))
-    return judge(credentials, strict=strict)
-
-
-def judge(
-    credentials: ServiceCredentials, *, default_type: str = DEFAULT_TYPE, strict: bool = False
-) -> Conformity:
-    """Return what credentials break. strict: warnings are errors too.
-
-    Warnings are what reading changed, file names, and the entries servicebinding.io 1.1 gives a meaning.
-    """
     members = credentials.members or {}
-    errors = (*_unfit_keys(members), *_unfit_type(members), *_oversize(credentials, default_type))
+    errors = (*_unfit_keys(members), *_unfit_type(members), *_oversize(credentials))
     warnings = (*credentials.remarks, *_unfit_entries(members), *_unfit_environment(credentials))
     return Conformity(errors + warnings) if strict else Conformity(errors, warnings)
 
@@ -101,10 +93,10 @@ def _unfit_type(members: Mapping[str, JsonValue]) -> Iterator[Problem]:
         )
 
 
-def _oversize(credentials: ServiceCredentials, default_type: str) -> Iterator[Problem]:
+def _oversize(credentials: ServiceCredentials) -> Iterator[Problem]:
     for secret, data in (
         ("source", source_data(credentials)),
-        ("binding", binding_data(credentials, default_type)),
+        ("binding", binding_data(credentials)),
     ):
         size = sum(map(len, data.values()))
         if size > SIZE_LIMIT:

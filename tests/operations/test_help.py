@@ -56,9 +56,7 @@ def test_whatever_names_a_stack_is_completed() -> None:
     assert lacking == []
 
 
-@pytest.mark.parametrize(
-    "words", [[], ["pool"], ["stores"], ["aso"], ["pull-secret"], ["services"]], ids=" ".join
-)
+@pytest.mark.parametrize("words", [[], ["pool"], ["stores"], ["aso"], ["pull-secret"]], ids=" ".join)
 def test_the_help_of_a_group_tells_what_each_command_does_to_the_end(words: list[str]) -> None:
     shown = CliRunner().invoke(app, [*words, "--help"], terminal_width=80).stdout.partition("Commands:")[2]
     assert shown
@@ -78,7 +76,6 @@ def test_the_tree_holds_the_commands_the_documentation_names() -> None:
         "credfleet pool release",
         "credfleet aso explain",
         "credfleet pull-secret check",
-        "credfleet services flatten",
         "credfleet fleet status",
         "credfleet stores explain",
         "credfleet preview-report",

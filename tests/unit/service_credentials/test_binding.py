@@ -77,23 +77,6 @@ def test_the_type_of_a_binding_is_that_of_its_credentials_or_the_default(
     assert binding_data(given) == data
 
 
-def test_another_default_type_stands_in_only_where_there_is_none() -> None:
-    bare, typed, numbered = credentials("{}"), credentials('{"type":"redis"}'), credentials('{"type":7}')
-
-    assert (binding_type(bare, "sql"), binding_data(bare, "sql")) == (
-        "servicebinding.io/sql",
-        {"type": b"sql"},
-    )
-    assert (binding_type(typed, "sql"), binding_data(typed, "sql")) == (
-        "servicebinding.io/redis",
-        {"type": b"redis"},
-    )
-    assert (binding_type(numbered, "sql"), binding_data(numbered, "sql")) == (
-        "servicebinding.io/sql",
-        {"type": b"7"},
-    )
-
-
 def test_vcap_services_groups_by_label_and_names_the_binding_if_it_has_a_name() -> None:
     bound = BoundInstance(
         instance_guid="i-1",

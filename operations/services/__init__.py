@@ -1,1 +1,0 @@
-"""`credfleet services`: what the credentials of user-provided services become."""
