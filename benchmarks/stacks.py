@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 from pulumi_sandbox import pulumi_cli
 from pulumi_sandbox.services import ControlPlane, User, binaries, cache_folder
+from pulumi_sandbox.services.parts import ADMIN
 from pulumi_sandbox.services.progress import silent
-from pulumi_sandbox.services.users import ADMIN
 
 from benchmarks.processes import Usage, measured
 from operations.folders import Folders

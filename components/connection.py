@@ -22,10 +22,9 @@ from urllib.parse import urlsplit
 
 from components.documents import read_json
 from components.errors import ClusterError, NotSignedIn
-from components.http_answers import HttpOutcome, answer_of
+from components.http_answers import FIRST_ANSWER_SECONDS, PATIENCE_SECONDS, HttpOutcome, answer_of, pause
 from components.importing import IMPORT_LOCK
 from components.kubeconfig import FIX, place_of, refuse_unusable, sign_in_again
-from components.repeating import FIRST_ANSWER_SECONDS, PATIENCE_SECONDS, pause
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient, Configuration

@@ -1,8 +1,10 @@
-"""What the status of an HTTP answer means to whoever asked: said once, for every server that is asked."""
+"""What an HTTP answer means to whoever asked, and how calls are repeated whose failure passes by itself."""
 
 from __future__ import annotations
 
+import random
 from enum import StrEnum
+from typing import Final
 
 
 class HttpOutcome(StrEnum):
@@ -31,3 +33,25 @@ def answer_of(status: int) -> HttpOutcome:
             return HttpOutcome.UNREACHABLE
         case _:
             return HttpOutcome.REFUSED
+
+
+FIRST_PAUSE_SECONDS: Final = 0.005
+LONGEST_PAUSE_SECONDS: Final = 1.0
+
+PATIENCE_SECONDS: Final = 30.0
+"""How long a server is waited for that has answered before."""
+FIRST_ANSWER_SECONDS: Final = 2.0
+"""How long one is waited for that has never answered: a wrong address, or one that is down."""
+LONGEST_WISH_SECONDS: Final = 10.0
+"""How long a server may ask to be left alone (Retry-After)."""
+
+
+def jitter(attempt: int) -> float:
+    """Return the seconds to wait after so many failures: up to a bound that doubles (full jitter)."""
+    bound = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(attempt, 20))
+    return random.uniform(0, bound)  # noqa: S311 - spreads retries, hides nothing
+
+
+def pause(attempt: int, wished: float) -> float:
+    """Return the seconds to wait after so many failures, at least as long as the server wishes."""
+    return max(jitter(attempt), min(wished, LONGEST_WISH_SECONDS))

@@ -28,24 +28,22 @@ from components.projection.provider import source_inputs
 from components.projection.settings import CredentialSource
 from components.projection.sources import Source
 from components.service_credentials.binding import (
-    CREDENTIALS_KEY,
-    BoundInstance,
-    ServiceCredentials,
-    binding_data,
-    binding_type,
-    source_data,
-    vcap_services,
-)
-from components.service_credentials.migration import encode
-from components.service_credentials.names import (
     BINDINGS_ROOT,
+    CREDENTIALS_KEY,
     OPAQUE,
     SERVICE_INSTANCE_GUID,
     VCAP_FILE,
     VCAP_KEY,
+    BoundInstance,
+    ServiceCredentials,
+    binding_data,
+    binding_type,
     environment_secret,
+    source_data,
     source_secret,
+    vcap_services,
 )
+from components.service_credentials.migration import encode
 from components.service_credentials.provider import (
     Form,
     ServiceMigration,

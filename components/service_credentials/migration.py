@@ -21,13 +21,15 @@ from components.projection.model import (
     taken_error,
 )
 from components.service_credentials.binding import (
+    OPAQUE,
     SECRET_TYPE,
+    SERVICE_INSTANCE_GUID,
+    VCAP_KEY,
     BoundInstance,
     ServiceCredentials,
     source_data,
     vcap_services,
 )
-from components.service_credentials.names import OPAQUE, SERVICE_INSTANCE_GUID, VCAP_KEY
 
 CORE: Final = "api/v1"
 READERS: Final[Mapping[str, Sequence[str]]] = {

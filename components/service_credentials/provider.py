@@ -36,7 +36,9 @@ from components.projection.kubernetes_secrets import open_projector
 from components.projection.model import SecretRef, is_replaced
 from components.projection.provider import CompositionArgs, CompositionProvider
 from components.service_credentials.binding import (
+    OPAQUE,
     SECRET_TYPE,
+    VCAP_KEY,
     BoundInstance,
     binding_data,
     binding_type,
@@ -45,7 +47,6 @@ from components.service_credentials.binding import (
     vcap_services,
 )
 from components.service_credentials.migration import CORE, READERS, Migration
-from components.service_credentials.names import OPAQUE, VCAP_KEY
 from components.service_credentials.workload import FIELD_MANAGER, Given, is_given, nothing, render, unfit
 
 if TYPE_CHECKING:

@@ -32,7 +32,10 @@ from components.service_credentials.binding import (
     DEFAULT_TYPE,
     BoundInstance,
     ServiceCredentials,
+    app_secret,
+    environment_secret,
     read_credentials_object,
+    source_secret,
     vcap_services,
 )
 from components.service_credentials.conformity import (
@@ -41,7 +44,6 @@ from components.service_credentials.conformity import (
     Conformity,
     judge_text,
 )
-from components.service_credentials.names import app_secret, environment_secret, source_secret
 
 _KIND: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from components.errors import Problem
 from components.labels import PREFIX
 from components.projection.model import INCARNATION
-from components.service_credentials.names import BINDINGS_ROOT, VCAP_FILE, VCAP_KEY
+from components.service_credentials.binding import BINDINGS_ROOT, VCAP_FILE, VCAP_KEY
 
 FIELD_MANAGER: Final = "credfleet-services"
 """Under which name the API server books what workloads are given."""

@@ -47,8 +47,8 @@ from components.stack_config.cloud_keys import (
     in_plain,
     plain_logins,
     review_cloud_keys,
+    review_sdk,
 )
-from components.stack_config.cloud_sdks import review_sdk
 from components.stack_config.models import Cluster, Tenant
 from components.stack_config.review import (
     review_cluster,

@@ -1,7 +1,11 @@
-"""A file named on the command line, byte for byte; `-` is standard input."""
+"""What people give a command: a file byte for byte, - for standard input; and their consent."""
 
+import sys
 from pathlib import Path
 from typing import Final
+
+import typer
+from pulumi_sandbox.steering import visible
 
 from components.errors import CredfleetError
 
@@ -28,3 +32,33 @@ def read_bytes(file: str, holds: str) -> bytes:
             problem=f"it cannot be read ({error.strerror}), so nothing is known of it",
             fix=f"name a file with {holds}, or - for standard input",
         ) from error
+
+
+def ask(question: str, *, yes: bool) -> None:
+    """Go on only when the user agrees, by `--yes` or at the prompt.
+
+    Raises:
+        CredfleetError: code `not-confirmed`, when the answer is no or nobody is there to ask; `cancelled`,
+            when it is Ctrl-C.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise CredfleetError(
+            code="not-confirmed",
+            place="--yes",
+            problem=f"this has to be confirmed and there is no terminal to ask on: {question}",
+            fix="add --yes if that is what you want",
+        )
+    try:
+        code = "" if typer.confirm(visible(question), err=True) else "not-confirmed"
+    except typer.Abort:
+        typer.echo(err=True)
+        code = "cancelled"
+    if code:
+        raise CredfleetError(
+            code=code,
+            place="credfleet",
+            problem="you said no, nothing was changed",
+            fix="run the same command again when you want it",
+        )

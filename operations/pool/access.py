@@ -14,7 +14,7 @@ import typer
 from pulumi_sandbox.steering import visible
 
 from components.errors import CredfleetError, Misused, Problem
-from operations.cli.ask import ask
+from operations.cli.inputs import ask
 from operations.cli.options import ClusterOption, YesOption, complete_stacks
 from operations.folders import Folders
 from operations.sandbox.control_plane import CONTEXT

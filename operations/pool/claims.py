@@ -20,7 +20,7 @@ from components.account_pool.rules import Fault, Request
 from components.errors import Exhausted, Misconfigured, Misused, how_many
 from components.naming import HELD_AS
 from operations.cli.answer import CommandResult
-from operations.cli.ask import ask
+from operations.cli.inputs import ask
 from operations.cli.tables import Column, Table
 from operations.pool.access import DEFAULT_STACK, ClaimOptions, NamedPoolOptions, OptionalClaimOptions
 from operations.stack.yaml_file import load_yaml

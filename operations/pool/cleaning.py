@@ -24,7 +24,7 @@ from components.account_pool.core.model import Member, account_key
 from components.account_pool.core.pool import CLEANER, Pool
 from components.errors import Misconfigured, Misused
 from operations.cli.answer import CommandResult
-from operations.cli.ask import ask
+from operations.cli.inputs import ask
 from operations.cli.tables import Column, Table
 from operations.pool.access import WritablePoolOptions
 from operations.pool.key_program import KeyProgram

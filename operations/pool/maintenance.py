@@ -15,7 +15,7 @@ from components.account_pool.core.sweeping import FREED_UNASKED
 from components.account_pool.forecast.evacuation import slot_and_generation
 from components.errors import ConfigurationError, Problem, how_many
 from operations.cli.answer import CommandResult, Part
-from operations.cli.ask import ask
+from operations.cli.inputs import ask
 from operations.cli.tables import Column, Table
 from operations.pool.access import WritablePoolOptions
 from operations.pool.claims import partition as partition_values

@@ -24,7 +24,7 @@ from components.account_pool.core.pool import ROTATION, Pool
 from components.account_pool.core.rotation import Run
 from components.errors import CredfleetError, Misconfigured, Misused
 from operations.cli.answer import CommandResult
-from operations.cli.ask import ask
+from operations.cli.inputs import ask
 from operations.cli.tables import Column, Table
 from operations.pool.access import WritablePoolOptions
 from operations.pool.importing import read_value

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from components.errors import CredfleetError
-from components.stack_config.cloud_sdks import review_sdk
+from components.stack_config.cloud_keys import review_sdk
 from components.stack_config.schema import stack_file_schema
 from operations.cli.answer import CommandResult, Part, as_json
 from operations.cli.tables import Commands

@@ -51,7 +51,7 @@ from operations.review.confinement import (
 from operations.sandbox.control_plane import OWNER
 from operations.stack.at_rest import StackAtRest
 from operations.stack.passphrase import PassphraseCrypter
-from operations.stack.program_config import ProgramConfig
+from operations.stack.stack_file import ProgramConfig
 from operations.stack.state import Snapshot, state_text
 
 _SECONDS: Final = 300

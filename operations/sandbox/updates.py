@@ -20,8 +20,8 @@ from components.errors import CredfleetError, how_many
 from components.skipped_lines import SKIPPED
 from components.stack_config.stack import Settings
 from operations.cli.answer import CommandResult
-from operations.cli.ask import ask
 from operations.cli.failures import CLAIMS_SKIPPED
+from operations.cli.inputs import ask
 from operations.cli.options import Form
 from operations.config.settings import read_settings, refuse_what_cannot_run
 from operations.fleet.tenants import refuse_strays, states_in

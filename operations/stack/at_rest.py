@@ -11,9 +11,8 @@ from urllib.parse import urlsplit
 
 from components.errors import CredfleetError
 from operations.stack.passphrase import PassphraseCrypter, find_passphrase
-from operations.stack.program_config import Fault, ProgramConfig, program_config, read_config
 from operations.stack.project_file import NAME, Project
-from operations.stack.stack_file import StackFile
+from operations.stack.stack_file import Fault, ProgramConfig, StackFile, program_config, read_config
 from operations.stack.state import deployment_in
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pulumi_sandbox.services.users import ADMIN
+from pulumi_sandbox.services.parts import ADMIN
 
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
 from tests.support.fleet_project import FleetProject

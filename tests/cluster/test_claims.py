@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pulumi_sandbox.services.users import ADMIN
+from pulumi_sandbox.services.parts import ADMIN
 
 from components.account_pool.core import pool as pools
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap

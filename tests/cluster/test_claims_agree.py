@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from pulumi_sandbox.services.users import ADMIN
+from pulumi_sandbox.services.parts import ADMIN
 
 from components.account_pool.core.kubernetes_api import KubernetesApi
 from components.account_pool.core.model import Claimed, ClaimRequest

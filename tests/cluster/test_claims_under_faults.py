@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from pulumi_sandbox.services.users import ADMIN
+from pulumi_sandbox.services.parts import ADMIN
 
 from components.account_pool.core.calls import Found, Get, Kind, Patch, Refused, Unknown, perform
 from components.account_pool.core.config_map import PoolConfigMap

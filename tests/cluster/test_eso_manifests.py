@@ -16,7 +16,7 @@ import pytest
 import yaml
 from pulumi_sandbox.services.build import binaries
 from pulumi_sandbox.services.control_plane import ControlPlane
-from pulumi_sandbox.services.users import ADMIN
+from pulumi_sandbox.services.parts import ADMIN
 from pydantic import ValidationError
 
 from components.errors import Problem

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
-from pulumi_sandbox.services.users import ADMIN
+from pulumi_sandbox.services.parts import ADMIN
 
 from benchmarks.large_pools import CREDENTIAL, TYPE, make_pool
 from components.account_pool.core.calls import PAGE_SIZE

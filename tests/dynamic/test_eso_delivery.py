@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pulumi_sandbox.services.build import binaries
 from pulumi_sandbox.services.control_plane import ControlPlane
-from pulumi_sandbox.services.users import ADMIN
+from pulumi_sandbox.services.parts import ADMIN
 
 from components.connection import ClusterTarget
 from components.projection.model import PROJECTED_BY

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
-from pulumi_sandbox.services.users import ADMIN
+from pulumi_sandbox.services.parts import ADMIN
 
 from tests.program.conftest import CREDENTIALS, pool_of
 from tests.support.fleet_project import FleetProject, Ran

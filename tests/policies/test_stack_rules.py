@@ -15,7 +15,7 @@ from google.protobuf.struct_pb2 import Struct
 from pack import POLICIES
 from pulumi_policy import StackValidationPolicy
 from pulumi_sandbox.protocol import wire
-from pulumi_sandbox.providers.azure_native import kind
+from pulumi_sandbox.providers.azure_native import resources
 from pulumi_sandbox.providers.azure_native.resources import RESOURCES
 
 from tests.policies import cases
@@ -205,7 +205,7 @@ def previewed(*declared: Declared) -> list[Declared]:
 
 def outputs(type_: str, inputs: dict[str, Any]) -> dict[str, Any]:
     known = wire.decode(ParseDict(inputs, Struct()))
-    return MessageToDict(wire.encode(kind.previewed(RESOURCES[type_], known, {})))
+    return MessageToDict(wire.encode(resources.previewed(RESOURCES[type_], known, {})))
 
 
 def test_the_outputs_of_a_federated_credential_do_not_say_whose_it_is() -> None:

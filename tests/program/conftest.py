@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pulumi_sandbox.services.cloud.registry import SECRET_MANAGER
 from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.parts import ADMIN
 from pulumi_sandbox.services.ports import LOOPBACK, free_ports
-from pulumi_sandbox.services.users import ADMIN
 
 from operations.folders import Folders
 from operations.sandbox.cloud_services import stand_ins

@@ -19,8 +19,8 @@ from kubernetes.dynamic.exceptions import ForbiddenError
 from pulumi_sandbox.services.cloud.front import Request
 from pulumi_sandbox.services.cloud.registry import RESOURCE_MANAGER
 from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.parts import ADMIN
 from pulumi_sandbox.services.ports import LOOPBACK, free_ports
-from pulumi_sandbox.services.users import ADMIN
 
 from components.aso_credentials.federation import AUDIENCE
 from operations.folders import Folders

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pulumi_sandbox.services.control_plane import ControlPlane
-from pulumi_sandbox.services.users import ADMIN
+from pulumi_sandbox.services.parts import ADMIN
 
 from sandbox.tests.support.cluster import client_for, keep_while_runs
 from tests.program.accounts import accounts, owned

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pulumi_sandbox.services.users import ADMIN
+from pulumi_sandbox.services.parts import ADMIN
 
 from components.account_pool.core.keys import POOL_RECORD, POOL_STATE
 from components.labels import TENANT, TENANT_NAME

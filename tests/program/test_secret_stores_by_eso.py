@@ -16,7 +16,7 @@ import yaml
 from kubernetes.dynamic.exceptions import NotFoundError
 from pulumi_sandbox.services.build import binaries
 from pulumi_sandbox.services.control_plane import ControlPlane
-from pulumi_sandbox.services.users import ADMIN
+from pulumi_sandbox.services.parts import ADMIN
 
 from components.connection import ClusterTarget
 from components.secret_stores.stack_cluster import StackCluster

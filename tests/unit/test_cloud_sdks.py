@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from components.errors import ConfigurationError, Problem
-from components.stack_config import cloud_sdks
+from components.stack_config import cloud_keys
 from components.stack_config.stack import Settings
 from operations.config.settings import check, settings_of
 from tests.support.aso import CLIENT, SUB, TENANT
@@ -90,7 +90,7 @@ def test_a_package_of_another_version_is_as_one_that_is_not_there(
     monkeypatch: pytest.MonkeyPatch, section: dict[str, Any], package: str, extra: str
 ) -> None:
     assert lacking(section) == []
-    monkeypatch.setattr(cloud_sdks, "version", {package.partition(">=")[0]: "9.0.0"}.__getitem__)
+    monkeypatch.setattr(cloud_keys, "version", {package.partition(">=")[0]: "9.0.0"}.__getitem__)
     (told,) = lacking(section)
     assert told.problem == f"it needs the package {package}, and 9.0.0 is installed here"
 

@@ -25,7 +25,7 @@ from components.account_pool.core.calls import (
     perform,
 )
 from components.errors import Unreachable
-from components.repeating import pause
+from components.http_answers import pause
 
 _SIDE_BY_SIDE: Final = 32
 

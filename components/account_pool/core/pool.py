@@ -94,7 +94,7 @@ from components.errors import (
     Unreachable,
     Withheld,
 )
-from components.repeating import FIRST_ANSWER_SECONDS
+from components.http_answers import FIRST_ANSWER_SECONDS
 
 CLAIMS: Final = "credfleet-claims"
 CLEANER: Final = "credfleet-cleaner"

@@ -1,7 +1,8 @@
-"""Which inputs a resource takes: their types, which are required, which no update can change."""
+"""Which inputs a resource takes, and which options a provider: types, which are required, which change."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
@@ -9,6 +10,34 @@ from typing import Final, Literal, TypeAlias
 from pulumi_sandbox.protocol import values
 from pulumi_sandbox.protocol.values import Path, Properties, Unknown, Value, differences
 from pulumi_sandbox.providers.contract import Change, Problem
+
+
+def option_problems(
+    config: Properties, reason: Callable[[str, Value], str], required: Mapping[str, str]
+) -> list[Problem]:
+    """List what is wrong with the options, unknown ones passed over.
+
+    reason: what is wrong with an option that is given, empty for nothing. required: option → what to say when
+    it is not given.
+    """
+    given = {key: value for key, value in config.items() if value not in (None, "")}
+    found = [
+        Problem(key, said)
+        for key, value in sorted(given.items())
+        if not isinstance(value, Unknown) and (said := reason(key, value))
+    ]
+    return found + [Problem(key, said) for key, said in required.items() if key not in given]
+
+
+def option_value(given: Value) -> Value:
+    """Return the value a text stands for."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return json.loads(given)
+    except ValueError:
+        return given
+
 
 _NOTE: Final = "__defaults"
 """The genuine provider's own: a sorted list of names among the inputs."""

@@ -20,8 +20,8 @@ from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers import UNSEEN
 from pulumi_sandbox.providers.azure_native.package import package as azure_native
 from pulumi_sandbox.providers.contract import Package, Problem, Provider, State
-from pulumi_sandbox.providers.gcp.listing import shown
 from pulumi_sandbox.providers.gcp.package import package as gcp
+from pulumi_sandbox.providers.gcp.package import shown
 from pulumi_sandbox.providers.kubernetes import objects, options
 from pulumi_sandbox.providers.kubernetes.connection import Connection
 from pulumi_sandbox.providers.kubernetes.objects import KubernetesKind

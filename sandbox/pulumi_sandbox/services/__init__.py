@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from pulumi_sandbox.services.clouds import Clouds as Clouds
     from pulumi_sandbox.services.control_plane import ControlPlane as ControlPlane
     from pulumi_sandbox.services.parts import Part as Part
+    from pulumi_sandbox.services.parts import User as User
     from pulumi_sandbox.services.ports import LOOPBACK as LOOPBACK
     from pulumi_sandbox.services.processes import is_process_of as is_process_of
     from pulumi_sandbox.services.progress import Progress as Progress
     from pulumi_sandbox.services.progress import Step as Step
-    from pulumi_sandbox.services.users import User as User
 
 _HOMES: Final = {
     "build": ("CONTROL_PLANE", "PULUMI_CLI", "binaries", "build_together", "cache_folder", "kept_in"),

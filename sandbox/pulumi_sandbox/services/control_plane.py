@@ -19,12 +19,12 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.locks import exclusive
 from pulumi_sandbox.services import processes
 from pulumi_sandbox.services.launch import Launch, Undertaking
-from pulumi_sandbox.services.parts import Layout, Part, Ports
-from pulumi_sandbox.services.ports import PortTakenError, asked, port_of
-from pulumi_sandbox.services.progress import Progress, Step, silent
-from pulumi_sandbox.services.users import (
+from pulumi_sandbox.services.parts import (
     ADMIN,
     Account,
+    Layout,
+    Part,
+    Ports,
     User,
     enrol,
     from_token_file,
@@ -32,6 +32,8 @@ from pulumi_sandbox.services.users import (
     kubeconfig_name,
     to_token_file,
 )
+from pulumi_sandbox.services.ports import PortTakenError, asked, port_of
+from pulumi_sandbox.services.progress import Progress, Step, silent
 
 _SERVICE_ACCOUNT = "/api/v1/namespaces/default/serviceaccounts/default"
 

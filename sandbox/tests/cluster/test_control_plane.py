@@ -25,10 +25,9 @@ from pulumi_sandbox.services import processes
 from pulumi_sandbox.services.build import binaries
 from pulumi_sandbox.services.cloud.certificates import Certificate
 from pulumi_sandbox.services.control_plane import CONTEXT, ControlPlane
-from pulumi_sandbox.services.parts import Layout, Part, Ports
+from pulumi_sandbox.services.parts import ADMIN, Layout, Part, Ports, User, enrol, to_token_file
 from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError, free_ports
 from pulumi_sandbox.services.progress import Step
-from pulumi_sandbox.services.users import ADMIN, User, enrol, to_token_file
 
 from sandbox.tests.support.cluster import ROOT, client_for
 

@@ -2,7 +2,7 @@
 
 import pytest
 from pulumi_sandbox.protocol.values import Properties
-from pulumi_sandbox.providers.azure_native import options as azure
+from pulumi_sandbox.providers.azure_native import resources as azure
 from pulumi_sandbox.providers.gcp import options as gcp
 
 GCP: Properties = {"accessToken": "any"}
@@ -25,8 +25,8 @@ def test_an_endpoint_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_metadata_host_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [each.place for each in azure.problems(AZURE)] == ["metadataHost"]
+    assert [each.place for each in azure.judge_options(AZURE)] == ["metadataHost"]
     monkeypatch.setenv("ARM_METADATA_HOSTNAME", "127.0.0.1:7")
-    assert azure.problems(AZURE) == []
+    assert azure.judge_options(AZURE) == []
     assert azure.read({}).metadata_host == "127.0.0.1:7"
     assert azure.read({"metadataHost": "127.0.0.1:8"}).metadata_host == "127.0.0.1:8"

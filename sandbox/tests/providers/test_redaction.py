@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pulumi_sandbox.protocol.values import Properties, Secret
-from pulumi_sandbox.providers.redaction import without_secrets
+from pulumi_sandbox.providers.server import without_secrets
 
 _DOCUMENT = json.dumps({"user": {"password": "hunter2-hunter2"}, "pin": 48151623, "key": "A\nMIIEow\nZ"})
 

@@ -1,6 +1,6 @@
 """Who may log in to the sandbox's API server."""
 
-from pulumi_sandbox.services.users import (
+from pulumi_sandbox.services.parts import (
     Account,
     User,
     enrol,

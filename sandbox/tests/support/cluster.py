@@ -15,7 +15,7 @@ import pytest
 from pulumi_sandbox.locks import exclusive
 from pulumi_sandbox.services import processes
 from pulumi_sandbox.services.control_plane import ControlPlane
-from pulumi_sandbox.services.users import ADMIN
+from pulumi_sandbox.services.parts import ADMIN
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient

@@ -13,7 +13,7 @@ import psutil
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.services.build import binaries
 from pulumi_sandbox.services.control_plane import ControlPlane
-from pulumi_sandbox.services.users import User
+from pulumi_sandbox.services.parts import User
 
 USERS = (User("provisioner"), User("janitor"), User("team"))
 """Two who may what a test lets RBAC grant them."""

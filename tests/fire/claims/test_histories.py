@@ -24,8 +24,7 @@ import pytest
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.services.build import binaries
 from pulumi_sandbox.services.control_plane import ControlPlane
-from pulumi_sandbox.services.parts import Part
-from pulumi_sandbox.services.users import ADMIN
+from pulumi_sandbox.services.parts import ADMIN, Part
 
 from components.labels import HYPERSCALER_TYPE
 from sandbox.tests.support.cluster import ROOT, client_for

@@ -24,8 +24,8 @@ import pytest
 import requests
 from pulumi_sandbox.services.cloud.registry import RESOURCE_MANAGER, SECRET_MANAGER
 from pulumi_sandbox.services.control_plane import ControlPlane
+from pulumi_sandbox.services.parts import ADMIN
 from pulumi_sandbox.services.ports import free_ports
-from pulumi_sandbox.services.users import ADMIN
 
 from components.secret_manager import SecretManagerTarget, open_secret_manager
 from operations.folders import Folders

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pulumi_sandbox.services.control_plane import ControlPlane
-from pulumi_sandbox.services.users import ADMIN
+from pulumi_sandbox.services.parts import ADMIN
 
 from components.account_pool.core.pool import Pool
 from components.connection import ClusterTarget

@@ -13,8 +13,8 @@ from pulumi_sandbox.errors import SandboxError
 from typer.testing import CliRunner, Result
 
 from components.errors import ConfigurationError, CredfleetError, Problem
-from operations.cli.ask import ask
 from operations.cli.failures import PAGES, ReportingGroup, exit_code
+from operations.cli.inputs import ask
 from operations.cli.options import Form, OutputOption
 from tests.support.cases import cases, table
 

@@ -15,7 +15,7 @@ from operations.folders import stack_here
 from operations.main import app
 from operations.pool.cleaning import load_commands
 from operations.stack.passphrase import PassphraseCrypter
-from operations.stack.program_config import compact
+from operations.stack.stack_file import compact
 from tests.operations.conftest import PASSPHRASE
 from tests.support.cases import cases, table
 from tests.support.stacks import ROOT

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pulumi_sandbox.protocol import urns
 
 from components.errors import CredfleetError
-from operations.fleet.moving import regroup
+from operations.fleet.split import regroup
 from operations.stack.state import PendingOperation, Resource, Snapshot
 
 _ROOT = "urn:pulumi:one::shop::pulumi:pulumi:Stack::shop-one"

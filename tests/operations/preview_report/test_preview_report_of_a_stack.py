@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from pulumi_sandbox.services.control_plane import ControlPlane
-from pulumi_sandbox.services.users import ADMIN
+from pulumi_sandbox.services.parts import ADMIN
 
 from tests.support.fleet_project import FleetProject
 

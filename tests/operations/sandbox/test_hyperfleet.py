@@ -15,8 +15,7 @@ import pytest
 import requests
 from pulumi_sandbox.errors import SandboxError
 
-from operations.sandbox.hyperfleet.app import make_app
-from operations.sandbox.hyperfleet.clusters import REQUIRED
+from operations.sandbox.hyperfleet.app import REQUIRED, make_app
 from sandbox.tests.support.clouds import Served
 from tests.support.cases import cases, table
 from tests.support.hyperfleet import bring, delete, moment, say, served_hyperfleet

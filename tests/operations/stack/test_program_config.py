@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from components.errors import CredfleetError
-from operations.stack.program_config import ProgramConfig, program_config
 from operations.stack.project_file import Project
-from operations.stack.stack_file import StackFile
+from operations.stack.stack_file import ProgramConfig, StackFile, program_config
 from tests.support.cases import cases, table
 
 Given = Callable[[str, str], ProgramConfig]

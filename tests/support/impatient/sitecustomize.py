@@ -1,8 +1,8 @@
 """Shortens the waits of a host of dynamic providers that is started with this folder in PYTHONPATH."""
 
-from components import repeating
+from components import http_answers
 
-repeating.FIRST_ANSWER_SECONDS = repeating.PATIENCE_SECONDS = 0.3  # type: ignore[misc]
+http_answers.FIRST_ANSWER_SECONDS = http_answers.PATIENCE_SECONDS = 0.3  # type: ignore[misc]
 
 from components import connection, secret_manager  # noqa: E402 - they take these by name
 from components.account_pool import provider, seal  # noqa: E402

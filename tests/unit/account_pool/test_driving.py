@@ -19,7 +19,7 @@ from components.account_pool.core.keys import POOL_STATE
 from components.account_pool.core.model import ClaimRequest, JsonObject
 from components.account_pool.core.pool import Pool
 from components.errors import Misconfigured, NotAllowed, Unreachable
-from components.repeating import LONGEST_PAUSE_SECONDS, jitter
+from components.http_answers import LONGEST_PAUSE_SECONDS, jitter
 from tests.support.memory_pool import Claims, MemoryServer
 
 

@@ -17,7 +17,7 @@ from components.pull_secret.hyperfleet import TOKEN, HyperFleet, Observed
 from components.pull_secret.model import Availability, Phase
 from components.pull_secret.observations import read, render
 from components.pull_secret.status import of_verified, report
-from operations.sandbox.hyperfleet.clusters import REQUIRED
+from operations.sandbox.hyperfleet.app import REQUIRED
 from sandbox.tests.support.clouds import Served
 from tests.support.cases import cases, table
 from tests.support.hyperfleet import bring, delete, moment, say, served_hyperfleet

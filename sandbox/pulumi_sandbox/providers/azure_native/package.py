@@ -7,10 +7,8 @@ from functools import partial
 from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.providers.azure_native import options
-from pulumi_sandbox.providers.azure_native.kind import AzureKind
-from pulumi_sandbox.providers.azure_native.options import AzureOptions
-from pulumi_sandbox.providers.azure_native.resources import RESOURCES
+from pulumi_sandbox.providers.azure_native import resources
+from pulumi_sandbox.providers.azure_native.resources import RESOURCES, AzureKind, AzureOptions
 from pulumi_sandbox.providers.contract import Package, Provider
 from pulumi_sandbox.providers.dispatch import Dispatcher, Patience
 from pulumi_sandbox.providers.rest import Loss, Method, Rest, Retries, Service, ServiceRefusedError
@@ -77,13 +75,13 @@ def package(pause: Callable[[float], None] | None = None) -> Package:
     return Package(
         title=_TITLE,
         version="3.29.0",
-        problems=options.problems,
+        problems=resources.judge_options,
         configure=partial(_configure, pause),
     )
 
 
 def _configure(pause: Callable[[float], None] | None, given: Mapping[str, str]) -> Provider:
-    chosen = options.read(given)
+    chosen = resources.read(given)
     patience = Patience(lambda: f"Azure at {chosen.metadata_host}")
     api = _resource_manager(chosen, pause or patience.wait)
     kinds = {token: AzureKind(api, chosen, resource) for token, resource in RESOURCES.items()}

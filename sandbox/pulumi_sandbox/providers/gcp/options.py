@@ -7,7 +7,7 @@ from typing import Final
 
 from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.contract import Problem
-from pulumi_sandbox.providers.options import option_problems
+from pulumi_sandbox.providers.inputs import option_problems
 
 ENDPOINT: Final = "secretManagerCustomEndpoint"
 VARIABLE: Final = "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT"

@@ -8,7 +8,7 @@ from typing import Final
 
 from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.contract import Problem
-from pulumi_sandbox.providers.options import option_problems, option_value
+from pulumi_sandbox.providers.inputs import option_problems, option_value
 
 _TEXTS: Final = frozenset({"clusterIdentifier", "context", "kubeconfig", "namespace"})
 _ENGINE_OWN: Final = frozenset({"pluginDownloadURL", "version"})
