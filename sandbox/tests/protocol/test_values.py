@@ -1,11 +1,16 @@
-"""What is asked of property values."""
+"""Values: what is equal, hidden and revealed; their paths; where two sets of properties differ."""
+
+from __future__ import annotations
 
 import json
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
+from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import (
     UNKNOWN,
+    Path,
     Properties,
     Secret,
     Value,
@@ -13,12 +18,17 @@ from pulumi_sandbox.protocol.values import (
     conceal_like,
     contains_secret,
     contains_unknown,
+    covers,
+    differences,
     equal,
+    get,
     masked,
+    parse,
+    render,
     reveal,
 )
 
-from sandbox.tests.protocol.values_strategies import values
+from sandbox.tests.protocol.values_strategies import properties, values
 
 
 def test_a_secret_cannot_be_printed_by_accident():
@@ -84,3 +94,102 @@ def test_named_outputs_become_secret_once():
 @pytest.mark.parametrize("value", [UNKNOWN, [UNKNOWN], {"a": Secret(UNKNOWN)}], ids=repr)
 def test_an_unknown_is_found_wherever_it_hides(value: Value):
     assert contains_unknown(value)
+
+
+_elements = st.one_of(st.text(min_size=1).filter(lambda key: "\\" not in key), st.integers(0, 99))
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("root", ("root",)),
+        ("root.nested", ("root", "nested")),
+        ('root["nested"]', ("root", "nested")),
+        ("root.array[0].nested", ("root", "array", 0, "nested")),
+        ("root.array[0][1]", ("root", "array", 0, 1)),
+        (r'root["key with \"escaped\" quotes"]', ("root", 'key with "escaped" quotes')),
+        ('["root key with a ."][100]', ("root key with a .", 100)),
+        ("root.array[*].field", ("root", "array", "*", "field")),
+        ("foo-bar.x", ("foo-bar", "x")),
+        ('old.["c.d"]', ("old", "c.d")),
+    ],
+)
+def test_a_path_is_read_as_the_genuine_engine_reads_it(text: str, path: Path):
+    assert parse(text) == path
+
+
+@pytest.mark.parametrize("text", [".a", "a.", "a[0", 'a["b', "a[x]", "a[-1]", "a..b"])
+def test_a_path_that_cannot_be_read_is_refused_with_its_place(text: str):
+    with pytest.raises(SandboxError) as caught:
+        parse(text)
+    assert caught.value.code == "path-invalid"
+    assert repr(text) in caught.value.place
+
+
+@given(st.lists(_elements, min_size=1, max_size=5).map(tuple))
+def test_a_rendered_path_reads_back_the_same(path: Path):
+    assert parse(render(path)) == path
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "result"),
+    [
+        ("a.b", "a.b", True),
+        ("a.b", "a.b.c[0]", True),
+        ("a.b", "a", False),
+        ("a[*].x", "a[3].x", True),
+        ("a.*", "a.anything.below", True),
+        ("*", "a", True),
+        ("a[0]", "a[1]", False),
+    ],
+)
+def test_a_pattern_covers_what_it_names_and_all_inside_it(pattern: str, path: str, result: bool):
+    assert covers(parse(pattern), parse(path)) is result
+
+
+def test_a_place_is_found_through_secrets():
+    assert get({"a": Secret({"b": [1, Secret("x")]})}, parse("a.b[0]")) == (True, 1)
+
+
+@pytest.mark.parametrize("path", ["a.b", "a[0]", "l[2]", "missing"])
+def test_a_place_that_is_not_there_is_told_from_a_null(path: str):
+    document: Value = {"a": None, "l": [1, 2]}
+    assert get(document, parse(path)) == (False, None)
+    assert get(document, parse("a")) == (True, None)
+
+
+def _told(old: Properties, new: Properties) -> list[tuple[str, str]]:
+    return [(render(each.path), each.kind) for each in differences(old, new)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        pytest.param({}, {"a": 1}, [("a", "add")], id="added"),
+        pytest.param({"a": 1}, {}, [("a", "delete")], id="deleted"),
+        pytest.param({"a": 1}, {"a": 2}, [("a", "update")], id="updated"),
+        pytest.param({"a": None}, {}, [], id="null is absent"),
+        pytest.param({"a": 1}, {"a": Secret(1)}, [], id="turned secret"),
+        pytest.param({"a": Secret({"b": 1})}, {"a": Secret({"b": 2})}, [("a.b", "update")], id="in a secret"),
+        pytest.param({"a": 1}, {"a": UNKNOWN}, [("a", "update")], id="turned unknown"),
+        pytest.param({"l": [1, 2]}, {"l": [1, 3, 4]}, [("l[1]", "update"), ("l[2]", "add")], id="lists"),
+        pytest.param({"l": [1, 2]}, {"l": [1]}, [("l[1]", "delete")], id="shorter list"),
+        pytest.param({"m": {"x": 1}}, {"m": [1]}, [("m", "update")], id="another kind"),
+        pytest.param({"m": {"c.d": 1}}, {"m": {"c.d": 2}}, [('m["c.d"]', "update")], id="an odd name"),
+    ],
+)
+def test_each_difference_is_told_with_its_place(
+    old: Properties, new: Properties, told: list[tuple[str, str]]
+):
+    assert _told(old, new) == told
+
+
+@given(properties, properties)
+def test_properties_differ_somewhere_exactly_if_they_are_not_equal(old: Properties, new: Properties):
+    assert (differences(old, new) == []) is equal(old, new)
+
+
+@given(properties, properties)
+def test_differences_mirror_when_the_sides_are_swapped(old: Properties, new: Properties):
+    swapped = {"add": "delete", "delete": "add", "update": "update"}
+    assert [(path, swapped[kind]) for path, kind in _told(old, new)] == _told(new, old)

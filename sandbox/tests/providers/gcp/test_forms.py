@@ -1,0 +1,92 @@
+"""Names, labels and IAM policies, as Secret Manager spells them."""
+
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties
+from pulumi_sandbox.providers.gcp import member, names, secret
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("projects/p/secrets/s", ("p", "s")),
+        ("s", ("default", "s")),
+    ],
+)
+def test_a_secret_is_named_with_or_without_its_project(name: str, parts: tuple[str, str]):
+    assert names.secret_parts(name, "default") == parts
+
+
+@pytest.mark.parametrize("name", ["projects/p/secrets/s/versions/1", "a/b", ""])
+def test_other_names_are_refused(name: str):
+    with pytest.raises(SandboxError, match="projects/PROJECT/secrets/SECRET"):
+        names.secret_parts(name, "default")
+
+
+@pytest.mark.parametrize(
+    ("given", "same"),
+    [
+        ("projects/p/secrets/s", True),
+        ("s", True),
+        ("projects/q/secrets/s", False),
+        ("t", False),
+        (None, False),
+    ],
+)
+def test_a_name_without_a_project_is_the_recorded_one(given: str | None, same: bool):
+    assert names.same_secret("projects/p/secrets/s", given) is same
+
+
+LABELS = st.dictionaries(st.sampled_from("abcde"), st.sampled_from(["1", "2"])).map(
+    lambda drawn: cast("Properties", drawn)
+)
+
+
+@given(first=LABELS, second=LABELS, others=LABELS)
+def test_a_plan_sets_what_is_declared_drops_what_was_and_leaves_the_rest(
+    first: Properties, second: Properties, others: Properties
+):
+    made = secret.planned(first, None)
+    ours = cast("Properties", made["pulumiLabels"])
+    live = {**others, **cast("Properties", made["effectiveLabels"])}
+    after = secret.planned(second, {**made, "effectiveLabels": live})
+    expected = {key: value for key, value in live.items() if key not in ours}
+    assert after["effectiveLabels"] == {**expected, **second, **secret.ATTRIBUTION}
+
+
+def test_the_mark_is_not_put_back_once_it_is_gone():
+    recorded: Properties = {"pulumiLabels": {}, "effectiveLabels": {"a": "1"}}
+    assert secret.planned({}, recorded)["pulumiLabels"] == {}
+
+
+def test_one_unknown_label_makes_all_effective_ones_unknown():
+    planned = secret.planned({"a": UNKNOWN}, None)
+    assert planned["effectiveLabels"] is planned["pulumiLabels"] is UNKNOWN
+
+
+GRANTS = st.tuples(
+    st.sampled_from(["roles/a", "roles/b"]),
+    st.sampled_from(["user:a@x", "principal://x/A", "principal://x/a"]),
+)
+
+
+@given(st.lists(GRANTS), GRANTS)
+def test_a_grant_is_found_until_it_is_revoked_and_no_other_is_touched(
+    grants: list[tuple[str, str]], grant: tuple[str, str]
+):
+    conditional: Properties = {"role": grant[0], "members": [grant[1]], "condition": {"title": "t"}}
+    policy: Properties = {"etag": "e", "bindings": [conditional]}
+    for other in grants:
+        policy = member.granted(policy, *other)
+    granted = member.granted(policy, *grant)
+    assert member.has(granted, *grant)
+    revoked = member.revoked(granted, *grant)
+    assert not member.has(revoked, *grant)
+    assert all(member.has(revoked, *other) for other in grants if other != grant)
+    for other in grants:
+        revoked = member.revoked(revoked, *other)
+    assert (revoked["etag"], revoked["bindings"]) == ("e", [conditional])
