@@ -9,10 +9,8 @@ from pulumi_sandbox.protocol.values import Properties, Value
 from pulumi_sandbox.providers.contract import Package, Provider
 from pulumi_sandbox.providers.dispatch import Dispatcher, Patience
 from pulumi_sandbox.providers.gcp import options
-from pulumi_sandbox.providers.gcp.member import Members
 from pulumi_sandbox.providers.gcp.options import GoogleOptions
-from pulumi_sandbox.providers.gcp.secret import Secrets
-from pulumi_sandbox.providers.gcp.version import Versions
+from pulumi_sandbox.providers.gcp.resources import Members, Secrets, Versions
 from pulumi_sandbox.providers.inputs import Input, problems
 from pulumi_sandbox.providers.rest import Loss, Method, Rest, Retries, Service, ServiceRefusedError, ask
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties
-from pulumi_sandbox.providers.gcp import member, names, secret
+from pulumi_sandbox.providers.gcp import resources
 
 
 @pytest.mark.parametrize(
@@ -18,13 +18,13 @@ from pulumi_sandbox.providers.gcp import member, names, secret
     ],
 )
 def test_a_secret_is_named_with_or_without_its_project(name: str, parts: tuple[str, str]):
-    assert names.secret_parts(name, "default") == parts
+    assert resources.secret_parts(name, "default") == parts
 
 
 @pytest.mark.parametrize("name", ["projects/p/secrets/s/versions/1", "a/b", ""])
 def test_other_names_are_refused(name: str):
     with pytest.raises(SandboxError, match="projects/PROJECT/secrets/SECRET"):
-        names.secret_parts(name, "default")
+        resources.secret_parts(name, "default")
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_other_names_are_refused(name: str):
     ],
 )
 def test_a_name_without_a_project_is_the_recorded_one(given: str | None, same: bool):
-    assert names.same_secret("projects/p/secrets/s", given) is same
+    assert resources.same_secret("projects/p/secrets/s", given) is same
 
 
 LABELS = st.dictionaries(st.sampled_from("abcde"), st.sampled_from(["1", "2"])).map(
@@ -50,21 +50,21 @@ LABELS = st.dictionaries(st.sampled_from("abcde"), st.sampled_from(["1", "2"])).
 def test_a_plan_sets_what_is_declared_drops_what_was_and_leaves_the_rest(
     first: Properties, second: Properties, others: Properties
 ):
-    made = secret.planned(first, None)
+    made = resources.planned(first, None)
     ours = cast("Properties", made["pulumiLabels"])
     live = {**others, **cast("Properties", made["effectiveLabels"])}
-    after = secret.planned(second, {**made, "effectiveLabels": live})
+    after = resources.planned(second, {**made, "effectiveLabels": live})
     expected = {key: value for key, value in live.items() if key not in ours}
-    assert after["effectiveLabels"] == {**expected, **second, **secret.ATTRIBUTION}
+    assert after["effectiveLabels"] == {**expected, **second, **resources.ATTRIBUTION}
 
 
 def test_the_mark_is_not_put_back_once_it_is_gone():
     recorded: Properties = {"pulumiLabels": {}, "effectiveLabels": {"a": "1"}}
-    assert secret.planned({}, recorded)["pulumiLabels"] == {}
+    assert resources.planned({}, recorded)["pulumiLabels"] == {}
 
 
 def test_one_unknown_label_makes_all_effective_ones_unknown():
-    planned = secret.planned({"a": UNKNOWN}, None)
+    planned = resources.planned({"a": UNKNOWN}, None)
     assert planned["effectiveLabels"] is planned["pulumiLabels"] is UNKNOWN
 
 
@@ -81,12 +81,12 @@ def test_a_grant_is_found_until_it_is_revoked_and_no_other_is_touched(
     conditional: Properties = {"role": grant[0], "members": [grant[1]], "condition": {"title": "t"}}
     policy: Properties = {"etag": "e", "bindings": [conditional]}
     for other in grants:
-        policy = member.granted(policy, *other)
-    granted = member.granted(policy, *grant)
-    assert member.has(granted, *grant)
-    revoked = member.revoked(granted, *grant)
-    assert not member.has(revoked, *grant)
-    assert all(member.has(revoked, *other) for other in grants if other != grant)
+        policy = resources.granted(policy, *other)
+    granted = resources.granted(policy, *grant)
+    assert resources.has(granted, *grant)
+    revoked = resources.revoked(granted, *grant)
+    assert not resources.has(revoked, *grant)
+    assert all(resources.has(revoked, *other) for other in grants if other != grant)
     for other in grants:
-        revoked = member.revoked(revoked, *other)
+        revoked = resources.revoked(revoked, *other)
     assert (revoked["etag"], revoked["bindings"]) == ("e", [conditional])
