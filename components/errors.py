@@ -47,7 +47,7 @@ def held_by_another_state(tenant: str, slot: str, holder: str) -> NotAllowed:
 
 def how_many(count: int, noun: str) -> str:
     """Return a count with its noun, as people write it: `1 claim`, `2 claims`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}{'es' if noun.endswith('sh') else 's'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,9 @@ STORM: Final = Part("storm", (*_PYTEST, "tests/fire/storm"))
 """Takes both cores for as long as half of the others: only where it is named."""
 WITNESS: Final = Part("witness", (*_PYTEST, "tests/witness", "tests/cluster/test_eso_manifests.py"))
 """Fetches what others published: only where it is named."""
-WORDS: Final = {part.name: (part,) for part in (*PROTOCOL, *FIRE, STORM, WITNESS)} | {
+REPORT: Final = Part("report", (*_PYTEST, "tests/witness/test_report_in_a_browser.py"))
+"""Takes pictures of the report; needs Chromium."""
+WORDS: Final = {part.name: (part,) for part in (*PROTOCOL, *FIRE, STORM, WITNESS, REPORT)} | {
     "fire": FIRE,
     "protocol": PROTOCOL,
 }

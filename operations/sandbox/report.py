@@ -11,12 +11,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
+from typing import Final
 
 from pulumi_sandbox import files
 
+from components.errors import how_many
+
 _TEMPLATE = Path(__file__).with_name("report.html.j2")
 _SCRIPT = Path(__file__).with_name("report_search.js")
-"""The one script a page may run, by its digest: it hides what does not hold the words that are looked for."""
+"""The one script a page may run, by its digest: it hides what lacks the words looked for, and sorts."""
+_OWN_CLAIM: Final = re.compile(r"(?:.*: waits for )?claim ([^/ ]+)/.*")
+_IN_NAMESPACE: Final = re.compile(r".* ([^/ ]+)/[^ ]+: .*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,12 @@ class Tenant:
     skipped: tuple[Skipped, ...] = ()
     pending: tuple[Declared, ...] = ()
 
+    @property
+    def without(self) -> list[str]:
+        """The slots that it has no account for."""
+        claims = (each.what for each in self.skipped if each.what.startswith("claim "))
+        return sorted(claim.rpartition("/")[2] for claim in claims)
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -127,23 +138,55 @@ class Report:
     pending: tuple[Declared, ...] = ()
 
     def tenants(self) -> Iterator[Tenant]:
-        """Return each tenant with what is its own, in order of name."""
-        for name, namespace in sorted(self.namespaces.items()):
+        """Return each tenant with what is its own: those without something first, then in order of name."""
+        skipped: dict[str, list[Skipped]] = {}
+        for each in self.skipped:
+            skipped.setdefault(self.owner(each), []).append(each)
+        for name, namespace in sorted(
+            self.namespaces.items(), key=lambda each: (each[0] not in skipped, each)
+        ):
             yield Tenant(
                 name,
                 namespace,
                 tuple(sorted((c for c in self.claimed if c.tenant == name), key=lambda claim: claim.slot)),
                 tuple(each for each in self.declared if each.id and each.namespace == namespace),
-                tuple(each for each in self.skipped if _is_of(name, each)),
+                tuple(skipped.get(name, ())),
                 tuple(each for each in self.pending if each.namespace == namespace),
             )
 
-    def of_no_tenant(self) -> Tenant:
-        """Return what was skipped, and what would change, that is no tenant's own."""
-        skipped = (each for each in self.skipped if not any(_is_of(name, each) for name in self.namespaces))
+    @property
+    def badge(self) -> tuple[str, str]:
+        """How the stack stands, after its colour; green is only where it has all that it asks for."""
+        without = {self.owner(each) for each in self.skipped if each.what.startswith("claim ")}
+        if not self.ok:
+            return "bad", "not finished"
+        if without:
+            return "pending", f"{how_many(len(without), 'tenant')} without an account"
+        if self.skipped:
+            return "pending", f"{len(self.skipped)} skipped"
+        return ("pending", "changes ahead") if self.pending else ("good", "up to date")
+
+    def owner(self, skipped: Skipped) -> str:
+        """Return the tenant that goes without it: its claim's, or the one whose namespace it would be in."""
+        text = f"{skipped.what}: {skipped.reason}"
+        if claim := _OWN_CLAIM.fullmatch(text):
+            return claim[1]
+        named = _IN_NAMESPACE.fullmatch(text)
+        return next((name for name, each in self.namespaces.items() if named and each == named[1]), "")
+
+    def lacking(self) -> list[tuple[str, list[tuple[str, Skipped]]]]:
+        """Return each reason with what is skipped for it and whose that is; last, what waits for a claim."""
+        grouped: dict[str, list[tuple[str, Skipped]]] = {}
+        for each in sorted(self.skipped, key=lambda one: (_waits(one), not one.what.startswith("claim "))):
+            reason = "They wait for claims that are skipped." if _waits(each) else each.reason
+            grouped.setdefault(reason, []).append((self.owner(each), each))
+        return [*grouped.items()]
+
+    @property
+    def changes_of_no_tenant(self) -> tuple[Declared, ...]:
+        """What an update would change that is no tenant's own."""
         own = set(self.namespaces.values())
-        pending = (each for each in self.pending if each.namespace not in own)
-        return Tenant("", "", skipped=tuple(skipped), pending=tuple(pending))
+        return tuple(each for each in self.pending if each.namespace not in own)
 
     def parts(self) -> list[tuple[str, list[Declared]]]:
         """Return the parts of the stack, in order of name, each with its resources as a tree."""
@@ -158,15 +201,20 @@ class Report:
         return sum(resource.action not in ("unchanged", "read") for resource in self.declared)
 
 
-def _is_of(tenant: str, skipped: Skipped) -> bool:
-    """Whether what was skipped is called after a tenant: `claim acme/aws`."""
-    return tenant in re.split(r"[ /]", skipped.what)
+def _waits(skipped: Skipped) -> bool:
+    return skipped.reason.startswith("waits for claim ")
 
 
 def actions_in(resources: Iterable[Declared]) -> str:
     """Sum up what was done to them: `2 created, 5 unchanged`."""
     actions = Counter(each.action for each in resources)
     return ", ".join(f"{count} {action}" for action, count in sorted(actions.items()))
+
+
+def kinds_in(rows: Iterable[tuple[str, Skipped]]) -> str:
+    """Sum up what is skipped: `2 claims, 1 service`."""
+    kinds = Counter(each.what.rpartition(" ")[0] for _, each in rows)
+    return ", ".join(how_many(count, kind) for kind, count in sorted(kinds.items()))
 
 
 def render(report: Report) -> str:
@@ -181,6 +229,8 @@ def render(report: Report) -> str:
     return environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
         report=report,
         actions_in=actions_in,
+        kinds_in=kinds_in,
+        how_many=how_many,
         script=script,
         seal=seal,
     )

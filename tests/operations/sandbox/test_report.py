@@ -8,8 +8,12 @@ from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+
 from components.account_pool.core.status import AccountUse
+from components.errors import how_many
 from operations.sandbox.report import Claimed, Declared, Report, Share, Skipped, Violation, render, write
+from tests.support.cases import cases, table
 
 SECRET = "kubernetes:core/v1:Secret"
 REPORT = Report(
@@ -53,6 +57,28 @@ REPORT = Report(
 )
 
 
+def fleet_of(tenants: int) -> Report:
+    """Return the report of a fleet in which every third tenant has no account."""
+    names = [f"tenant-{number:03}" for number in range(tenants)]
+    without = names[::3]
+    none_free = "pool account-pool: no free aws account is left for it → add accounts, and run again"
+    return replace(
+        REPORT,
+        headline=f"{tenants - len(without)} created: {len(without)} skipped",
+        namespaces={name: f"ns-{name}" for name in names},
+        claimed=tuple(
+            Claimed(name, "aws", "aws", f"aws-{name}", "account-pool", "Bound", reused=False, is_new=False)
+            for name in names
+            if name not in without
+        ),
+        skipped=(
+            *(Skipped(f"claim {name}/aws", none_free) for name in without),
+            *(Skipped(f"service ns-{name}/orders", f"waits for claim {name}/aws") for name in without),
+            Skipped("pull secret cls-2", "adapter dns is not ready"),
+        ),
+    )
+
+
 class Parts(HTMLParser):
     """Collects whatever a page would load or run, and what stands in each of its details."""
 
@@ -67,7 +93,10 @@ class Parts(HTMLParser):
         if tag in {"link", "img", "iframe", "object", "embed"}:
             self.found.append(tag)
         self.found += [
-            name for name, _ in attrs if name in {"src", "href", "srcset"} or name.startswith("on")
+            name
+            for name, value in attrs
+            if (name in {"src", "href", "srcset"} and not (value or "").startswith("#"))
+            or name.startswith("on")
         ]
         if tag in {"script", "details"}:
             self._inside.append(dict(attrs).get("data-name") or tag)
@@ -119,7 +148,39 @@ def test_each_tenant_is_told_what_it_has_from_where_since_when_and_what_is_not_t
         assert told in tenants["acme"], told
         assert told not in tenants["initech"]
     assert "aws-2" in tenants["initech"]
-    assert "adapter dns" not in "".join(tenants.values()), "it is no tenant's own"
+    assert "adapter dns" not in tenants["acme"] + tenants["initech"], "it is no tenant's own"
+
+
+@pytest.mark.parametrize("tenants", [2, 200])
+def test_the_page_begins_with_who_is_without_what_linked_to_the_tenant(tenants: int) -> None:
+    report = fleet_of(tenants)
+    page = render(report)
+    without = [name for name in report.namespaces if f"claim {name}/aws" in {s.what for s in report.skipped}]
+    first, _, rest = page.partition('<section class="tiles"')
+    assert (
+        f'<span class="badge pending">{how_many(len(without), "tenant")} without an account</span>' in first
+    )
+    assert "up to date" not in page
+    assert re.findall(r'href="#tenant-(.*?)">\1/aws<', first) == without
+    assert "no free aws account is left for it" in first
+    assert "cls-2" in first
+    assert "adapter dns is not ready" in first
+    assert re.findall(r'id="tenant-(.*?)"', rest)[: len(without)] == without
+    assert rest.count('<span class="badge pending">without aws</span>') == len(without)
+
+
+@cases("skipped, badge", table(__file__, "test_a_badge_is_green_only_where_nothing_is_lacking"))
+def test_a_badge_is_green_only_where_nothing_is_lacking(skipped: list[str], badge: str) -> None:
+    lacking = tuple(Skipped(what, "its reason") for what in skipped)
+    page = render(replace(REPORT, skipped=lacking))
+    assert re.findall(r'<span class="badge (\w+)">(.*?)</span>', page)[0] == tuple(badge.split(": "))
+
+
+@cases("what, tenant", table(__file__, "test_what_is_skipped_is_shown_at_the_tenant_whose_it_is"))
+def test_what_is_skipped_is_shown_at_the_tenant_whose_it_is(what: str, tenant: str) -> None:
+    named = {"push": "ns-push", "acme": "tenant-acme", "tenant-acme": "ns-other"}
+    report = replace(REPORT, namespaces=named, skipped=(Skipped(what, "its reason"),))
+    assert [each.name for each in report.tenants() if each.skipped] == [tenant][: bool(tenant)]
 
 
 def test_the_page_tells_what_was_declared_claimed_skipped_and_remarked() -> None:
