@@ -29,15 +29,16 @@ class Cloud(StrEnum):
     "credfleet init fleet; cd fleet; make up",
     "credfleet init fleet --rooms accountPool,services --cloud azure",
     "credfleet init fleet --cluster fleet-prod --secrets-provider 'gcpkms://…'",
-    "credfleet init --here    # in a Pulumi project that exists",
+    "credfleet init --here    # in a folder that has files already",
 )
 def init(
     folder: Annotated[
-        Path | None, typer.Argument(metavar="DIR", help="The folder of the new project.")
+        Path | None,
+        typer.Argument(metavar="DIR", help="The folder of the new project; this one if left out."),
     ] = None,
     *,
     here: Annotated[
-        bool, typer.Option("--here", help="Add to the Pulumi project in this folder what it lacks.")
+        bool, typer.Option("--here", help="Add to what is in this folder what a project needs.")
     ] = False,
     rooms: Annotated[
         str | None,
@@ -67,12 +68,12 @@ def init(
 
     It depends on this package. On a terminal it asks what no option says. What is there stays as it is.
     """
-    if (folder is None) != here:
+    if folder is not None and here:
         raise CredfleetError(
             code="usage",
             place="credfleet init",
-            problem="it needs either the folder of a new project or --here, and not both",
-            fix="credfleet init DIR, or in a project: credfleet init --here",
+            problem="--here is the folder you are in, and another is named",
+            fix="credfleet init DIR, or in the folder: credfleet init --here",
         )
     from operations.project.starting import PASSPHRASE, ROOMS, Wanted, rooms_of, start
 

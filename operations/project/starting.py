@@ -95,13 +95,13 @@ def rooms_of(text: str) -> Sequence[str]:
 
 
 def start(folder: Path, wanted: Wanted, *, here: bool) -> CommandResult:
-    """Write a project, or, here, what a project lacks.
+    """Write a project, or, here, what is lacking of one.
 
-    Raises CredfleetError, before anything is written: `folder-not-empty`, `no-project`, `not-python`,
+    Raises CredfleetError, before anything is written: `folder-not-empty`, `not-python`,
     `no-secrets-provider`, `no-cluster`; Unreadable for a Pulumi.yaml that cannot be read.
     """
     signs_in_at = _cloud_of_the_key(wanted)
-    ground = _existing(folder) if here else _new(folder)
+    ground = _existing(folder) if here and (folder / _PROJECT).is_file() else _new(folder, here=here)
     written: list[str] = []
     kept: list[str] = []
     for group in _files(ground, wanted, signs_in_at):
@@ -137,13 +137,17 @@ def _cloud_of_the_key(wanted: Wanted) -> str:
     return _SIGNS_IN_AT[scheme]
 
 
-def _new(folder: Path) -> _Ground:
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+def _new(folder: Path, *, here: bool) -> _Ground:
+    is_taken = folder.exists() and (
+        not folder.is_dir() or any(each.name != ".git" for each in folder.iterdir())
+    )
+    if is_taken and not here:
+        into = "" if folder == Path() else f"cd {shlex.quote(str(folder))} && "
         raise CredfleetError(
             code="folder-not-empty",
-            place=str(folder),
-            problem="something is there, and a new project is written to a new folder",
-            fix="name another folder; to add to a Pulumi project: change to it, then credfleet init --here",
+            place=str(folder.resolve()),
+            problem="something is there, and a new project is written to an empty folder",
+            fix=f"name another folder, or add to what is there: {into}credfleet init --here",
         )
     name = _IN_A_NAME.sub("-", folder.resolve().name).strip("-.")[:_LONGEST_NAME] or "fleet"
     return _Ground(folder, name, is_new=True)
@@ -151,13 +155,6 @@ def _new(folder: Path) -> _Ground:
 
 def _existing(folder: Path) -> _Ground:
     path = folder / _PROJECT
-    if not path.is_file():
-        raise CredfleetError(
-            code="no-project",
-            place=str(folder.resolve()),
-            problem="there is no Pulumi.yaml to add to",
-            fix="change to the folder of a Pulumi project, or make a new one: credfleet init DIR",
-        )
     project: dict[str, Any] = load_yaml(path)
     runtime = project.get("runtime")
     language = runtime.get("name") if isinstance(runtime, dict) else runtime
@@ -241,8 +238,8 @@ def _next(ground: _Ground, wanted: Wanted, kept: Sequence[str]) -> Iterator[tupl
         file = shlex.quote(str(ground.folder / "requirements.txt"))
         yield f"pip install -r {file}", "pull secrets need the SDK of Google Cloud"
     if ground.is_new:
-        into = f"cd {shlex.quote(str(ground.folder))} && make up"
-        yield into, "a real API server, everything declared, accounts claimed"
+        into = "" if ground.folder == Path() else f"cd {shlex.quote(str(ground.folder))} && "
+        yield f"{into}make up", "a real API server, everything declared, accounts claimed"
     if ground.place(_PROGRAM) in kept:
         declared = 'in your program, and: Fleet("fleet", Settings.load()).export()'
         yield "from credfleet import Fleet, Settings", declared

@@ -91,6 +91,29 @@ def test_a_new_project_is_sound(told: tuple[str, ...], monkeypatch: pytest.Monke
     assert checked.output.startswith("✓ the configuration of stack dev is sound\n")
 
 
+@pytest.mark.parametrize("told", [(), ("--here",), (".",)], ids=lambda told: " ".join(told) or "init")
+@pytest.mark.parametrize("has", ["nothing", "a repository", "a README"])
+def test_the_folder_one_is_in_becomes_a_project(
+    told: tuple[str, ...], has: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = {"nothing": {}, "a repository": {".git/HEAD": "ours"}, "a README": {"README.md": "ours"}}[has]
+    folder = tmp_path / "ours"
+    folder.mkdir()
+    for name, text in there.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    monkeypatch.chdir(folder)
+    began = run("init", *told)
+    if has == "a README" and told != ("--here",):
+        assert began.stderr.endswith("add to what is there: credfleet init --here\n")
+        began = run("init", "--here")
+    assert began.exit_code == 0
+    assert {*files(folder)} - {CLEANER} == WRITTEN | {*there}
+    assert yaml.safe_load(Path("Pulumi.yaml").read_text())["name"] == "ours"
+    assert "\n  make up  # " in began.stdout
+    assert run("config", "check").exit_code == 0
+
+
 @cases("encrypted_by, cloud", table(__file__, "test_a_cluster_of_ones_own_gets_a_stack_and_our_workflows"))
 def test_a_cluster_of_ones_own_gets_a_stack_and_our_workflows(
     encrypted_by: str, cloud: str, monkeypatch: pytest.MonkeyPatch
