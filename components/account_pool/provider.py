@@ -153,8 +153,23 @@ class AccountClaimProvider(DynamicProvider):
             return expected is not None and _code(expected) != _code(olds)
         return (
             olds.get("phase") == LOST
-            or (expected is not None and _is_lost(expected, news))
+            or (expected is not None and _is_lost(expected, news) and not self._is_held(olds, news))
             or self._is_agreed_otherwise(olds, news)
+        )
+
+    def _is_held(self, olds: Properties, news: Properties) -> bool:
+        """Whether this state holds it by now: a refresh compares with what was seen before it did."""
+        if "doomed" in (_forecast(news) or {}):
+            return False
+        try:
+            record = Pool.record(ClusterTarget.parse(self.cluster_of_pool), olds["namespace"], olds["record"])
+        except CredfleetError:
+            return False
+        holder = olds["holder"]
+        return (
+            record is not None
+            and holder in record.holders
+            and record.states.get(holder) in (None, news.get("state"))
         )
 
     def _is_agreed_otherwise(self, olds: Properties, news: Properties) -> bool:

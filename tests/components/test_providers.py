@@ -100,6 +100,7 @@ def test_a_cluster_with_the_configured_uid_is_let_through(*, preview: bool) -> N
     looked = recorder.named("kubernetes:core/v1:Namespace", "kube-system")
     assert looked.read_id == "kube-system"
     assert "kubernetes-lookout" in looked.provider
+    assert looked.inputs == {"apiVersion": "v1", "kind": "Namespace"}, "else a refresh finds it changed"
 
 
 @pytest.mark.parametrize("preview", [False, True])

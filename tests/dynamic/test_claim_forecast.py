@@ -136,7 +136,10 @@ def test_a_change_of_the_forecast_alone_is_no_change_of_a_claim(
     after = inputs(namespace, wanted, ClaimForecasts.of(target, declaration(namespace), [wanted]))
     for each in (after, inputs(namespace, wanted)):
         assert not claim.is_changed(made, each)
-    assert claim.is_changed(made, before)  # the pool holds no account for it
+    assert not claim.is_changed(made, before), "as a refresh compares: before the claim, it was held by none"
+    claim.delete(made)
+    lost = inputs(namespace, wanted, ClaimForecasts.of(target, declaration(namespace), [wanted]))
+    assert claim.is_changed(made, lost), "another command released it"
     of_an_older_version = {key: value for key, value in made.outputs.items() if key != "forecast"}
     assert not claim.is_changed(replace(made, outputs=of_an_older_version), after)
 

@@ -95,7 +95,7 @@ def test_printed_roles_are_enough_from_the_first_preview_to_the_end(
     until(partial(_may, admin, stack, "drift", stack.pool, "secrets"))
     until(partial(_may, admin, stack, "preview", f"{stack.pool}-acme", "secrets"))
     preview.preview("--expect-no-changes").quiet()
-    drift.pulumi("refresh", "--preview-only").quiet()
+    drift.pulumi("refresh", "--preview-only", "--expect-no-changes").quiet()
     _configure(stack, admin, "acme", "initech", rotated="-new")
     for identity in (preview, drift):
         changed = identity.preview().quiet()
