@@ -14,6 +14,7 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.services import Step
 
+from components.account_pool.forecast.forecast import parse
 from components.config.shards import STACKS, Shards, Stacks
 from components.errors import ConfigurationError, ExplainedError, Misused, how_many
 from components.skipped_lines import skipped_in
@@ -178,12 +179,22 @@ class _Updates:
     def _skipped(self, stack: str, done: Deployed) -> Mapping[str, str]:
         """Return what is left for later, as a preview foresees or the state tells it."""
         if self.only_preview or done.exit_code:
-            return skipped_in(line for message in done.messages for line in message.splitlines())
+            return _foreseen([line for message in done.messages for line in message.splitlines()])
         resources = decode(deployment_of(self.backend.exported(stack))).resources
         return {each.what: each.reason for each in held_back(resources)}
 
     def _run(self, run: Callable[..., Any], **options: Any) -> Deployed:
         return deploy(run, lambda _: None, self.stopped, **options)
+
+
+def _foreseen(lines: Sequence[str]) -> Mapping[str, str]:
+    """Return what a preview says that an update will go on without, claims and all else, and why."""
+    claims = {
+        f"claim {tenant}/{slot}": told.text or "the log says why"
+        for (tenant, slot), told in parse(lines, ()).expected.items()
+        if told.is_skipped
+    }
+    return claims | skipped_in(lines)
 
 
 def _outcome(stack: str, done: Deployed, skipped: Mapping[str, str]) -> Outcome:

@@ -54,6 +54,9 @@ def test_a_stack_that_fails_and_one_whose_claim_is_skipped_stop_no_other(
     again = told(fleet, 9, "up", STACK, OTHER)
     assert [each["outcome"] for each in again.values()] == ["nothing changed"] * 2
 
+    foreseen = told(fleet, 9, "preview", OTHER)[OTHER]
+    assert {*foreseen["skipped"]} == {*again[OTHER]["skipped"]} - {"copy hooli/aws"} == {"claim hooli/aws"}
+
     standing = told(fleet, 0, "status")
     assert {name: (each["tenants"], each["accounts"]) for name, each in standing.items()} == {
         STACK: (2, 2),
