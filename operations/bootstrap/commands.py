@@ -16,15 +16,17 @@ alone = typer.Typer()
 
 
 class Wanted(StrEnum):
-    """Which part is printed: all commands, or the Roles of the cluster."""
+    """What is printed: all commands, the same for Terraform, or the Roles of the cluster."""
 
     COMMANDS = "commands"
+    TERRAFORM = "terraform"
     YAML = "yaml"
 
 
 @command(
     alone,
     "credfleet bootstrap --stack prod --repo acme/fleet > setup.sh",
+    "credfleet bootstrap --stack prod --repo acme/fleet --format terraform > identities.tf",
     "credfleet bootstrap --stack prod --format yaml | kubectl apply -f -",
     "credfleet bootstrap --stack prod --check",
     form=(),
@@ -37,7 +39,10 @@ def bootstrap(
         typer.Option("--repo", metavar="OWNER/REPO", help="Repository of GitHub whose workflows it is for."),
     ] = None,
     wanted: Annotated[
-        Wanted, typer.Option("--format", help="All commands, or the Roles of the cluster alone.")
+        Wanted,
+        typer.Option(
+            "--format", help="All commands, for bash or Terraform, or the Roles of the cluster alone."
+        ),
     ] = Wanted.COMMANDS,
     check: Annotated[
         bool, typer.Option("--check", help="Ask the cluster what the identities may do, instead of printing.")
@@ -56,5 +61,6 @@ def bootstrap(
         found.refuse_unknown_subjects()
     if check:
         return checked(found, kubeconfig)
-    text = found.manifests() if wanted is Wanted.YAML else found.script()
+    templates = {Wanted.COMMANDS: "commands.sh.j2", Wanted.TERRAFORM: "commands.tf.j2"}
+    text = found.manifests() if wanted is Wanted.YAML else found.script(templates[wanted])
     return CommandResult(None, [text.rstrip("\n")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shlex
@@ -140,13 +141,19 @@ class Bootstrap:
                 fix="take the Roles from the commands that --repo OWNER/REPO prints, which ask for them",
             )
 
+    def _roles(self) -> Iterator[dict[str, Any]]:
+        rights = {role: rights_of(role, self.settings, self.at_rest.project.directory) for role in Identity}
+        return manifests({one.role: one.name for one in self.workers}, self.subjects, rights)
+
     def manifests(self) -> str:
         """Return the Roles of the cluster as YAML."""
-        rights = {role: rights_of(role, self.settings, self.at_rest.project.directory) for role in Identity}
-        return as_text(manifests({one.role: one.name for one in self.workers}, self.subjects, rights))
+        return as_text(self._roles())
 
-    def script(self) -> str:
-        """Return all commands. Raises CredfleetError `usage` for what is no repository of GitHub."""
+    def script(self, template: str) -> str:
+        """Return all commands, or what Terraform makes of them.
+
+        Raises CredfleetError `usage` for what is no repository of GitHub.
+        """
         if not _REPOSITORY.fullmatch(self.repository or ""):
             raise CredfleetError(
                 code="usage",
@@ -160,11 +167,13 @@ class Bootstrap:
         region = shlex.quote(key.region) if key.region else '"${AWS_REGION:?of the key and the cluster}"'
         return (
             templates_in(Path(__file__).parent)
-            .get_template("commands.sh.j2")
+            .get_template(template)
             .render(
                 stack=self.at_rest.stack,
                 repo=self.repository,
                 backend=self.backend,
+                hcl=_as_hcl,
+                roles=[_with_ids(_as_hcl(each)) for each in self._roles()],
                 scheme=backend.scheme or _BACKENDS.get(key.cloud, ""),
                 clouds=[*_clouds(self.at_rest, self.settings, key.cloud)],
                 cluster=cluster,
@@ -180,6 +189,16 @@ class Bootstrap:
                 **_of_azure(self.settings),
             )
         )
+
+
+def _as_hcl(value: object) -> str:
+    """Write a value for Terraform, which reads JSON as its own but for what opens an expression."""
+    return json.dumps(value).replace("${", "$${").replace("%{", "%%{")
+
+
+def _with_ids(role: str) -> str:
+    """Name identities that only Azure knows as Terraform does, not as a shell."""
+    return re.sub(rf'"\$({"|".join(Identity)})"', r"local.id.\1", role)
 
 
 def _clouds(at_rest: StackAtRest, settings: Settings, of_key: str) -> Iterator[str]:

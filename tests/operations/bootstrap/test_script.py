@@ -132,6 +132,29 @@ def test_a_repository_whose_subjects_have_no_ids_is_trusted_by_nothing(tmp_path:
     assert {words[0] for words, _ in calls} == {"gh"}
 
 
+@pytest.mark.parametrize("cloud", _PROVIDERS)
+def test_terraform_trusts_and_grants_what_the_commands_do(tmp_path: Path, cloud: str) -> None:
+    folder = _project(tmp_path, cloud)
+    text = _printed(folder, "--repo", "acme/fleet", "--format", "terraform", backend=_PROVIDERS[cloud][1])
+    clouds = {"aws": {"aws", "gcloud", "az"}, "gcp": {"gcloud", "az"}, "azure": {"az", "gcloud"}}[cloud]
+    assert text.count("${var.subject}:environment:${each.value.environment}") == len(clouds)
+    assert "assertion.repository_id == '${local.repository_id}'" in text
+    assert set(re.findall(r'"\$\{role\} ([A-Z_]+)" =>', text)) == _variables(cloud, clouds)
+    assert re.findall(r'(\w+) = \{ environment = "(.*?)"', text) == [
+        ("preview", "preview-prod"),
+        ("drift", "drift-prod"),
+        ("deploy", "prod"),
+    ]
+    writes = [line for line in text.splitlines() if any(each in line for each in _WRITES)]
+    assert writes
+    assert [line for line in writes if '== "deploy" ?' not in line and '"deploy roles' not in line] == []
+    named = re.sub(r"local\.id\.(\w+)", r'"$\1"', text)
+    roles = [json.loads(each) for each in re.findall(r"^  manifest = (\{.*\})$", named, re.MULTILINE)]
+    script = _printed(folder, "--repo", "acme/fleet", backend=_PROVIDERS[cloud][1])
+    (applied,) = re.findall(r"<<'?END'?\n(apiVersion.*?)END$", script, re.DOTALL | re.MULTILINE)
+    assert roles == [*yaml.safe_load_all(applied)]
+
+
 def _variables(cloud: str, tools: set[str]) -> set[str]:
     """Return the variables that the action which signs in reads of these clouds."""
     text = (ROOT / ".github/actions/sign-in/action.yml").read_text(encoding="utf-8")
