@@ -78,6 +78,7 @@ def check(found: Bootstrap, kubeconfig: Path | None) -> CommandResult:
         lines.append("→ find who gives it: kubectl get clusterrolebindings,rolebindings -A -o wide")
     if not lacking and not excess:
         lines.append(VerdictLine(True, f"the identities of stack {stack} may do what they need, no more"))
+    lines += [f"· not asked: {each}" for each in found.unasked()]
     code = NOT_ALLOWED if lacking else GENERIC if excess else 0
     return CommandResult(None, lines, code)
 

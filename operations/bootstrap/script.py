@@ -149,6 +149,26 @@ class Bootstrap:
         """Return the Roles of the cluster as YAML."""
         return as_text(self._roles())
 
+    def unasked(self) -> Iterator[str]:
+        """Yield who else decides what the identities may do, with a command that asks them."""
+        names, project = [one.name for one in self.workers], shlex.quote(self._project)
+        yield "GitHub: gh api 'repos/{owner}/{repo}/environments'"
+        for cloud in _clouds(self.at_rest, self.settings, self._key.cloud):
+            match cloud:
+                case "aws":
+                    asked = "aws iam get-role-policy --policy-name credfleet --role-name"
+                    yield from (f"AWS: {asked} {name}" for name in names)
+                case "gcp":
+                    flags = "--flatten='bindings[].members' --filter=bindings.members:credfleet-"
+                    yield f"Google Cloud: gcloud projects get-iam-policy {project} {flags}"
+                    if self._key.cloud == "gcp":
+                        key = shlex.quote(self._key.key)
+                        yield f"Google Cloud: gcloud kms keys get-iam-policy {key} {flags}"
+                case _:
+                    own = f"[?contains(`{json.dumps(names)}`, name)].principalId"
+                    listed = f"az identity list --query '{own}' --output tsv"
+                    yield f"Azure: {listed} | xargs -n1 az role assignment list --all --assignee"
+
     def script(self, template: str) -> str:
         """Return all commands, or what Terraform makes of them.
 

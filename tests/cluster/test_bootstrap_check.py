@@ -47,6 +47,8 @@ def test_check_names_what_an_identity_lacks_and_what_it_has_too_much(
     well = project.run(*check).quiet(0)
     assert f"· {project.pool}-acme is not there yet" in well.out
 
+    assert "· not asked: GitHub: gh api 'repos/{owner}/{repo}/environments'" in well.out
+
     name = f"credfleet-{project.stack}-preview"
     metadata: dict[str, Any] = {"name": "careless", "namespace": project.pool}
     rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["update"]}

@@ -14,6 +14,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from operations.bootstrap.script import open_bootstrap
 from tests.support.fleet_project import CREDFLEET, ROOT
 
 _IDS: Final = "repo:acme@7/fleet@42"
@@ -153,6 +154,22 @@ def test_terraform_trusts_and_grants_what_the_commands_do(tmp_path: Path, cloud:
     script = _printed(folder, "--repo", "acme/fleet", backend=_PROVIDERS[cloud][1])
     (applied,) = re.findall(r"<<'?END'?\n(apiVersion.*?)END$", script, re.DOTALL | re.MULTILINE)
     assert roles == [*yaml.safe_load_all(applied)]
+
+
+@pytest.mark.parametrize("cloud", ["aws", "gcp"])
+def test_what_a_check_does_not_ask_is_named_with_a_command_for_each_cloud(tmp_path: Path, cloud: str) -> None:
+    told = [
+        each.partition(": ") for each in open_bootstrap(_project(tmp_path, cloud), "prod", None).unasked()
+    ]
+    code, said, calls = _pasted("\n".join(command for _, _, command in told), tmp_path)
+    assert code == 0, said
+    assert {
+        "aws": ["GitHub", *["AWS"] * 3, "Azure", "Google Cloud"],
+        "gcp": ["GitHub", "Azure", *["Google Cloud"] * 2],
+    }[cloud] == [name for name, _, _ in told]
+    asked = {words[0] for words, _ in calls}
+    assert asked == {"gh", "az", "gcloud"} | ({"aws"} if cloud == "aws" else set())
+    assert any("role assignment list" in " ".join(words) for words, _ in calls)
 
 
 def _variables(cloud: str, tools: set[str]) -> set[str]:
