@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from components.documents import read_json
-from components.errors import ClusterError, NotSignedIn
+from components.errors import ClusterError, NoReply, NotSignedIn
 from components.http_answers import FIRST_ANSWER_SECONDS, PATIENCE_SECONDS, HttpOutcome, answer_of, pause
 from components.importing import IMPORT_LOCK
 from components.kubeconfig import FIX, place_of, refuse_unusable, sign_in_again
@@ -133,10 +133,6 @@ def served_kinds(get: Callable[[str], Mapping[str, Any]], version: str) -> Mappi
             return {}
     listed = get(path).get("resources") or ()
     return {str(each["kind"]): str(each["name"]) for each in listed if "/" not in each["name"]}
-
-
-class NoReply(Exception):  # noqa: N818 - not an error of the program: a fact about a call
-    """No answer came: the call may have been carried out or not."""
 
 
 class Untrusted(NoReply):
@@ -431,12 +427,7 @@ def reach(target: ClusterTarget, fix: str) -> Connection:
     try:
         return connect(target).patient
     except NoReply as silence:
-        raise ClusterError(
-            code="unreachable",
-            place="credfleet:cluster",
-            problem=f"the API server does not answer ({silence})",
-            fix=fix,
-        ) from None
+        raise silence.as_error(fix) from None
 
 
 def _opened(target: ClusterTarget) -> Connection:

@@ -143,6 +143,15 @@ class ClusterError(CredfleetError):
     """The cluster that is meant cannot be found, or another one answers; nothing was written."""
 
 
+class NoReply(Exception):  # noqa: N818 - not an error of the program: a fact about a call
+    """No answer came from the stack's cluster: the call may have been carried out or not."""
+
+    def as_error(self, fix: str) -> ClusterError:
+        """Say it to who cannot go on without. fix: what to do when no answer comes."""
+        problem = f"the API server does not answer ({self})"
+        return ClusterError(code="unreachable", place="credfleet:cluster", problem=problem, fix=fix)
+
+
 class PoolError(CredfleetError):
     """Whatever the account pool refuses or cannot do."""
 

@@ -17,7 +17,7 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.steering import visible
 
 from components.documents import Unreadable
-from components.errors import ConfigurationError, CredfleetError, ExplainedError
+from components.errors import ConfigurationError, CredfleetError, ExplainedError, NoReply
 from operations.cli.answer import CommandResult, write, write_json
 from operations.cli.command import Group
 from operations.cli.options import Form, asks_for_json, wanted_form
@@ -186,6 +186,8 @@ def foreseen(error: BaseException) -> Foreseen | None:
     match error:
         case ExplainedError() | SandboxError():
             return error
+        case NoReply():
+            return error.as_error("start it, or correct KUBECONFIG or credfleet:cluster, then run this again")
         case KeyboardInterrupt():
             return CredfleetError(
                 code="cancelled",

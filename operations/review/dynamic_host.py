@@ -29,8 +29,8 @@ from operations.review.confinement import CONFIGURED, PROJECT
 from operations.review.gate import OPTIONS, note
 
 _PROVIDER: Final = "__provider"
-_DECLARING: Final = ("fleet", "wiring.pull_secrets")
-"""Modules of the components that import every class of dynamic resources."""
+_DECLARING: Final = ("fleet", "pull_secret.provider")
+"""Modules of the components that import every class of dynamic resources, and the SDK of no cloud."""
 _THREADS: Final = 4
 """As the SDK's own host."""
 

@@ -24,9 +24,14 @@ import sys
 for sdk in sys.argv[1:]:
     sys.modules[sdk] = None
 import credfleet, operations.main
+from operations.review.dynamic_host import known_types
 
 for name in credfleet._MODULE_OF:
     getattr(credfleet, name)
+
+known = {f"{each.__module__}:{each.__name__}" for each in known_types().values()}
+lacking = {*open("tests/dynamic/frozen_paths.txt").read().split()} - known
+assert not lacking, lacking
 """
 
 

@@ -12,6 +12,7 @@ import typer
 from pulumi_sandbox.errors import SandboxError
 from typer.testing import CliRunner, Result
 
+from components.connection import NoReply
 from components.errors import ConfigurationError, CredfleetError, Problem
 from operations.cli.failures import PAGES, ReportingGroup, exit_code
 from operations.cli.inputs import ask
@@ -125,6 +126,14 @@ def test_a_question_that_quotes_an_object_steers_no_terminal(monkeypatch: pytest
 def test_a_full_disk_is_named_with_the_file_that_could_not_be_written(number: int) -> None:
     result = run(raise_(OSError(number, "No space left on device", "/state/dev.json")))
     assert result.stderr.startswith("✗ /state/dev.json: no space is left")
+    assert result.exit_code == 1
+
+
+def test_a_silent_cluster_is_no_defect_in_any_command() -> None:
+    result = run(raise_(NoReply("Connection refused")))
+    assert result.stderr.startswith(
+        "✗ credfleet:cluster: the API server does not answer (Connection refused)"
+    )
     assert result.exit_code == 1
 
 
