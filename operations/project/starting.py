@@ -231,7 +231,10 @@ def _write(path: Path, text: str) -> None:
 
 
 def _next(ground: _Ground, wanted: Wanted, kept: Sequence[str]) -> Iterator[tuple[str, str]]:
-    if "requirements.txt" in kept:
+    def lacks(name: str, word: str) -> bool:
+        return name in kept and word not in (ground.folder / name).read_text("utf-8", "replace")
+
+    if lacks("requirements.txt", "credfleet"):
         line = shlex.quote(_requirement(wanted.rooms))
         yield f"echo {line} >> requirements.txt", "your program needs it"
     if "pullSecrets" in wanted.rooms and [*review_sdk("gcp", "pullSecrets")]:
@@ -240,12 +243,12 @@ def _next(ground: _Ground, wanted: Wanted, kept: Sequence[str]) -> Iterator[tupl
     if ground.is_new:
         into = "" if ground.folder == Path() else f"cd {shlex.quote(str(ground.folder))} && "
         yield f"{into}make up", "a real API server, everything declared, accounts claimed"
-    if ground.place(_PROGRAM) in kept:
+    if lacks(ground.place(_PROGRAM), "credfleet"):
         declared = 'in your program, and: Fleet("fleet", Settings.load()).export()'
         yield "from credfleet import Fleet, Settings", declared
-    if ".gitignore" in kept:
+    if lacks(".gitignore", ".sandbox"):
         yield "echo .sandbox/ >> .gitignore", "the sandbox keeps its state there"
-    if wanted.cluster is not None and wanted.secrets_provider != PASSPHRASE:
+    if wanted.cluster is not None:
         provider = shlex.quote(wanted.secrets_provider)
         yield f"pulumi stack init prod --secrets-provider {provider}", "its key; needs the Pulumi CLI"
     elif not ground.is_new:

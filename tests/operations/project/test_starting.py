@@ -204,8 +204,11 @@ def test_what_a_project_has_stays_byte_for_byte_and_what_it_lacks_is_added(
     passphrase = {"stacks/dev/passphrase"} if "Pulumi.dev.yaml" in kept else set[str]()
     assert set(now) - {CLEANER} == (WRITTEN | set(kept)) - policies - passphrase
     assert (CLEANER in now) == (missing == "Pulumi.dev.yaml")
-    assert run("init", "--here").exit_code == 0
-    assert files(folder) == now
+    again = run("init", "--here", "--cluster", "ours")
+    assert "requirements.txt" not in again.output.partition("Next")[2], "it has what the first run wrote"
+    assert ("from credfleet import" in again.output) == (missing != "__main__.py")
+    assert "pulumi stack init prod" in again.output
+    assert {name: text for name, text in files(folder).items() if name != "Pulumi.prod.yaml"} == now
 
 
 @cases("told, code", table(__file__, "test_what_cannot_be_begun_is_refused_before_anything_is_written"))
