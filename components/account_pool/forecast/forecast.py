@@ -29,14 +29,15 @@ skipped: why it gets none, and the update goes on without it; doomed: why the up
 """
 
 _REFUSED: Final = "expected to be refused: "
-_PASSED: Final = "; the update goes on without it"
+_PASSED: Final = "; the update goes on without "
+_IN_A_LINE: Final = 8
 _LEFT: Final = "free accounts expected to be left: "
 _UNSEEN: Final = "the pool was not looked at, so what it holds is unknown ("
 _CLAIM: Final = re.compile(
-    r"(?:warning: )?(?P<tenant>[^\s/]+)/(?P<slot>[^\s/:]+): (?P<text>"
+    r"(?:warning: )?(?P<claims>[^\s/]+/[^\s/:]+(?:, [^\s/]+/[^\s/:]+)*): (?P<text>"
     r"(?P<good>keeps \S+, which is to be left: .+?|(?:leaves \S+: )?expected to (?:get|reuse) .+?)"
     rf"|(?P<unquotable>{_REFUSED}.+?)"
-    rf"|(?:{NONE_FREE}|account ).*?)(?P<passed>{_PASSED})?"
+    rf"|(?:{NONE_FREE}|account ).*?)(?P<passed>{_PASSED}(?:it|them))?"
 )
 _VACANCY: Final = re.compile(r"(?P<accounts>.+) (?P<after>\d+) of (?P<before>\d+)")
 _BAD: Final = frozenset({ForecastKind.EXHAUSTED, ForecastKind.REFUSED})
@@ -73,12 +74,19 @@ def lines(
 ) -> Iterator[str]:
     """Say what claims can expect, and what will be left; claims that have their account are no news.
 
-    skipped: those without which an update goes on.
+    skipped: those without which an update goes on; alike ones stand together.
     """
     news = [each for each in expected if each.kind is not ForecastKind.HELD]
+    alike: dict[object, list[ClaimForecast]] = {}
     for each in news:
-        warning = "warning: " if each.kind in _BAD else ""
-        yield f"{warning}{each.tenant}/{each.slot}: {_text(each)}{_PASSED if each in skipped else ''}"
+        alike.setdefault(_text(each) if each in skipped else (each.tenant, each.slot), []).append(each)
+    for those in alike.values():
+        for start in range(0, len(those), _IN_A_LINE):
+            first, *more = part = those[start : start + _IN_A_LINE]
+            warning = "warning: " if first.kind in _BAD else ""
+            passed = f"{_PASSED}{'them' if more else 'it'}" if first in skipped else ""
+            named = ", ".join(f"{each.tenant}/{each.slot}" for each in part)
+            yield f"{warning}{named}: {_text(first)}{passed}"
     if news and vacancies:
         yield _LEFT + "; ".join(f"{each.accounts} {each.after} of {each.before}" for each in vacancies)
 
@@ -127,10 +135,11 @@ def parse(told: Iterable[str], claims: Collection[Claim]) -> Forecast:
     unseen = False
     for line in map(str.strip, told):
         if found := _CLAIM.fullmatch(line):
-            claim, is_skipped = (found["tenant"], found["slot"]), found["passed"] is not None
-            if claim in claims or is_skipped:
-                text = None if found["unquotable"] else found["text"]
-                expected[claim] = Shown(found["good"] is None, text, is_skipped)
+            is_skipped, text = found["passed"] is not None, None if found["unquotable"] else found["text"]
+            for named in found["claims"].split(", "):
+                tenant, _, slot = named.partition("/")
+                if is_skipped or (tenant, slot) in claims:
+                    expected[tenant, slot] = Shown(found["good"] is None, text, is_skipped)
         elif line.startswith(_LEFT):
             vacancies = tuple(_vacancies(line.removeprefix(_LEFT)))
         else:

@@ -88,6 +88,20 @@ def test_what_the_forecast_tells_is_read_back_whole(free: int, tenants: list[str
     }
 
 
+@pytest.mark.parametrize("tenants", [1, 2, 9, 200])
+def test_claims_skipped_for_one_reason_share_lines_and_are_read_back(tenants: int):
+    requests = [asks(f"t{number}") for number in range(tenants)]
+    expected = forecast_claims(PoolSnapshot((member("a"),), ()), requests, ())
+    skipped = [each for each in expected if each.kind in BAD]
+    told = [*lines(expected, (), skipped)]
+    assert told[0] == "t0/0: expected to get the only free aws account"
+    assert len(told) == 1 + -(-len(skipped) // 8)
+    assert all(line.endswith(("goes on without it", "goes on without them")) for line in told[1:])
+    found = parse(told, ()).expected
+    assert {*found} == {(each.tenant, each.slot) for each in skipped}
+    assert all(each.is_skipped and each.is_bad for each in found.values())
+
+
 def test_a_reason_that_may_quote_what_it_found_stays_in_the_log():
     said = told(PoolSnapshot((), ()), [asks("acme", "No Type")])
     assert "No Type" in said[0]
