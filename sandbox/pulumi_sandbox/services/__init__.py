@@ -34,11 +34,10 @@ _HOMES: Final = {
     "cloud.registry": ("OWN", "CloudService", "addresses", "named", "settled"),
     "clouds": ("Clouds",),
     "control_plane": ("ControlPlane",),
-    "parts": ("Part",),
+    "parts": ("Part", "User"),
     "ports": ("LOOPBACK",),
     "processes": ("is_process_of",),
     "progress": ("Progress", "Step"),
-    "users": ("User",),
 }
 """Module → what it gives to the world."""
 
