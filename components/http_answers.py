@@ -1,4 +1,4 @@
-"""What an HTTP answer means to whoever asked, and how calls are repeated whose failure passes by itself."""
+"""What an HTTP answer means to the caller, and how calls are repeated whose failure passes by itself."""
 
 from __future__ import annotations
 

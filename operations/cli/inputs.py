@@ -38,7 +38,7 @@ def ask(question: str, *, yes: bool) -> None:
     """Go on only when the user agrees, by `--yes` or at the prompt.
 
     Raises:
-        CredfleetError: code `not-confirmed`, when the answer is no or nobody is there to ask; `cancelled`,
+        CredfleetError: code `not-confirmed`, when the answer is no or there is no terminal; `cancelled`,
             when it is Ctrl-C.
     """
     if yes:

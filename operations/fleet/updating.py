@@ -179,22 +179,14 @@ class _Updates:
     def _skipped(self, stack: str, done: Deployed) -> Mapping[str, str]:
         """Return what is left for later, as a preview foresees or the state tells it."""
         if self.only_preview or done.exit_code:
-            return _foreseen([line for message in done.messages for line in message.splitlines()])
+            lines = [line for message in done.messages for line in message.splitlines()]
+            claims = {f"claim {'/'.join(claim)}": why for claim, why in parse(lines, ()).skipped.items()}
+            return claims | skipped_in(lines)
         resources = decode(deployment_of(self.backend.exported(stack))).resources
         return {each.what: each.reason for each in held_back(resources)}
 
     def _run(self, run: Callable[..., Any], **options: Any) -> Deployed:
         return deploy(run, lambda _: None, self.stopped, **options)
-
-
-def _foreseen(lines: Sequence[str]) -> Mapping[str, str]:
-    """Return what a preview says that an update will go on without, claims and all else, and why."""
-    claims = {
-        f"claim {tenant}/{slot}": told.text or "the log says why"
-        for (tenant, slot), told in parse(lines, ()).expected.items()
-        if told.is_skipped
-    }
-    return claims | skipped_in(lines)
 
 
 def _outcome(stack: str, done: Deployed, skipped: Mapping[str, str]) -> Outcome:

@@ -399,10 +399,8 @@ def _skipped(diagnostics: Iterable[Diagnostic]) -> Iterator[Skipped]:
 
 def _skipped_claims(forecast: Forecast) -> Iterator[SkippedClaim]:
     """Name the claims that are skipped, those that do not change as well: a digest leaves them out."""
-    for (tenant, slot), told in sorted(forecast.expected.items()):
-        if told.is_skipped:
-            reason = shorten(told.text or "the log says why", _LONGEST_OUTLOOK)
-            yield SkippedClaim(shorten(tenant), shorten(slot), reason)
+    for (tenant, slot), reason in sorted(forecast.skipped.items()):
+        yield SkippedClaim(shorten(tenant), shorten(slot), shorten(reason, _LONGEST_OUTLOOK))
 
 
 def _matching(pattern: re.Pattern[str], value: Any) -> str:

@@ -9,8 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from pulumi_sandbox.protocol import values
-from pulumi_sandbox.protocol.values import Json, render
+from pulumi_sandbox.protocol.values import Json, render_path
 from pulumi_sandbox.protocol.values import Path as PropertyPath
 
 from components.documents import Document, Mark, Step, Unreadable
@@ -96,7 +95,7 @@ class StackFile:
         return self._written.at(("config", written, *inside))
 
     @property
-    def respelt(self) -> Iterator[values.Path]:
+    def respelt(self) -> Iterator[PropertyPath]:
         """Full keys and paths of the whole numbers that the file does not write in digits alone."""
         for head, *inside in self._written.respelt:
             if head == "config" and inside:
@@ -232,7 +231,7 @@ class _Reading:
 def _key_of(path: PropertyPath) -> str:
     """Return a key with the path inside of it, as the configuration's commands take it."""
     key, *inside = path
-    return f"{key}{'.' if inside and isinstance(inside[0], str) else ''}{render(tuple(inside))}"
+    return f"{key}{'.' if inside and isinstance(inside[0], str) else ''}{render_path(tuple(inside))}"
 
 
 def _whole(value: Any) -> Json:

@@ -30,7 +30,7 @@ _OF_THE_RUN = ("created", "modified", "stackTrace")
 
 
 def resources(project: FleetProject) -> dict[str, dict[str, Any]]:
-    """URN → what the state has of what the program declares, but for secrets: each run encrypts them anew."""
+    """URN → what the state has of what is declared, but for secrets: each run encrypts them again."""
     text = pulumi_shell.state_of(project.folder, project.stack).read_text(encoding="utf-8")
     state = json.loads(re.sub(r"\"v1:[^\"]+", '"', text))
     found = state["checkpoint"]["latest"]["resources"]

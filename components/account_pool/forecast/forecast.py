@@ -18,6 +18,7 @@ from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast.claims import NONE_FREE, ClaimForecast, ForecastKind, Vacancy
 from components.account_pool.forecast.evacuation import slot_and_generation
 from components.errors import Misconfigured
+from components.skipped_lines import in_lines
 
 Claim: TypeAlias = tuple[str, str]
 """Tenant and slot."""
@@ -30,7 +31,6 @@ skipped: why it gets none, and the update goes on without it; doomed: why the up
 
 _REFUSED: Final = "expected to be refused: "
 _PASSED: Final = "; the update goes on without "
-_IN_A_LINE: Final = 8
 _LEFT: Final = "free accounts expected to be left: "
 _UNSEEN: Final = "the pool was not looked at, so what it holds is unknown ("
 _CLAIM: Final = re.compile(
@@ -68,6 +68,12 @@ class Forecast:
         """Whether an update is expected to fail at one of the claims."""
         return any(each.is_bad and not each.is_skipped for each in self.expected.values())
 
+    @property
+    def skipped(self) -> Mapping[Claim, str]:
+        """The claims that an update goes on without, and why."""
+        told = {claim: each for claim, each in self.expected.items() if each.is_skipped}
+        return {claim: each.text or "the log says why" for claim, each in told.items()}
+
 
 def lines(
     expected: Iterable[ClaimForecast], vacancies: Sequence[Vacancy], skipped: Collection[ClaimForecast] = ()
@@ -76,17 +82,13 @@ def lines(
 
     skipped: those without which an update goes on; alike ones stand together.
     """
-    news = [each for each in expected if each.kind is not ForecastKind.HELD]
-    alike: dict[object, list[ClaimForecast]] = {}
-    for each in news:
-        alike.setdefault(_text(each) if each in skipped else (each.tenant, each.slot), []).append(each)
-    for those in alike.values():
-        for start in range(0, len(those), _IN_A_LINE):
-            first, *more = part = those[start : start + _IN_A_LINE]
-            warning = "warning: " if first.kind in _BAD else ""
-            passed = f"{_PASSED}{'them' if more else 'it'}" if first in skipped else ""
-            named = ", ".join(f"{each.tenant}/{each.slot}" for each in part)
-            yield f"{warning}{named}: {_text(first)}{passed}"
+    news = [(each, each in skipped) for each in expected if each.kind is not ForecastKind.HELD]
+    for part in in_lines(news, alike=lambda one: _text(one[0]) if one[1] else id(one[0])):
+        (first, is_skipped), *more = part
+        warning = "warning: " if first.kind in _BAD else ""
+        passed = f"{_PASSED}{'them' if more else 'it'}" if is_skipped else ""
+        named = ", ".join(f"{each.tenant}/{each.slot}" for each, _ in part)
+        yield f"{warning}{named}: {_text(first)}{passed}"
     if news and vacancies:
         yield _LEFT + "; ".join(f"{each.accounts} {each.after} of {each.before}" for each in vacancies)
 

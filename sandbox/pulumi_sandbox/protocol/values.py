@@ -161,7 +161,7 @@ _ELEMENT: Final = re.compile(
 )
 
 
-def parse(text: str) -> Path:
+def parse_path(text: str) -> Path:
     """Read a path as the engine writes it.
 
     Raises SandboxError `path-invalid`, for a bracket or quote left open, an empty name, or a leading dot.
@@ -187,8 +187,8 @@ def parse(text: str) -> Path:
     return tuple(elements)
 
 
-def render(path: Path) -> str:
-    """Write a path; `parse` reads it back."""
+def render_path(path: Path) -> str:
+    """Write a path; `parse_path` reads it back."""
     text = ""
     for element in path:
         if isinstance(element, int):

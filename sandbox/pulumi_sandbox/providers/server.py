@@ -128,14 +128,14 @@ class ProviderService:
 
     def diff(self, request: provider_pb2.DiffRequest) -> provider_pb2.DiffResponse:
         """Compare the new inputs with the recorded resource."""
-        ignored = tuple(values.parse(text) for text in request.ignoreChanges)
+        ignored = tuple(values.parse_path(text) for text in request.ignoreChanges)
         verdict = self._configured().diff(request.urn, _old(request), wire.decode(request.news), ignored)
         some, none = provider_pb2.DiffResponse.DIFF_SOME, provider_pb2.DiffResponse.DIFF_NONE
         return provider_pb2.DiffResponse(
             changes=some if verdict.changes else none,
-            replaces=[values.render(change.path) for change in verdict.replacing],
+            replaces=[values.render_path(change.path) for change in verdict.replacing],
             deleteBeforeReplace=bool(verdict.replacing) and verdict.delete_first,
-            detailedDiff={values.render(change.path): _detail(change) for change in verdict.changes},
+            detailedDiff={values.render_path(change.path): _detail(change) for change in verdict.changes},
             hasDetailedDiff=True,
         )
 

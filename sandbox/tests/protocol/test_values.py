@@ -23,8 +23,8 @@ from pulumi_sandbox.protocol.values import (
     equal,
     get,
     masked,
-    parse,
-    render,
+    parse_path,
+    render_path,
     reveal,
 )
 
@@ -115,20 +115,20 @@ _elements = st.one_of(st.text(min_size=1).filter(lambda key: "\\" not in key), s
     ],
 )
 def test_a_path_is_read_as_the_genuine_engine_reads_it(text: str, path: Path):
-    assert parse(text) == path
+    assert parse_path(text) == path
 
 
 @pytest.mark.parametrize("text", [".a", "a.", "a[0", 'a["b', "a[x]", "a[-1]", "a..b"])
 def test_a_path_that_cannot_be_read_is_refused_with_its_place(text: str):
     with pytest.raises(SandboxError) as caught:
-        parse(text)
+        parse_path(text)
     assert caught.value.code == "path-invalid"
     assert repr(text) in caught.value.place
 
 
 @given(st.lists(_elements, min_size=1, max_size=5).map(tuple))
 def test_a_rendered_path_reads_back_the_same(path: Path):
-    assert parse(render(path)) == path
+    assert parse_path(render_path(path)) == path
 
 
 @pytest.mark.parametrize(
@@ -144,22 +144,22 @@ def test_a_rendered_path_reads_back_the_same(path: Path):
     ],
 )
 def test_a_pattern_covers_what_it_names_and_all_inside_it(pattern: str, path: str, result: bool):
-    assert covers(parse(pattern), parse(path)) is result
+    assert covers(parse_path(pattern), parse_path(path)) is result
 
 
 def test_a_place_is_found_through_secrets():
-    assert get({"a": Secret({"b": [1, Secret("x")]})}, parse("a.b[0]")) == (True, 1)
+    assert get({"a": Secret({"b": [1, Secret("x")]})}, parse_path("a.b[0]")) == (True, 1)
 
 
 @pytest.mark.parametrize("path", ["a.b", "a[0]", "l[2]", "missing"])
 def test_a_place_that_is_not_there_is_told_from_a_null(path: str):
     document: Value = {"a": None, "l": [1, 2]}
-    assert get(document, parse(path)) == (False, None)
-    assert get(document, parse("a")) == (True, None)
+    assert get(document, parse_path(path)) == (False, None)
+    assert get(document, parse_path("a")) == (True, None)
 
 
 def _told(old: Properties, new: Properties) -> list[tuple[str, str]]:
-    return [(render(each.path), each.kind) for each in differences(old, new)]
+    return [(render_path(each.path), each.kind) for each in differences(old, new)]
 
 
 @pytest.mark.parametrize(

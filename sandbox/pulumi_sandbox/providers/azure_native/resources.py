@@ -251,7 +251,7 @@ def previewed(resource: Resource, inputs: Properties, recorded: Properties) -> P
 def live_inputs(resource: Resource, inputs: Properties, before: Properties, now: Properties) -> Properties:
     """Return the inputs with what changed in the outputs since they were recorded.
 
-    What the service filled in by itself thereby stays out of the inputs, as long as nobody changes it.
+    What the service filled in by itself thereby stays out of the inputs, as long as it is not changed.
     """
     live = dict(inputs)
     for key in resource.schema.keys() & resource.outputs - resource.parameters:

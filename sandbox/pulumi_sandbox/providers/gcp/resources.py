@@ -193,7 +193,7 @@ class Secrets(ResourceKind):
         }
 
     def create(self, urn: str, new: Properties) -> State:
-        """Create the entry; one that is there already is an error, whoever made it."""
+        """Create the entry; one that exists already is an error."""
         project, secret_id = text(self._project(new)), text(new.get("secretId"))
         name = secret_name(project, secret_id)
         plan = planned(new.get("labels"), None)

@@ -278,8 +278,8 @@ _FREE_KEYS: Final = frozenset(
 def declared_part(live: Properties, inputs: Properties) -> Properties:
     """Return what is live of what was declared: the shape of the inputs, with the values of the live object.
 
-    Fields nobody declared are left out, be they defaults or those of other managers: they are no drift. Lists
-    are compared place by place. Where the server drops an empty field of a built-in kind, it stands.
+    Other fields are left out, be they defaults or those of other managers: they are no drift. Lists are
+    compared place by place. Where the server drops an empty field of a built-in kind, it stands.
     """
     return _part(live, inputs, typed=_is_typed(inputs))
 

@@ -31,7 +31,7 @@ def obj(
 
 
 def shown(verdict: InputDiff) -> list[tuple[str, str, bool]]:
-    return [(values.render(change.path), change.kind, change.replaces) for change in verdict.changes]
+    return [(values.render_path(change.path), change.kind, change.replaces) for change in verdict.changes]
 
 
 def test_equal_inputs_change_nothing():
@@ -62,7 +62,7 @@ def test_an_unknown_input_is_a_change():
 
 def test_ignored_changes_are_left_out_with_all_below_them():
     old, new = obj("Secret", data={"a": "1"}, type="x"), obj("Secret", data={"a": "2"}, type="y")
-    assert shown(judged(old, new, ignored=(values.parse("data"),))) == [("type", "update", True)]
+    assert shown(judged(old, new, ignored=(values.parse_path("data"),))) == [("type", "update", True)]
 
 
 @pytest.mark.parametrize("kind", ["Secret", "ConfigMap"])

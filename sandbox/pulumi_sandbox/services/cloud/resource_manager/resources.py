@@ -96,7 +96,7 @@ class ResourceId:
     def read(cls, path: str) -> ResourceId:
         """Read a request's path.
 
-        Raises Refusal InvalidSubscriptionId; InvalidResourceType for what this stand-in does not serve.
+        Raises ArmRefusal InvalidSubscriptionId; InvalidResourceType for what this stand-in does not serve.
         """
         text = path.rstrip("/")
         subscription = _SUBSCRIPTION.match(text)
@@ -200,7 +200,7 @@ class ResourceStore:
 
 
 def group(id_: ResourceId, present: Document | None, body: Document) -> Document:
-    """Return a resource group as it is to be kept; raises Refusal."""
+    """Return a resource group as it is to be kept; raises ArmRefusal."""
     location = located(id_, present, body, "InvalidResourceGroupLocation")
     return document(id_, present, {"provisioningState": "Succeeded"}, location=location, tags=tags_of(body))
 
@@ -229,7 +229,7 @@ def located(id_: ResourceId, present: Document | None, body: Document, conflict:
 
 
 def tags_of(body: Document) -> dict[str, str]:
-    """Return the tags; raises Refusal when they are none."""
+    """Return the tags; raises ArmRefusal when they are none."""
     tags: Any = body.get("tags") or {}
     if not isinstance(tags, dict) or not all(isinstance(value, str) for value in tags.values()):
         raise bad_request("The tags must map names to texts.", "InvalidTags")
@@ -241,8 +241,7 @@ def document(
 ) -> Document:
     """Put a resource together; one that is there keeps the case of its id."""
     known = ResourceId(id_.kind, present["id"]) if present else id_
-    kind: PathKind = id_.kind
-    return {"id": known.text, "name": known.name, "type": kind.value, **more, "properties": properties}
+    return {"id": known.text, "name": known.name, "type": id_.kind.value, **more, "properties": properties}
 
 
 TENANT: Final = "00000000-0000-4000-8000-0000000000bb"
@@ -351,7 +350,7 @@ class Directory:
 def assignment(
     store: ResourceStore, directory: Directory, id_: ResourceId, present: Document | None, body: Document
 ) -> Document:
-    """Return a role assignment as it is to be kept; what it assigns never changes; raises Refusal."""
+    """Return a role assignment as it is to be kept; what it assigns never changes; raises ArmRefusal."""
     if not is_guid(id_.name):
         raise bad_request(
             f"The role assignment ID '{id_.name}' is not valid. The role assignment ID must be a GUID.",
@@ -427,7 +426,7 @@ class Pace:
 
 
 class Resources:
-    """The service without its paths; each method raises Refusal."""
+    """The service without its paths; each method raises ArmRefusal."""
 
     def __init__(self, store: ResourceStore, pace: Pace) -> None:
         """Work on what is kept."""

@@ -121,7 +121,7 @@ class Callers:
         return sorted(self._used.get(member, ()))
 
     def check(self, header: str | None, permission: str, resource: str, policy: Policy | None) -> None:
-        """Refuse a caller who may not; policy: of the secret. Raises Refusal."""
+        """Refuse a caller who may not; policy: of the secret. Raises GcpRefusal."""
         member = member_of(header)
         if not _CALLER.match(member):
             return
@@ -134,7 +134,7 @@ class Callers:
 
 
 def member_of(header: str | None) -> str:
-    """Return who asks; raises Refusal UNAUTHENTICATED."""
+    """Return who asks; raises GcpRefusal UNAUTHENTICATED."""
     scheme, _, token = (header or "").partition(" ")
     if scheme != "Bearer" or not token.strip():
         raise GcpRefusal(
@@ -157,7 +157,7 @@ def _by_policy(member: str, policy: Policy | None) -> frozenset[str]:
 def replaced(present: Policy, wanted: Policy) -> Policy:
     """Return what is kept when `wanted` is set over `present`.
 
-    Raises Refusal ABORTED when `wanted` carries an etag that is not the present one; INVALID_ARGUMENT.
+    Raises GcpRefusal ABORTED when `wanted` carries an etag that is not the present one; INVALID_ARGUMENT.
     """
     if wanted.etag and wanted.etag != present.etag:
         raise GcpRefusal(

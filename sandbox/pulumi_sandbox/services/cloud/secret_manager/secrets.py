@@ -47,7 +47,7 @@ def read(text: bytes, message: M, *, confidential: bool = False) -> M:
 
     confidential: the body may hold a payload, so a refusal does not quote what was wrong with it.
 
-    Raises Refusal INVALID_ARGUMENT.
+    Raises GcpRefusal INVALID_ARGUMENT.
     """
     try:
         json_format.Parse(text or b"{}", message)
@@ -60,7 +60,7 @@ def read(text: bytes, message: M, *, confidential: bool = False) -> M:
 def check_base64(text: bytes) -> None:
     """Refuse a payload that is not base64, of either alphabet: the parser of messages drops what is none.
 
-    Raises Refusal INVALID_ARGUMENT, which quotes nothing.
+    Raises GcpRefusal INVALID_ARGUMENT, which quotes nothing.
     """
     try:
         document: Any = json.loads(text or b"{}")
@@ -94,7 +94,7 @@ def secret_name(parent: str, secret: str) -> str:
 
 
 def parent_of(project: str, location: str | None) -> str:
-    """Return what secrets of a project and place lie in; raises Refusal for what can be neither."""
+    """Return what secrets of a project and place lie in; raises GcpRefusal for what can be neither."""
     if not _PROJECT.fullmatch(project):
         raise GcpRefusal("PERMISSION_DENIED", f"Permission denied on resource project {project}.")
     if location is None:
@@ -239,7 +239,7 @@ _LABEL_VALUE: Final = re.compile(r"[a-z0-9_-]{0,63}")
 
 
 def check_new(secret: Secret, *, regional: bool) -> None:
-    """Check a secret that is to be created, in one place or not; raises Refusal."""
+    """Check a secret that is to be created, in one place or not; raises GcpRefusal."""
     if not regional:
         _check_replication(secret.replication)
     elif "replication" in secret:
@@ -251,7 +251,7 @@ def check_new(secret: Secret, *, regional: bool) -> None:
 
 
 def check_labels(labels: Mapping[str, str]) -> None:
-    """Hold labels to Google's limits, of letters to those of ASCII; raises Refusal."""
+    """Hold labels to Google's limits, of letters to those of ASCII; raises GcpRefusal."""
     if len(labels) > 64:
         raise invalid("A secret can have 64 labels at most.")
     for key, value in labels.items():
@@ -262,7 +262,7 @@ def check_labels(labels: Mapping[str, str]) -> None:
 
 
 def changed_fields(mask: str) -> frozenset[str]:
-    """Read an update mask, in camelCase or snake_case, into the fields to take over; raises Refusal."""
+    """Read an update mask, in camelCase or snake_case, into the fields to take over; raises GcpRefusal."""
     snake = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", mask)
     fields = frozenset(field for field in snake.split(",") if field)
     if not fields:
@@ -275,7 +275,7 @@ def changed_fields(mask: str) -> frozenset[str]:
 
 
 def check_payload(payload: SecretPayload) -> None:
-    """Check the bytes of a new version; raises Refusal, which tells nothing of them."""
+    """Check the bytes of a new version; raises GcpRefusal, which tells nothing of them."""
     if not payload.data:
         raise invalid("Secret Payload cannot be empty.")
     if len(payload.data) > PAYLOAD_LIMIT:
@@ -312,7 +312,7 @@ def read_filter(text: str) -> Test:
 
     `=` compares whole values (a name's last part counts as the whole); `:` looks for a part, `:*` for any.
 
-    Raises Refusal INVALID_ARGUMENT.
+    Raises GcpRefusal INVALID_ARGUMENT.
     """
     tests: list[Test] = []
     position = 0
@@ -343,7 +343,7 @@ T = TypeVar("T")
 
 
 class Secrets:
-    """The service without its paths; each method raises Refusal. parent: what a secret lies in (`parent`)."""
+    """The service without its paths; each method raises GcpRefusal. parent: what a secret is in."""
 
     def __init__(self, store: SecretStore) -> None:
         """Work on what is kept."""
