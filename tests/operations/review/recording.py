@@ -78,7 +78,6 @@ def _record(stack: str, folder: Path) -> None:
     (RECORDED / stack / f"Pulumi.{stack}.yaml").write_text(file.read_text("utf-8"), "utf-8")
     packed = gzip.compress(json.dumps(record, separators=(",", ":")).encode(), mtime=0)
     (RECORDED / stack / "record.json.gz").write_bytes(packed)
-    del environment["KUBECONFIG"]
     keyed: dict[str, Any] = {}
     for edit in (each for each in EDITS if each.stack == stack):
         file.write_text(yaml.safe_dump(edit.applied(document, crypter.encrypt), sort_keys=False), "utf-8")
