@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kubernetes.client import ApiClient, Configuration
 
 RECORDED: Final = "CREDFLEET_RECORDED_CLUSTER"
-"""Names, in the environment of a process that asks nobody, the file of what was answered once."""
+"""Names, in the environment of a process that asks no server, the file of what was answered once."""
 
 _KEPT: Final = (
     "name",
@@ -136,7 +136,7 @@ def served_kinds(get: Callable[[str], Mapping[str, Any]], version: str) -> Mappi
 
 
 class Untrusted(NoReply):
-    """No call was made: nobody that is trusted vouches for the server's certificate."""
+    """No call was made: no trusted authority signed the server's certificate."""
 
 
 class Connection:
@@ -241,7 +241,7 @@ def _header_of(value: str, server: str) -> str:
         raise ClusterError(
             code="misconfigured",
             place=server,
-            problem="its user's token is empty, or holds characters that no header bears; nothing was sent",
+            problem="its user's token is empty, or has characters that no header may have; nothing was sent",
             fix="give the token on one line of printable characters, or sign in again",
         )
     return f"{scheme} {token}"
@@ -268,7 +268,7 @@ class _PatientConnection(Connection):
     """Repeats each call until it is answered, or the server was waited for long enough.
 
     Every call that is made through it may be made twice: it reads, applies, or says what it creates, replaces
-    or deletes. What was done although its answer was lost is a conflict the second time, and whoever wrote it
+    or deletes. What was done although its answer was lost is a conflict the second time, and its writer
     reads again.
     """
 
@@ -349,7 +349,7 @@ class RecordedCluster(Connection):
         return "the cluster as it was recorded"
 
     def call(self, method: str, path: str, **_given: Any) -> Reply:
-        """Answer as then. Raises ClusterError for what nobody asked."""
+        """Answer as then. Raises ClusterError for what was not asked."""
         known = self._answers.get(path) if method == "GET" else None
         if known is not None:
             return Reply(known["status"], known["body"])
@@ -359,7 +359,7 @@ class RecordedCluster(Connection):
             raise ClusterError(
                 code="unreachable",
                 place=path.partition("?")[0],
-                problem="this is a review without keys: nobody is asked, and what was recorded does not tell",
+                problem="this is a review without keys: no cluster is asked, and the record does not say",
                 fix="preview with the cluster to know",
             )
         for item in (item for body in listed for item in body.get("items") or ()):
@@ -456,10 +456,10 @@ def _configured(target: ClusterTarget) -> Configuration:
     refuse_unusable(target.kubeconfig, target.context)
     place = place_of(target.kubeconfig)
     configuration = Configuration()
-    nobody = ClusterError(
+    no_login = ClusterError(
         code="misconfigured",
         place=place,
-        problem="its plugin for credentials failed, so nobody would be signed in",
+        problem="its plugin for credentials failed, so there is no login",
         fix="sign in again, or run the command under users.exec of the file to see why it fails",
     )
     complaints = _Complaints()
@@ -476,11 +476,11 @@ def _configured(target: ClusterTarget) -> Configuration:
             fix=FIX,
         ) from None
     except Exception:  # what an auth-provider raises is of whichever library serves it
-        raise nobody from None
+        raise no_login from None
     finally:
         logging.root.removeHandler(complaints)
     if complaints.kept:
-        raise nobody
+        raise no_login
     return configuration
 
 

@@ -1,9 +1,9 @@
-"""The one place that reads credentials in plain.
+"""The one place that reads credentials in plaintext.
 
 A credential is text. Text that is a JSON object has fields; text behind `base64:` is bytes; any other text is
 kept byte for byte. What leaves this module is a shape without values, or a secret output.
 
-In a review without keys other texts stand in for the credentials (docs/review.md). One that nobody knows the
+In a review without keys other texts stand in for the credentials (docs/review.md). One that has an unknown
 shape of is a JSON object with the field UNSEEN: it is handed on, and nothing is said of it.
 """
 
@@ -33,7 +33,7 @@ class Shape:
     """What may be told of a credential.
 
     fields: the names in a JSON object, in the order given; None when it is none.
-    unfit: the fields that are given twice, or whose value is no text.
+    unfit: the fields that are given twice, or whose value is not a string.
     """
 
     fields: tuple[str, ...] | None
@@ -78,7 +78,7 @@ class Credentials:
 
         content = self._contents[name]
         if not isinstance(content, tuple):
-            raise TypeError(f"credential {name} is no JSON object")
+            raise TypeError(f"credential {name} is not a JSON object")
         return pulumi.Output.secret(
             {field: base64.b64encode(value.encode()).decode() for field, value in content}
         )
@@ -119,8 +119,8 @@ def read_credentials(
 ) -> tuple[Credentials, tuple[Problem, ...]]:
     """Read the configuration's `credentials`, a JSON object of texts by name; unreadable ones are left out.
 
-    secret: whether the configuration marks the key as secret; credentials in plain are refused.
-    sealed: names of those that nobody decrypted, and that nothing is said of.
+    secret: whether the configuration marks the key as secret; credentials in plaintext are refused.
+    sealed: names of those that were not decrypted, and that nothing is said of.
     """
     try:
         entries: Any = read_json(text)
@@ -139,7 +139,7 @@ def read_credentials(
         problems.append(
             Problem(
                 config_path(KEY),
-                "credentials lie in the stack file in plain, where whoever reads the repository can use them",
+                "credentials are plaintext in the stack file: all readers of the repository can use them",
                 "set each again with `pulumi config set --secret --path 'credfleet:credentials.NAME'`,"
                 " and rotate what lay open",
             )
@@ -157,7 +157,7 @@ def read_credentials(
 
 
 def _fault(entry: object) -> tuple[str, str] | None:
-    """Return why an entry is no credential, and the fix."""
+    """Return why an entry is not a credential, and the fix."""
     if not isinstance(entry, str):
         return (
             "a credential is text: YAML changes numbers and drops repeated keys before they can be checked",

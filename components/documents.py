@@ -169,13 +169,13 @@ def _text(content: bytes | str, file: str) -> str:
         except UnicodeDecodeError as error:
             before = error.object[: error.start].decode()
             raise Unreadable(
-                _mark_behind(before, file), "it is no text in UTF-8 from here on", "save the file in UTF-8"
+                _mark_behind(before, file), "it is not UTF-8 text from here on", "save the file in UTF-8"
             ) from None
     unfit = _UNFIT.search(text)
     if unfit:
         raise Unreadable(
             _mark_behind(text[: unfit.start()], file),
-            f"the character U+{ord(unfit[0]):04X} stands here, which nobody sees and YAML does not take",
+            f"the character U+{ord(unfit[0]):04X} is invisible, and not allowed in YAML",
             'remove it, or write it as an escape in double quotes, such as "\\u0007"',
         )
     return text
@@ -316,8 +316,7 @@ class _Reading:
         if key in marks:
             raise Unreadable(
                 at,
-                f"the same key stands twice here, first in line {marks[key][0]}, and one of the two would be"
-                " ignored",
+                f"duplicate key, first in line {marks[key][0]}, and one of the two would be ignored",
                 "keep one of the two",
             )
         marks[key] = at.line, at.column
@@ -404,7 +403,7 @@ def _plain(text: str, at: Mark) -> Any:
         except ValueError:
             return text
     if _NO_NUMBER.fullmatch(text):
-        raise _no_number(at, "it is no number that a document of JSON could carry")
+        raise _no_number(at, "it is not a number that a document of JSON could carry")
     if _WHOLE.fullmatch(text):
         return _whole(text.replace("_", "").lower(), at)
     if _FRACTION.fullmatch(text):
@@ -432,7 +431,7 @@ def _refuse_tag(at: Mark, tag: str) -> NoReturn:
     shown = f"!!{shown}" if shown != tag else shown
     raise Unreadable(
         at,
-        f"it bears the tag {shown[:40]!r}, which nobody reads here",
+        f"it has the tag {shown[:40]!r}, which is not read here",
         "remove the tag, or put all in quotes",
     )
 
@@ -468,7 +467,11 @@ _TOLD: Final = (
         "the map that {{ opens in line {line} is not closed before here",
         "add the missing } or comma",
     ),
-    (r"could not find expected ':'", "a line is no `key: value`", "add what is missing, or put it in quotes"),
+    (
+        r"could not find expected ':'",
+        "a line is not a `key: value`",
+        "add what is missing, or put it in quotes",
+    ),
     (
         r"did not find expected key|block mapping",
         "this line belongs to no key: it is indented otherwise than those beside it, or a quote ended early",
@@ -507,4 +510,4 @@ def _told(error: Any, text: str, file: str) -> Unreadable:
     for pattern, problem, fix in _TOLD:
         if re.search(pattern, said):
             return Unreadable(at, problem.format(line=opened.line + 1), fix)
-    return Unreadable(at, "it is no YAML from here on", "correct this line")
+    return Unreadable(at, "it is not YAML from here on", "correct this line")

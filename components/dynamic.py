@@ -386,10 +386,10 @@ def name_errors(
     """
     for key in namespaces:
         if not (inputs[key] is None or is_unknown(inputs[key]) or is_namespace(str(inputs[key]))):
-            yield CheckFailure(key, "it is no namespace; use up to 63 of a-z, 0-9 and, inside, '-'")
+            yield CheckFailure(key, "it is not a namespace; use up to 63 of a-z, 0-9 and, inside, '-'")
     for key in objects:
         if not (inputs[key] is None or is_unknown(inputs[key]) or is_object_name(str(inputs[key]))):
-            yield CheckFailure(key, "it is no name of a Secret; use up to 253 of a-z, 0-9, '-' and '.'")
+            yield CheckFailure(key, "it is not a name of a Secret; use up to 253 of a-z, 0-9, '-' and '.'")
 
 
 def is_called_otherwise(olds: Properties, news: Properties) -> bool:
@@ -409,7 +409,7 @@ def _renamed(olds: Properties, news: Properties) -> Iterator[CheckFailure]:
 
 
 def log(text: str) -> None:
-    """Say something to whoever runs the update; what begins with WARNING is a warning.
+    """Say something to the person who runs the update; what begins with WARNING is a warning.
 
     What a provider prints, the engine shows as information; for warnings its process is started with the
     engine's address. One without an engine prints them.

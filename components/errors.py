@@ -10,10 +10,10 @@ ExplainedError
 │   ├── Exhausted           no account is free
 │   ├── LimitReached        the account has as many holders as it may have
 │   ├── QuotaReached        the consumer has as many accounts as the pool gives it
-│   ├── LostMember          the account of a claim was deleted, replaced or relabelled by hand
+│   ├── LostMember          the account of a claim was deleted, replaced or relabelled manually
 │   ├── Misconfigured       a pool, account, record or request that makes no sense
 │   ├── NotAllowed          the API server, or the state of an account, does not allow it
-│   │   └── Withheld        the pool is held, or the account takes nobody new
+│   │   └── Withheld        the pool is held, or the account takes no new holder
 │   ├── Restored            the pool came back from a backup
 │   └── Unreachable         the time given was over before the cluster had answered
 ├── ProjectionError         the copy of a Secret
@@ -207,7 +207,7 @@ class Misconfigured(PoolError):  # noqa: N818 - the word of the protocol
 
 
 class LostMember(PoolError):  # noqa: N818 - the word of the protocol
-    """A bound claim whose member was deleted, replaced or relabelled by hand."""
+    """A bound claim whose member was deleted, replaced or relabelled manually."""
 
     def __init__(self, *, member: str, owner: str | None, tenant: str) -> None:
         now = f"owned by {owner}" if owner else "without an owner, or gone"
@@ -215,7 +215,7 @@ class LostMember(PoolError):  # noqa: N818 - the word of the protocol
             code="lost-member",
             place=f"account {member}",
             problem=(
-                f"the account of tenant {tenant} was deleted, replaced or relabelled by hand (now: {now}); "
+                f"the account of tenant {tenant} was deleted, replaced or relabelled manually (now: {now}); "
                 "existing resources may still use it"
             ),
             fix="restore the label, or release this claim and claim again",
@@ -230,7 +230,7 @@ class NotAllowed(PoolError):  # noqa: N818 - the word of the protocol
 
 
 class Withheld(NotAllowed):
-    """The pool gives no new accounts, or the claim's takes nobody new, until an operator says so."""
+    """The pool gives no new accounts, or the claim's takes no new holder, until an operator says so."""
 
 
 class Restored(PoolError):  # noqa: N818 - the word of the protocol

@@ -1,6 +1,6 @@
 """JSON text as Go's `encoding/json` reads and writes it, to the byte.
 
-Korifi decodes credentials into `map[string]any` and encodes them again; whoever compares, signs or hashes the
+Korifi decodes credentials into `map[string]any` and encodes them again; who compares, signs or hashes the
 result sees the difference of a single byte. Where Go would change a value without a word, a remark tells it.
 """
 
@@ -93,7 +93,7 @@ def read(text: bytes, numbers: Numbers = Numbers.FLOAT) -> Document:
     except UnicodeDecodeError as error:
         raise _invalid(
             (),
-            f"byte {error.start} is no UTF-8, so the characters meant are unknown",
+            f"byte {error.start} is not UTF-8, so the characters meant are unknown",
             "save the JSON text as UTF-8",
         ) from None
     if not characters.strip(" \t\r\n"):
@@ -113,7 +113,7 @@ def read(text: bytes, numbers: Numbers = Numbers.FLOAT) -> Document:
         problem = (
             f"text follows the JSON document at {at}"
             if error.msg == "Extra data"
-            else f"they are no JSON at {at}"
+            else f"they are not JSON at {at}"
         )
         raise _invalid((), problem, "give exactly one JSON object") from None
     reader = _Reader(numbers)

@@ -55,9 +55,9 @@ def refuse_unusable(given: str | None, context: str | None) -> None:
     if cluster not in clusters or not clusters[cluster].get("server"):
         _refuse(place, f"its context {meant} names a cluster that it does not have, or that has no server")
     if not _is_address(str(clusters[cluster]["server"])):
-        _refuse(place, f"the server of its cluster {cluster} is no address")
+        _refuse(place, f"the server of its cluster {cluster} is not an address")
     if not isinstance(clusters[cluster].get("tls-server-name") or "", str):
-        _refuse(place, f"the tls-server-name of its cluster {cluster} is no text")
+        _refuse(place, f"the tls-server-name of its cluster {cluster} is not a string")
     if user and str(user) not in users:
         _refuse(place, f"its context {meant} names a user that it does not have")
 
@@ -105,7 +105,7 @@ def _named(read: Sequence[Mapping[str, Any]], part: str, place: str) -> _Named:
         for each in chain.from_iterable(document.get(part) or () for document in read):
             found.setdefault(str(each["name"]), {**each[part.removesuffix("s")]})
     except (TypeError, KeyError):
-        _refuse(place, f"its {part} are no list of entries with a name and a {part.removesuffix('s')}")
+        _refuse(place, f"its {part} are not a list of entries with a name and a {part.removesuffix('s')}")
     return found
 
 
@@ -125,7 +125,7 @@ def _documents(files: str, place: str) -> Sequence[Mapping[str, Any]]:
             code="misconfigured", place=place, problem=error.problem, fix=error.fix, at=error.at
         ) from None
     if not all(isinstance(each, dict) for each in read):
-        _refuse(place, "it is no map of contexts, clusters and users")
+        _refuse(place, "it is not a map of contexts, clusters and users")
     return read
 
 

@@ -1,6 +1,6 @@
 """How texts that stand in for secrets are told from others: words that review, program and rules share.
 
-In a review without keys nobody can decrypt, and such texts go through the program instead (docs/review.md).
+A review without keys decrypts nothing, and such texts go through the program instead (docs/review.md).
 """
 
 from __future__ import annotations

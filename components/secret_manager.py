@@ -300,7 +300,7 @@ def open_secret_manager(target: SecretManagerTarget, patience: Patience | None =
         raise SecretManagerError(
             code="unreachable",
             place="Secret Manager",
-            problem="this is a review without keys, and nobody is asked",
+            problem="this is a review without keys, and no cloud is asked",
             fix="preview with the cloud to know",
         )
     with _opening:
@@ -333,7 +333,7 @@ def _client(target: SecretManagerTarget) -> SecretManagerServiceClient:
         raise SecretManagerError(
             code="no-identity",
             place="Secret Manager",
-            problem="nobody is signed in to Google Cloud here, so it cannot be asked",
+            problem="there is no login to Google Cloud here, so it cannot be asked",
             fix="sign in with `gcloud auth application-default login`, or set gcp:accessToken",
         ) from None
 
@@ -395,7 +395,7 @@ def _failure(place: str, right: str, code: str) -> SecretManagerError:
         case "ALREADY_EXISTS":
             kind, fix = "exists", "look at who made it, and choose another name"
         case "PERMISSION_DENIED":
-            kind, fix = "not-allowed", f"let whoever runs this do secretmanager.{right} there"
+            kind, fix = "not-allowed", f"give the identity that runs this secretmanager.{right} there"
         case "UNAUTHENTICATED":
             kind, fix = "not-allowed", "sign in to Google Cloud again, or set a new gcp:accessToken"
         case _ if code in PASSING:

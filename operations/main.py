@@ -23,7 +23,7 @@ _COMMANDS: Final = {
     "doctor": ("pool.commands", _ALONE, "Find what is wrong with a pool, and what fixes it."),
     "preview-report": ("preview_report.command", _ALONE, "Review a preview, for a pull request."),
     "sandbox": ("sandbox.commands", "app", "Run a stack with no cloud and no cluster of your own."),
-    "pool": ("pool.commands", "app", "See a pool of accounts; claim and release one by hand."),
+    "pool": ("pool.commands", "app", "Inspect a pool of accounts; claim and release accounts."),
     "config": ("config.commands", "app", "Check the configuration of a stack."),
     "fleet": ("fleet.commands", "app", "See all stacks of the project together."),
     "aso": ("aso.commands", "app", "See which credential Azure Service Operator uses."),

@@ -85,7 +85,7 @@ def _is_scoped(secret: Resource) -> bool:
     config={"operatorNamespace": {"type": "string", "default": OPERATOR_NAMESPACE}},
 )
 def aso_secret_reserved_name(secret: Resource) -> Iterator[str]:
-    """Refuse settings nobody reads, and a Secret that would take over a whole namespace by its name."""
+    """Refuse settings that are not read, and a Secret that would take over a whole namespace by its name."""
     name, namespace = secret.text("metadata", "name"), secret.text("metadata", "namespace")
     operator = secret.config.get("operatorNamespace", OPERATOR_NAMESPACE)
     if name == GLOBAL_SETTINGS and namespace is not None and namespace != operator:
@@ -176,7 +176,7 @@ def _text(secret: Resource, key: str) -> str | None:
 def aso_annotation_spelled(resource: Resource) -> Iterator[str]:
     """Refuse near misses: ASO would silently use the credential of the namespace or the global one."""
     if "annotation" in resource.mapping("metadata"):
-        yield "metadata.annotation is no field of Kubernetes"
+        yield "metadata.annotation is not a field of Kubernetes"
     for field in ("annotations", "labels"):
         for key in resource.mapping("metadata", field):
             written = re.sub(r"[-_.]", "", key.rpartition("/")[2]).lower()
@@ -201,7 +201,7 @@ def aso_annotation_value(resource: Resource) -> Iterator[str]:
     elif "/" in name:
         yield f"{path} has a slash, and ASO reads no other namespace"
     elif not is_object_name(name):
-        yield f"{path} is no name a Secret can have"
+        yield f"{path} is not a name a Secret can have"
 
 
 @stack_rule(
@@ -228,7 +228,7 @@ def aso_annotation_target(resources: Sequence[Resource]) -> Iterator[tuple[str, 
         if place not in declared:
             yield one.urn, f"{path} names a Secret that is not declared in the namespace"
         elif not _may_have(declared[place], REQUIRED):
-            yield one.urn, f"{path} names a Secret that is no credential of ASO"
+            yield one.urn, f"{path} names a Secret that is not a credential of ASO"
 
 
 def _places(resource: Resource) -> Iterator[tuple[Any, Any]]:

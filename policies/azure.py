@@ -51,7 +51,7 @@ _MAKING: Final = tuple(
     f"microsoft.authorization/{action}"
     for action in ("roleassignments/write", "roledefinitions/write", "elevateaccess/action")
 )
-"""The actions by which whoever has them gets every other, in lower case."""
+"""The actions that give every other, in lower case."""
 
 _Owner: TypeAlias = tuple[str, str] | str
 """An identity: its group and name, or its URN while a preview does not know them."""
@@ -90,7 +90,7 @@ def azure_federation_issuer(federation: Resource) -> Iterator[str]:
         if not one.inputs.keys() & {"issuer", "issuerFromConfig"}:
             yield f"{place}issuer is missing"
         elif issuer is not None and (not issuer.startswith("https://") or issuer.split() != [issuer]):
-            yield f"{place}issuer is no https URL without blanks"
+            yield f"{place}issuer is not an https URL without blanks"
         elif issuer is not None and issuers and issuer not in issuers:
             yield f"{place}issuer is none of this environment"
 
@@ -241,4 +241,4 @@ def azure_role_scope(grant: Resource) -> Iterator[str]:
         if not one.is_known(*path) or (place and scope is None):
             continue
         if not (isinstance(scope, str) and is_scope(scope)):
-            yield f"{place}{'.'.join(path)} is no subscription, nothing in one, and no management group"
+            yield f"{place}{'.'.join(path)} is not a subscription, nothing in one, and no management group"

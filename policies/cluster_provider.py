@@ -22,7 +22,7 @@ _REQUIRED: Final[Mapping[str, bool]] = {
     fix="make providers with components/providers.py, and give every resource one",
 )
 def kubernetes_provider_keeps_claims(provider: Resource) -> Iterator[str]:
-    """Refuse flags under which a Secret loses its claim, or somebody loses theirs."""
+    """Refuse flags under which a Secret loses its claim, or a tenant its own."""
     for flag, required in _REQUIRED.items():
         # The SDK sends the flags of a provider as JSON text.
         given = provider.inputs.get(flag)

@@ -23,11 +23,11 @@ _ZONE: Final = re.compile(r"(?<=\d)-[a-z]$")
 @resource_rule(
     types=["*"],
     description="Every resource is of a type that the environment allows.",
-    fix="leave the resource out, or add its type to `allowed` in policies/config (* stands for anything)",
+    fix="leave the resource out, or add its type to `allowed` in policies/config (* matches anything)",
     config={"allowed": _TEXTS},
 )
 def estate_resource_types(resource: Resource) -> Iterator[str]:
-    """Refuse what nobody meant to run here."""
+    """Refuse what is not meant to run here."""
     allowed = resource.config.get("allowed", [])
     if allowed and not resource.is_a("pulumi:*", *allowed):
         yield "its type is none of those allowed"
@@ -112,7 +112,7 @@ def estate_claims_per_tenant(resources: Sequence[Resource]) -> Iterator[tuple[st
 
 @resource_rule(
     types=["*"],
-    description="A resource says whose it is, by the labels or tags the environment asks for.",
+    description="A resource names its owner, by the labels or tags the environment requires.",
     fix="set the label; policies/config says which type needs which",
     config={
         "required": {
@@ -123,7 +123,7 @@ def estate_claims_per_tenant(resources: Sequence[Resource]) -> Iterator[tuple[st
     },
 )
 def estate_owner_labels(resource: Resource) -> Iterator[str]:
-    """Refuse what nobody could be asked about."""
+    """Refuse what no one could be asked about."""
     may_be_any = resource.is_a(*_LABELLED)
     wanted = [
         label

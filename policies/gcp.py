@@ -67,7 +67,7 @@ def gcp_pull_secret_name(secret: Resource) -> Iterator[str]:
     fix=f"set {', '.join(f'{key}={value}' for key, value in _LABELS.items())} and {_CLUSTER_ID}",
 )
 def gcp_pull_secret_labels(secret: Resource) -> Iterator[str]:
-    """Refuse a secret nobody could tell the owner of."""
+    """Refuse a secret without a known owner."""
     if not _is_pull_secret(secret) or secret.inputs.get("labels") is UNKNOWN:
         return
     labels = secret.mapping("labels")
@@ -104,7 +104,7 @@ def gcp_secret_replication(secret: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=_SECRETS,
-    description="A secret is protected from deletion where the environment asks for it.",
+    description="A secret is protected from deletion where the environment requires it.",
     fix="set deletionProtection to true",
     config={"required": {"type": "boolean", "default": False}},
 )
@@ -145,7 +145,7 @@ def gcp_secret_version_marked(version: Resource) -> Iterator[str]:
     fix="name the people or service accounts that do the work",
 )
 def gcp_iam_not_public(grant: Resource) -> Iterator[str]:
-    """Refuse a grant that nobody can take back from those who used it."""
+    """Refuse a grant that cannot be taken back from those who used it."""
     yield from (f"{path} is everybody" for path, _, member in _grants(grant) if member in _EVERYBODY)
     for place, one in (
         ("", grant),

@@ -1,4 +1,4 @@
-"""Lets the host read what is judged once, when a policy looks into it; it would for every policy anew.
+"""Lets the host read what is judged once, when a policy looks into it; it would for every policy again.
 
 A pack of 50 policies has the properties of a resource, and the whole configuration of its provider, turned
 into dicts 50 times, most of them for policies of other types. A remedy may change what it is given, so it is
@@ -63,7 +63,7 @@ _LATELY: Final = _Lately()
 
 
 def _late(message: Struct) -> Late:
-    """Return what was made of this very message for the policy before, or begin anew."""
+    """Return what was made of this very message for the policy before, or begin again."""
     found = next((each for each in _LATELY.found if each.message is message), None)
     if found is None:
         found = Late(message)

@@ -1,6 +1,6 @@
 """Every policy of the pack, in the order in which they judge: by subject, and as they stand in its file.
 
-Whoever takes them has the host of this process read late, without which it shows no marks of secrets.
+What takes them has the host of this process read late, without which it shows no marks of secrets.
 """
 
 from __future__ import annotations

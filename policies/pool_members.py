@@ -100,7 +100,7 @@ def _is_member(secret: Resource) -> bool:
     fix=f"label it {HYPERSCALER_TYPE} with one of {', '.join(HYPERSCALERS)}, _<region> behind it or not",
 )
 def kubernetes_pool_member_known_type(secret: Resource) -> Iterator[str]:
-    """Refuse an account without a type somebody asks for: it is never claimed and never missed."""
+    """Refuse an account of a type that no slot claims: it is never claimed and never missed."""
     labels, key = secret.mapping("metadata", "labels"), _type_label()
     path = f"metadata.labels.{key}"
     if not _is_member(secret):
@@ -145,11 +145,11 @@ def kubernetes_pool_member_declared_owner(secret: Resource) -> Iterator[str]:
     if key not in labels:
         return
     if BRING_YOUR_OWN not in annotations and secret.is_known("metadata", "annotations"):
-        yield f"{path} is declared on an account that nobody brought"
+        yield f"{path} is declared on an account that was not brought"
     elif isinstance(brought, str) and brought != "true":
         yield f"metadata.annotations.{BRING_YOUR_OWN} is not true"
     if isinstance(labels[key], str) and not is_label_value(labels[key]):
-        yield f"{path} is no label value, so no tenant would ever match it"
+        yield f"{path} is not a label value, so no tenant would ever match it"
 
 
 @resource_rule(
@@ -170,7 +170,7 @@ def kubernetes_pool_member_never_forced(secret: Resource) -> Iterator[str]:
     level=EnforcementLevel.ADVISORY,
 )
 def kubernetes_pool_member_key_lives(secret: Resource) -> Iterator[str]:
-    """Tell of a credential that nobody new gets, or that its tenant is about to lose."""
+    """Tell of a credential that no new holder gets, or that its tenant is about to lose."""
     path = ("annotations",) if secret.type == _MEMBERS else ("metadata", "annotations")
     ends, section = secret.mapping(*path).get(EXPIRES_AT), _section()
     notice = period((section and section.text("keyNotice")) or NOTICE)
@@ -185,7 +185,7 @@ def kubernetes_pool_member_key_lives(secret: Resource) -> Iterator[str]:
     fix="give the workload a namespace of its own, and deliver it the one account it uses",
 )
 def kubernetes_pool_namespace_no_workloads(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
-    """Refuse pods beside the accounts: whoever may start one there can mount every credential."""
+    """Refuse pods beside the accounts: a pod there can mount every credential."""
     section = _section()
     claims_elsewhere = section is not None and section.mapping("from").get("cluster")
     theirs = () if claims_elsewhere else _OF_POOLS

@@ -60,7 +60,7 @@ def kubernetes_role_no_wildcard_on_secrets(role: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=[*_CLUSTER_ROLES, *_CLUSTER_BINDINGS],
-    description="Nobody is given the Secrets of all namespaces.",
+    description="No role may read the Secrets of all namespaces.",
     fix="use a Role in the namespace that needs it, or name the Secrets under resourceNames",
 )
 def kubernetes_role_no_cluster_wide_secrets(role: Resource) -> Iterator[str]:
@@ -113,11 +113,11 @@ def _holds(requirement: Any, labels: Mapping[str, str]) -> bool:
 
 @resource_rule(
     types=_BINDINGS,
-    description="No Role is bound to everybody who can reach the cluster, and nobody is made cluster-admin.",
+    description="No Role is bound to everybody who can reach the cluster, and no one to cluster-admin.",
     fix="bind the users, groups or ServiceAccounts that do the work to a Role made for it",
 )
 def kubernetes_binding_not_for_everybody(binding: Resource) -> Iterator[str]:
-    """Refuse a Role for all: who may read credentials is somebody in particular."""
+    """Refuse a Role for all: who may read credentials is named."""
     for index, subject in binding.objects("subjects"):
         if _is_everybody(subject.text("name") or ""):
             yield f"subjects[{index}].name is everybody"

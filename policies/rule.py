@@ -32,7 +32,7 @@ from components.seals import COULD_NOT, hides
 
 
 class _Unknown:
-    """A value that only the update knows; it is no text, no number and empty."""
+    """A value that only the update knows; it is not a string, no number and empty."""
 
     def __bool__(self) -> bool:
         return False
@@ -40,14 +40,14 @@ class _Unknown:
 
 UNKNOWN: Final = _Unknown()
 
-UNDECIDED: Final = f"{COULD_NOT}\n→ preview with the keys, which tells"
+UNDECIDED: Final = f"{COULD_NOT}\n→ preview with the keys to decide it"
 
 SECRETS: Final = ("kubernetes:core/v1:Secret", "kubernetes:core/v1:SecretPatch")
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource as a rule sees it: its type, and its properties by their names on the wire, in plain.
+    """A resource as a rule sees it: its type, and its properties by their names on the wire, in plaintext.
 
     inputs: for a rule over the stack these are the outputs. They repeat the inputs, but for those of
     azure-native that form an id. config: what the environment's file says to this rule. sources: for a rule
@@ -182,7 +182,7 @@ def stack_rule(
             ]
             for urn, violation in check(resources):
                 report_violation(f"{violation}\n→ {fix}", urn)
-            for one in resources:  # providers are given the whole configuration, which nobody judges
+            for one in resources:  # providers are given the whole configuration, which is not judged
                 if touched[one.urn] and not one.is_a("pulumi:providers:*"):
                     report_violation(UNDECIDED, one.urn)
 
@@ -250,11 +250,11 @@ def _schema(config: Mapping[str, Mapping[str, Any]] | None) -> PolicyConfigSchem
 
 
 class Touched(list[None]):
-    """Not empty once a rule has looked into what nobody can read: then it did not decide."""
+    """Not empty once a rule has looked into what cannot be read: then it did not decide."""
 
 
 class _Sealed(dict[str, Any]):
-    """An object in which something stands in for what nobody knows; it notes who looks into it."""
+    """An object in which something stands in for what is unknown; it notes who looks into it."""
 
     def __init__(self, items: Mapping[str, Any], touched: Touched) -> None:
         super().__init__(items)

@@ -38,7 +38,7 @@ def kubernetes_secret_data_only(secret: Resource) -> Iterator[str]:
     """Refuse stringData: under server-side apply a key removed from it stays live."""
     for key, text in secret.mapping("stringData").items():
         if text is not UNKNOWN and not isinstance(text, str):
-            yield f"stringData.{key} is no text"
+            yield f"stringData.{key} is not a string"
     if "stringData" in secret.inputs and secret.is_known("stringData") and secret.is_known("data"):
         yield "stringData is used"
 

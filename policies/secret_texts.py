@@ -33,7 +33,7 @@ _RANDOM: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:(?=[A-Z0-9]*[a-z])(?=[a-z0-9]*[A-Z])(?=[A-Za-z]*\d)[A-Za-z0-9]{10,}"
     r"|(?=[0-9]*[a-z])(?=[a-z]*\d)[a-z0-9]{25,})(?![A-Za-z0-9])"
 )
-"""Words that nobody makes up: of letters in both cases and digits, or long ones of letters and digits."""
+"""Words that are not made up: of letters in both cases and digits, or long ones of letters and digits."""
 
 _WIDTH: Final = 16
 _EDGE: Final = bytes(_WIDTH)
@@ -107,7 +107,7 @@ def is_ordinary(text: str) -> bool:
 
 
 def decode(text: str) -> str | None:
-    """Return what a text encodes in base64, its padding there or not; None where that is no text."""
+    """Return what a text encodes in base64, its padding there or not; None where that is not a string."""
     bare = text.strip().rstrip("=")
     try:
         return base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True).decode()

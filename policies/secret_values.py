@@ -77,19 +77,19 @@ class Sightings:
             self._marked_anywhere = None
 
     def hits(self, urn: str) -> list[str]:
-        """Return the paths at which a secret of the configuration or of the resource itself is in plain."""
+        """Return the paths at which a secret of the configuration or of the resource itself is plaintext."""
         with self._lock:
             seen, own = self._plain.get(urn, ()), Traces(self._marked.get(urn, frozenset()))
             return sorted({*_paths(seen, self._declared), *_paths(seen, own)})
 
     def hits_of_others(self, urn: str) -> list[str]:
-        """Return the other paths at which what is marked by any resource seen so far is in plain."""
+        """Return the other paths at which what is marked by any resource seen so far is in plaintext."""
         told = self.hits(urn)
         with self._lock:
             return sorted({*_paths(self._plain.get(urn, ()), self._anywhere())}.difference(told))
 
     def hits_in_outputs(self, urn: str, outputs: Mapping[str, Any]) -> list[str]:
-        """Return the paths at which outputs have in plain what is a secret anywhere, and the inputs had not.
+        """Return the paths at which outputs show what is a secret anywhere, and the inputs had not.
 
         What outputs mark is not taken for a secret: they are marked as a whole where a part is one.
         """
@@ -223,15 +223,15 @@ _OF_THE_STACK: Final = _OfTheStack()
     marks=True,
 )
 def secrets_stay_marked(resource: Resource) -> Iterator[str]:
-    """Refuse a secret in plain: the state, the diff and the log would show it."""
+    """Refuse a secret in plaintext: the state, the diff and the log would show it."""
     _OF_THE_STACK.sightings.see(resource.urn, resource.inputs)
-    yield from (f"{path} is a secret in plain" for path in _OF_THE_STACK.sightings.hits(resource.urn))
+    yield from (f"{path} is a secret in plaintext" for path in _OF_THE_STACK.sightings.hits(resource.urn))
 
 
 @stack_rule(
     types=(),
     components=True,
-    description="No resource has in plain what another marks as secret, and no output what is one anywhere.",
+    description="No resource shows in plaintext what another marks as secret, nor any output what is one.",
     fix=_FIX,
 )
 def secrets_stay_marked_everywhere(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
@@ -239,8 +239,8 @@ def secrets_stay_marked_everywhere(resources: Sequence[Resource]) -> Iterator[tu
     for one in resources:
         put_out = _OF_THE_STACK.sightings.hits_in_outputs(one.urn, one.inputs) if one.inputs else []
         for path in (*_OF_THE_STACK.sightings.hits_of_others(one.urn), *put_out):
-            yield one.urn, f"{path} is a secret in plain"
+            yield one.urn, f"{path} is a secret in plaintext"
     for key in plain_logins(STACK_CONFIG.values, STACK_CONFIG.secret_keys) if resources else ():
-        yield resources[0].urn, f"{key} of the configuration is a secret in plain"
+        yield resources[0].urn, f"{key} of the configuration is a secret in plaintext"
     if resources and any(SEALED in text for text in STACK_CONFIG.values.values()):
-        yield resources[0].urn, COULD_NOT  # a text in plain could be what a sealed value holds
+        yield resources[0].urn, COULD_NOT  # a text in plaintext could be what a sealed value holds

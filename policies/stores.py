@@ -88,7 +88,7 @@ def _is_anchored(regex: str) -> bool:
 
 
 def _spec(store: Resource) -> tuple[str, ...]:
-    """Return where the spec of the store is; nowhere for one of a namespace, which nobody else uses."""
+    """Return where the spec of the store is; nowhere for one of a namespace, which no other uses."""
     if not store.is_a(*_DIRECT):
         return ("spec",)
     return ("store", "spec") if store.mapping("store").get("namespace") is None else ()

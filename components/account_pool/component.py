@@ -2,7 +2,7 @@
 
 Owns the pool's namespace, its members from the configuration with their data, what the pool says about
 itself, the rights of claimers and cleaners, and the roster and the seal that keep members in use. Members
-of a CSV are not declared: somebody else made them. A claimer can read every credential of the pool, whatever
+of a CSV are not declared: others made them. A claimer can read every credential of the pool, whatever
 it asks for, so a tenant is never one; what a tenant may read is the one Secret of its claim, as long as it
 has it.
 Owner, state and token keys on a member belong to the claim protocol: nothing here declares or ignores them,
@@ -222,7 +222,7 @@ class AccountPool(pulumi.ComponentResource):
         return [settings, *([DependencyResource(urn)] if urn else [])]
 
     def _keep_roster(self, args: AccountPoolArgs) -> tuple[PoolRoster, ClaimForecasts]:
-        """Let nothing of the pool change before it is known that nobody loses an account."""
+        """Let nothing of the pool change before it is known that no tenant loses an account."""
         declaration = Declaration(
             args.namespace,
             args.settings.partition_keys,
@@ -306,7 +306,7 @@ class AccountPool(pulumi.ComponentResource):
         return secret.metadata.name, secret
 
     def _guard(self, args: AccountPoolArgs) -> Sequence[pulumi.Resource]:
-        """Let the API server refuse what would break a claim, whoever tries it."""
+        """Let the API server refuse what would break a claim, from any identity."""
         manifests = admission_manifests(args.namespace, args.settings, allow_destroy=args.allow_destroy)
         if not args.allow_destroy:
             manifests = (*manifests, *namespace_manifests(args.namespace))
@@ -341,7 +341,7 @@ class AccountPool(pulumi.ComponentResource):
 class TenantAccountsArgs:
     """What one tenant asks for, a claim per slot, and the namespace of the pool that serves it.
 
-    reader: who may read the Secrets of the claimed accounts, each as long as its claim lasts; None: nobody
+    reader: who may read the Secrets of the claimed accounts, each as long as its claim lasts; None: no other
     gets rights in the pool. settings: what the pool says about itself, where the same program declares it.
     foreseen: what the claims can expect. state: the state of the stack, as its roster names it.
     """

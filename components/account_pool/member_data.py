@@ -19,12 +19,12 @@ def data_fault(what: str, shape: Shape) -> tuple[str, str] | None:
     """Return why a credential of this shape cannot be the data of an account's Secret, and the fix."""
     if not shape.fields:
         return (
-            f"{what} is no JSON object with fields, which become the keys of the account's Secret",
+            f"{what} is not a JSON object with fields, which become the keys of the account's Secret",
             'give it as JSON text such as {"clientID": "…", "clientSecret": "…"}',
         )
     if shape.unfit:
         return (
-            f"of {what}, {', '.join(shape.unfit)} is given twice or is no text",
+            f"of {what}, {', '.join(shape.unfit)} is given twice or is not a string",
             "give each field once, as text; a nested object as JSON text in quotes",
         )
     strange = [field for field in shape.fields if not is_data_key(field)]
@@ -37,7 +37,7 @@ def data_fault(what: str, shape: Shape) -> tuple[str, str] | None:
 
 
 def shape_of(content: bytes) -> Shape:
-    """Return what may be told of a credential that is no entry of the configuration."""
+    """Return what may be told of a credential that is not an entry of the configuration."""
     try:
         shape = Credentials({"": content.decode()}).shape("")
     except ValueError:

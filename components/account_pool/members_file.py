@@ -49,7 +49,7 @@ _KEYS: Final = {
 
 
 class ExistingMember(ConfigModel):
-    """One row: a Secret somebody else made, and the account in it; or one that the stack makes.
+    """One row: a Secret that another process made, and the account in it; or one that the stack makes.
 
     credentials_from: of what the stack makes it; None when it is there already.
     """
@@ -104,7 +104,7 @@ def read_members(
 
 
 def _unread(folder: Path) -> Iterator[Problem]:
-    """Refuse the files that somebody took for members of a folder, and nobody reads."""
+    """Refuse the files that look like members of a folder, and are not read."""
     for each in sorted(folder.rglob("*")):
         is_hidden = any(part.startswith(".") for part in each.relative_to(folder).parts)
         is_meant = each.suffix.lower() == ".csv" and each.is_file() and not is_hidden
@@ -120,14 +120,14 @@ def read_members_file(
 ) -> tuple[tuple[ExistingMember, ...], tuple[Problem, ...]]:
     """Read the rows that are well formed, and list what is not; a place is `<file>:<line>`.
 
-    partition_keys: None where nobody knows them; then no other column is judged. declares: whether rows may
+    partition_keys: None if they are unknown; then no other column is judged. declares: whether rows may
     say of what the stack makes their Secrets.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        problem = "it is no text in UTF-8 from here on, so its accounts cannot be checked"
+        problem = "it is not UTF-8 text from here on, so its accounts cannot be checked"
         at = (render_path(path), line, 1)
         return (), (Problem(f"{path.name}:{line}", problem, "save the file in UTF-8", at),)
     except (OSError, ValueError) as error:
@@ -148,7 +148,7 @@ def read_members_file(
             reading.row(row, rows.line_num - further, columns)
             last = rows.line_num
     except csv.Error:
-        problem = "it is no row of a CSV file: a quote is not closed, or a field is endless"
+        problem = "it is not a row of a CSV file: a quote is not closed, or a field is endless"
         reading.problem(last + 1, "", problem, 'close the quote; a quote in a quoted field is written ""')
     return tuple(reading.members), tuple(reading.problems)
 

@@ -2,7 +2,7 @@
 
 A rotation notes on the account which configured credential it replaced. As long as that one is configured,
 what the rotation wrote stays, at a refresh too; once another one is configured, that is written. What anybody
-else wrote is not overwritten before somebody said which of the two is meant.
+else wrote is not overwritten before an operator said which of the two is meant.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class DataWriters:
         return replaced is not None and digest in (None, replaced)
 
     async def _guard(self, name: str, args: pulumi.ResourceHookArgs) -> None:
-        """Refuse to overwrite what somebody else wrote, or take it over."""
+        """Refuse to overwrite what another writer wrote, or take it over."""
         given = (args.new_inputs or {}).get("data")
         data: Any = await pulumi.Output.from_input(given).future()
         if isinstance(data, dict):
@@ -129,7 +129,7 @@ class DataWriters:
 
 
 def _taken_over(found: JsonObject, data: Mapping[str, str]) -> JsonObject:
-    """Return the patch that writes a configured credential; what is equal to it conflicts with nobody."""
+    """Return the patch that writes a configured credential; what is equal to it is no conflict."""
     gone = dict.fromkeys((found.get("data") or {}).keys() - data.keys())
     metadata = {
         "resourceVersion": found["metadata"]["resourceVersion"],

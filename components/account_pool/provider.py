@@ -37,7 +37,7 @@ from components.errors import CredfleetError, LostMember, NotAllowed, PoolError,
 T = TypeVar("T")
 
 LOST: Final = "Lost"
-"""Phase of a claim whose account or record was deleted, replaced or relabelled by hand."""
+"""Phase of a claim whose account or record was deleted, replaced or relabelled manually."""
 
 _WAITING: Final = frozenset({"skipped", "doomed"})
 """Inputs of a claim that had no account to expect when it was last declared."""

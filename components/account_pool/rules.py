@@ -204,7 +204,7 @@ def _duplicates(rules: Sequence[_Rule]) -> list[Fault]:
     for rule in rules:
         original = first.setdefault((rule.plan, frozenset(rule.inputs.items())), rule.position)
         if original != rule.position:
-            problem = f"it asks for the same as rule {original}, so one of them would never be used"
+            problem = f"it is equal to rule {original}, so one of them would never be used"
             faults.append(Fault(rule.position, problem, "remove one of the two"))
     return faults
 

@@ -1,6 +1,6 @@
 """The seal of a pool: as long as an account is in use, nothing of the pool is deleted.
 
-It depends on everything the pool is made of, so a destroy comes to it first, and past it only when nobody
+It depends on everything the pool is made of, so a destroy comes to it first, and past it only when no one
 would lose an account. The path of this module and the names of its classes are written into the state of
 stacks; they never move. Import-pure.
 """
@@ -73,7 +73,7 @@ class PoolSealProvider(DynamicProvider):
 
 
 def _await_permission(target: ClusterTarget, namespace: str, member: str) -> None:
-    """Wait until no admission policy would keep an account; one of somebody else's may for ever."""
+    """Wait until no admission policy would keep an account; another owner's may for ever."""
     path = f"/api/v1/namespaces/{quote(namespace, safe='')}/secrets/{quote(member, safe='')}?dryRun=All"
     until = time.monotonic() + _TAKEN_UP_SECONDS
     while time.monotonic() < until:

@@ -50,7 +50,7 @@ Cloud = Annotated[
     str,
     must(
         lambda text: text in (*HYPERSCALERS, ANY),
-        f"it is no cloud that is known: {', '.join(HYPERSCALERS)}",
+        f"it is not a cloud that is known: {', '.join(HYPERSCALERS)}",
         f"name one of them, or {ANY} where who asks chooses",
     ),
 ]
@@ -203,8 +203,8 @@ class Labels(ConfigModel):
         own = {*NAMED.values(), POOL_STATE}
         if len(set(given)) < len(given) or not own.isdisjoint(self.names.values()):
             raise config_error(
-                "one label would say two things, so neither could be told",
-                "give each its own key, and none that means something else to credfleet",
+                "one label would have two meanings",
+                "give each its own key, which credfleet does not use for another purpose",
             )
         return self
 
@@ -322,10 +322,10 @@ class AccountPool(ConfigModel):
     )
     key_notice: Duration | None = Field(
         default=None,
-        description=f"How long before its end a credential is given to nobody new; absent: {NOTICE}.",
+        description=f"How long before its end a credential is given to no new holder; absent: {NOTICE}.",
     )
     consumers: Mapping[Name, Consumer] = Field(
-        default={}, description="Who alone may claim; without any, whoever has the right."
+        default={}, description="Who alone may claim; without any, every identity that has the right."
     )
     claimers: tuple[Subject, ...] = Field(
         (), description="Who may claim; trusted with every credential of the pool."

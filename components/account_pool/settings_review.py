@@ -33,7 +33,7 @@ _ID_FORMS: Final = {
 """Cloud → what the ids of its accounts look like, and those of no other cloud do."""
 
 _NUMBER: Final = re.compile(r"['=]?[-\d\s.,]{9,}'?")
-"""What somebody meant for twelve digits."""
+"""What was meant for twelve digits."""
 _ROUNDED: Final = re.compile(r"\d([.,]\d+)?E\+\d+", re.IGNORECASE)
 _LONGEST_ID: Final = 128
 
@@ -52,10 +52,10 @@ class Stated:
 
 
 PROTECTED: Final = (
-    "it is one of accountPool.protected, which nobody may have",
+    "it is one of accountPool.protected, which are never given out",
     "leave the account out of the pool",
 )
-"""Why an account is no member, and the fix."""
+"""Why an account is not a member, and the fix."""
 
 
 def review_pool(
@@ -76,13 +76,13 @@ def review_pool(
     if pool.labels.eu_access != EU_ACCESS and EU_ACCESS not in stated.partition_keys:
         yield Problem(
             config_path("accountPool", "labels", "euAccess"),
-            f"{EU_ACCESS} is no partition key, so accounts under EU access would be given to anybody",
+            f"{EU_ACCESS} is not a partition key, so accounts under EU access would be given to anybody",
             f"add {EU_ACCESS} to accountPool.partitionKeys",
         )
     if pool.bringers and not pool.admission_policy:
         yield Problem(
             config_path("accountPool", "bringers"),
-            "without the admission policy whoever may bring an account may make any of the pool",
+            "without the admission policy an identity that may bring an account may make any of the pool",
             "add accountPool.admissionPolicy: true",
         )
     types = {member.type for member in chain(pool.members.values(), existing)}
@@ -117,7 +117,7 @@ def _review_commands(
         if "/" in command[0] and not (program.is_file() and os.access(program, os.X_OK)):
             yield Problem(
                 config_path("accountPool", key, name, 0),
-                f"{command[0]} is no program that can be run, so the first cleaning would fail",
+                f"{command[0]} is not a program that can be run, so the first cleaning would fail",
                 "correct the path (relative to Pulumi.yaml), or make it executable",
             )
         if name not in known:
@@ -134,7 +134,7 @@ def _review_consumers(pool: AccountPool, stated: Stated, context: ReviewContext)
         for holder in consumer.holders:
             for other, one in pool.consumers.items():
                 if other != name and any(is_within(holder, prefix) for prefix in one.holders):
-                    problem = f"{holder} is within the holders of {other}, and nobody is two consumers"
+                    problem = f"{holder} is within the holders of {other}, and a holder has one consumer"
                     yield Problem(f"{place}.holders", problem, "give each holder to one of the two")
         for index, partition in enumerate(consumer.partitions):
             for key in partition if context.whole("accountPool.partitionKeys") else ():
@@ -222,7 +222,7 @@ class _Supply:
 
 
 def _declared(member: Member | ExistingMember) -> Iterable[DeclaredMember]:
-    """Return what a member is: one that somebody else made is dedicated or shared, which no row says."""
+    """Return what a member is: one that another process made is dedicated or shared, which no row says."""
     if isinstance(member, Member):
         return (member.declared,)
     return (member.declared(), member.declared(shared_capacity=1))
@@ -276,7 +276,7 @@ def _review_aso(place: str, type_: str) -> Problems:
 def _review_member(name: str, member: Member, stated: Stated, context: ReviewContext) -> Problems:
     place = config_path("accountPool", "members", name)
     if member.tenant is not None and member.tenant not in stated.tenants and context.whole("tenants"):
-        problem = f"{member.tenant} is no tenant, so nobody would ever get its account"
+        problem = f"{member.tenant} is not a tenant, so no claim would ever get its account"
         yield Dangling(f"{place}.tenant", problem, nearest(member.tenant, stated.tenants))
     for key in member.partition if context.whole("accountPool.partitionKeys") else ():
         if key not in stated.partition_keys:
@@ -321,7 +321,7 @@ def review_identities(
 def review_protected(
     settings: PoolConfigMap, members: Mapping[str, Member], rows: Iterable[ExistingMember]
 ) -> Problems:
-    """Refuse accounts that nobody may have."""
+    """Refuse accounts that are never given out."""
     for name, member in members.items():
         if settings.protects(member.account_id):
             yield Problem(config_path("accountPool", "members", name, "accountId"), *PROTECTED)

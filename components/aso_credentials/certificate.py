@@ -49,7 +49,7 @@ class CertificateFault(StrEnum):
     SEVERAL_KEYS = "it holds more than one private key, and the SDK chooses none"
     NO_CERTIFICATE = "it holds no certificate that begins on a line of its own"
     NO_KEY = "it holds no private key, or none that is unencrypted, and without one nothing can be proved"
-    NOT_RSA = "its private key is no RSA key, and Entra takes no other"
+    NOT_RSA = "its private key is not an RSA key, and Entra takes no other"
     OTHER_KEY = "its private key belongs to another certificate"
 
 

@@ -33,7 +33,7 @@ _OPAQUE: Final = "Opaque"
 class AsoSecretArgs:
     """A Secret by its name and content.
 
-    data: secret. subscription: the same as in the data, in plain; None for settings without a credential.
+    data: secret. subscription: the same as in the data, in plaintext; None for settings without a credential.
     place: in the configuration, for messages. after: what Azure must know before ASO uses it. composed: how
     it is made instead, where what is secret of it is in the cluster. waits: for what that waits.
     """

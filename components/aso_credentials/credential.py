@@ -77,7 +77,7 @@ class ServicePrincipal(ConfigModel):
 
 
 class WorkloadIdentity(ConfigModel):
-    """A managed identity that trusts a ServiceAccount: one of `identities`, or one somebody else made."""
+    """A managed identity that trusts a ServiceAccount: one of `identities`, or an existing one."""
 
     subscription_id: Guid = Field(description="Subscription its resources are made in.")
     identity: Name | None = Field(default=None, description="Entry of identities.")

@@ -33,7 +33,7 @@ Guid: TypeAlias = Annotated[
     AfterValidator(str.strip),
     must(
         is_guid,
-        "it is no GUID, and Azure would look for nothing else",
+        "it is not a GUID, and Azure would look for nothing else",
         "copy the id, as 8-4-4-4-12 hex digits",
     ),
 ]
@@ -61,7 +61,7 @@ Scope: TypeAlias = Annotated[
     str,
     must(
         is_scope,
-        "it is no ARM id of a subscription, of what is in one, or of a management group",
+        "it is not an ARM id of a subscription, of what is in one, or of a management group",
         SCOPE_FIX,
     ),
 ]

@@ -68,7 +68,7 @@ class Found:
     def resource(self) -> Resource:
         """Return the resource of ASO as its manifest says it; raises CredfleetError, code `yaml-invalid`."""
         if not isinstance(self.manifest.get("kind"), str):
-            raise self._invalid("it has no kind, so nobody knows what it is", "add its kind", "kind")
+            raise self._invalid("it has no kind, so it is unknown what it is", "add its kind", "kind")
         metadata = self._metadata()
         return Resource(
             namespace=_namespace(metadata),
@@ -128,7 +128,7 @@ class Found:
                 return {}
             if not isinstance(value, dict):
                 fix = "write it as a map: {key: value}"
-                raise self._invalid(f"its {key} is no map", fix, *keys[:depth])
+                raise self._invalid(f"its {key} is not a map", fix, *keys[:depth])
         return value
 
     def _texts(self, *keys: str) -> Mapping[str, str]:
@@ -136,8 +136,7 @@ class Found:
         for key, value in entries.items():
             if not isinstance(value, str):
                 raise self._invalid(
-                    f"a value under {keys[-1]} is no text: YAML takes digits, true and false for something"
-                    " else",
+                    f"a value under {keys[-1]} is not a string, since YAML parsed a number or a boolean"
                     "write it in quotes",
                     *keys,
                     key,
@@ -198,7 +197,7 @@ def _flattened(found: Found) -> Iterator[Found]:
         raise CredfleetError(
             code="yaml-invalid",
             place=found.place,
-            problem="it is no Kubernetes object",
+            problem="it is not a Kubernetes object",
             fix="give it apiVersion, kind and metadata",
             at=found.at(),
         )

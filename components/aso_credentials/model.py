@@ -38,7 +38,7 @@ def client_secret_of(content: bytes) -> str:
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        raise Unfit(f"{keys.CLIENT_SECRET} is no text") from None
+        raise Unfit(f"{keys.CLIENT_SECRET} is not a string") from None
     if not text.lstrip().startswith("{"):
         return text
     try:
@@ -81,7 +81,7 @@ def faults_of(data: Data, *, strict: bool) -> tuple[str, ...]:
     try:
         texts = {key: value.decode() for key, value in data.items() if key != keys.CERTIFICATE}
     except UnicodeDecodeError:
-        return ("one of its values is no text",)
+        return ("one of its values is not a string",)
     known = {*keys.REQUIRED, keys.ADDITIONAL_TENANTS, *keys.CLOUD, *_KEYS[chosen]}
     faults = [f"{key} has no effect here" for key in sorted(data.keys() - known)]
     faults += [f"{key} is empty" for key in sorted(known - {*keys.PROOFS}) if data.get(key) == b""]
@@ -96,10 +96,10 @@ def faults_of(data: Data, *, strict: bool) -> tuple[str, ...]:
 def _id_faults(chosen: AsoMethod, texts: Mapping[str, str]) -> Iterator[str]:
     for key in keys.REQUIRED:
         if not is_guid(texts.get(key, "").strip()):
-            yield f"{key} is no GUID"
+            yield f"{key} is not a GUID"
     tenants = [text for text in texts.get(keys.ADDITIONAL_TENANTS, "").split(",") if text]
     if not all(is_guid(tenant.strip()) for tenant in tenants):
-        yield f"{keys.ADDITIONAL_TENANTS} is no list of GUIDs with commas between them"
+        yield f"{keys.ADDITIONAL_TENANTS} is not a list of GUIDs with commas between them"
     if tenants and chosen is AsoMethod.POD_IDENTITY:
         yield f"{keys.ADDITIONAL_TENANTS} is ignored with {keys.AUTH_MODE} {keys.POD_IDENTITY}"
 
@@ -123,7 +123,7 @@ def _proof_faults(chosen: AsoMethod, data: Data, texts: Mapping[str, str], *, st
             if not strict:
                 yield f"{keys.SERVICE_ACCOUNT} is ignored unless the operator runs in strict mode"
             if not is_object_name(texts[keys.SERVICE_ACCOUNT]):
-                yield f"{keys.SERVICE_ACCOUNT} is no name a ServiceAccount can have"
+                yield f"{keys.SERVICE_ACCOUNT} is not a name a ServiceAccount can have"
         case _:
             pass
 
@@ -133,4 +133,4 @@ def _cloud_faults(texts: Mapping[str, str]) -> Iterator[str]:
     if 0 < len(given) < len(keys.CLOUD):
         yield f"{', '.join(keys.CLOUD)} go together"
     else:
-        yield from (f"{key} is no https:// address" for key in given if not _URL.fullmatch(texts[key]))
+        yield from (f"{key} is not an https:// address" for key in given if not _URL.fullmatch(texts[key]))

@@ -147,7 +147,7 @@ class OperatorPinProvider(DynamicProvider):
             mode, issuer, account = lost[0].split()
             yield CheckFailure(
                 "trusted",
-                f"{place}: the running operator proves itself as before until it is started again, and nobody"
+                f"{place}: the running operator proves itself as before until it is restarted, and no check"
                 " would trust it any more\n→ add formerly: {workloadIdentityMode: "
                 f"{mode}, issuer: {issuer}, serviceAccount: {account}}}, and leave it out again in an update"
                 " after its restart",

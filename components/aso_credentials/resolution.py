@@ -69,7 +69,7 @@ class Owner:
 class Resource:
     """A custom resource of ASO.
 
-    misplaced: annotations under `metadata.annotation`, which nobody reads. writes: names of Secrets that ASO
+    misplaced: annotations under `metadata.annotation`, which is not read. writes: names of Secrets that ASO
     itself writes of it (`operatorSpec.secrets`), and their keys.
     """
 
@@ -91,7 +91,7 @@ class Operator:
     """The operator: its namespace and ServiceAccount, whether it serves several clouds or is in strict mode.
 
     targets: the only namespaces it looks at; none means all. environment: of its pod, what its settings
-    Secret holds; None when nobody knows that Secret.
+    Secret holds; None if that Secret is unknown.
     """
 
     namespace: str = keys.OPERATOR_NAMESPACE

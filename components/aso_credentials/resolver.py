@@ -85,7 +85,7 @@ class _Resolver:
 
     def annotated(self, resource: Resource, name: str) -> Resolution:
         if not name or "/" in name:
-            why = "cannot contain '/'" if name else "is empty, and that is no name of a Secret"
+            why = "cannot contain '/'" if name else "is empty, and that is not a name of a Secret"
             message = (
                 f"{keys.CREDENTIAL_FROM} {why}: give the bare name of a Secret in namespace"
                 f" {resource.namespace}; ASO falls back to no other credential"
@@ -108,7 +108,7 @@ class _Resolver:
         return [one for one in near if secret.name in one.writes]
 
     def data_of(self, secret: SecretName, reader: Resource) -> Mapping[str, bytes] | None:
-        """Return what a Secret holds, or will hold; None when nobody writes it."""
+        """Return what a Secret holds, or will hold; None if nothing writes it."""
         writers = self.writers(secret, reader)
         if not writers:
             return self.secrets.get(secret)

@@ -96,7 +96,7 @@ def _read(name: str, secret: str | None, place: str, found: Found) -> DeclaredRe
     if not found.is_resource:
         return Problem(
             place,
-            "it is no resource of Azure Service Operator, and nothing else is declared from this file",
+            "it is not a resource of Azure Service Operator, and nothing else is declared from this file",
             "leave it out; only kinds of *.azure.com belong here",
             found.at("apiVersion"),
         )

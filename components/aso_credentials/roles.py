@@ -33,7 +33,7 @@ def role_guid(role: str) -> str | None:
 def role_definition_id(role: str, scope: str) -> str:
     """Return the ARM id of a role as Azure writes it for a scope: of its subscription, or of the tenant.
 
-    Raises ValueError for a role that is not known, or a scope that is no ARM id.
+    Raises ValueError for a role that is not known, or a scope that is not an ARM id.
     """
     guid, subscription = role_guid(role), subscription_of(scope)
     if guid is None:
@@ -46,6 +46,6 @@ def assignment_name(scope: str, role: str, identity: str) -> str:
     """Return the name of an assignment: a GUID that is the same for the same scope, role and identity.
 
     identity: its resource group and name. By name and not by principal id, which no preview knows; so an
-    identity that is made anew takes its assignments over.
+    identity that is recreated takes its assignments over.
     """
     return str(uuid.uuid5(_NAMES, "\n".join((scope.rstrip("/"), role_guid(role) or role, identity)).lower()))

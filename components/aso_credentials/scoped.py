@@ -84,7 +84,7 @@ def _unproved(method: AsoMethod, data: Data, operator: Operator) -> ScopedRefusa
             return ScopedRefusal(RefusalKind.CERTIFICATE, text) if fault else None
         case AsoMethod.WORKLOAD_IDENTITY if operator.strict and keys.SERVICE_ACCOUNT in data:
             named = is_object_name(data[keys.SERVICE_ACCOUNT].decode(errors="replace"))
-            text = f"{keys.SERVICE_ACCOUNT} is no name of a ServiceAccount: correct it"
+            text = f"{keys.SERVICE_ACCOUNT} is not a name of a ServiceAccount: correct it"
             return None if named else ScopedRefusal(RefusalKind.ACCOUNT, text)
         case _:
             return None
@@ -100,12 +100,14 @@ def _unknown_place(method: AsoMethod, data: Data, operator: Operator) -> ScopedR
     if borrows and not tenant:
         tenant = WITHHELD if own is None else own.get(keys.TENANT, b"")
     if tenant != WITHHELD and not _TENANT.fullmatch(tenant):
-        how = "is no id of a tenant, with nothing around it" if tenant else "is empty"
+        how = "is not an id of a tenant, with nothing around it" if tenant else "is empty"
         return ScopedRefusal(RefusalKind.TENANT, f"{keys.TENANT} {how}: write the bare GUID")
     host = data.get(keys.AUTHORITY_HOST) or (own or {}).get(keys.AUTHORITY_HOST) or b"https:"
     if _is_authority(host.decode(errors="replace")):
         return None
-    return ScopedRefusal(RefusalKind.AUTHORITY, f"{keys.AUTHORITY_HOST} is no https:// address: correct it")
+    return ScopedRefusal(
+        RefusalKind.AUTHORITY, f"{keys.AUTHORITY_HOST} is not an https:// address: correct it"
+    )
 
 
 def _is_authority(text: str) -> bool:
@@ -135,7 +137,7 @@ def refused_by_entra(data: Data, operator: Operator) -> str | None:
     """Return why Azure refuses what ASO takes: an id that is empty or has a blank or a line end around it."""
     for key in (keys.SUBSCRIPTION, keys.CLIENT):
         if not data[key] and key not in list_borrowed(data, operator):
-            return f"{key} is empty, and Azure knows nobody by it"
+            return f"{key} is empty, which is not an identity of Azure"
         if data[key] != data[key].strip():
             return f"{key} begins or ends with a blank or a line end, with which Azure refuses it"
     return None
@@ -152,7 +154,7 @@ def subject_of(data: Data, secret: SecretName, operator: Operator) -> str | None
 def oddities(data: Data, operator: Operator) -> tuple[str, ...]:
     """Return what keeps a Secret that ASO takes from being one that credfleet would declare.
 
-    Values that are withheld are left to whoever writes them.
+    Values that are withheld are left to their writer.
     """
     return () if WITHHELD in data.values() else model.faults_of(data, strict=operator.strict)
 

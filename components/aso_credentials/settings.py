@@ -98,7 +98,7 @@ class Operator(ConfigModel):
         default=None, description="How it ran until now: trusted as well, while it was not started again."
     )
     allow_trust_change: Flag = Field(
-        default=False, description="Whether trust goes although nobody saw the operator run without it."
+        default=False, description="Whether trust is removed before the operator was seen to run without it."
     )
 
     @property
@@ -127,7 +127,7 @@ class RateLimit(ConfigModel):
     """How fast the operator calls Azure."""
 
     qps: Positive = Field(description="Requests a second.")
-    bucket_size: Positive = Field(description="Requests at once.")
+    bucket_size: Positive = Field(description="Requests in parallel.")
 
 
 class GlobalSettings(ConfigModel):
@@ -326,7 +326,7 @@ class AsoCredentials(Section):
     def secrets(self, context: ReviewContext) -> Secrets:
         """Return the data of the Secrets that a resource may be served by, as far as a preview knows it.
 
-        Of the copies of claimed accounts nobody knows a value before the update.
+        The values of copies of claimed accounts are unknown before the update.
         """
         found = {
             SecretName(account.namespace, account.delivery.target): _copied(account.delivery)
@@ -368,7 +368,7 @@ class AsoCredentials(Section):
         """Check namespaces, references, what credentials hold, identities, and every resource.
 
         Resources are judged when no part of the section or of the tenants was left out for a fault; else
-        nobody could say what serves them.
+        it is unknown what serves them.
         """
         if self.global_settings is not None:
             yield from context.review_namespace(self.place("operator", "namespace"), self.operator.namespace)
@@ -402,7 +402,7 @@ class AsoCredentials(Section):
             is_of_a_tenant = self.place("resources", one.entry) in context.confined
             if is_of_a_tenant and found.secret == self.global_name:
                 problem = (
-                    f"{one.resource} would be made with the operator's own credential, which is nobody's"
+                    f"{one.resource} would be made with the operator's own credential, which has no owner"
                 )
                 fix = "give its namespace a credential, or name the resource in the stack's file"
                 yield Problem(one.place, problem, fix, one.at)
@@ -431,12 +431,12 @@ class AsoCredentials(Section):
             return
         place = f"{entry.place}.workloadIdentity.identity"
         if given.identity not in self.identities:
-            problem = f"{given.identity} is no entry of identities"
+            problem = f"{given.identity} is not an entry of identities"
             yield Problem(place, problem, nearest(given.identity, self.identities))
         elif self.operator.issuer is None and context.whole(f"{self.KEY}.operator"):
             yield Problem(
                 place,
-                "nobody says who issues the cluster's tokens, so Azure could not be told whom to trust",
+                "the issuer of the cluster's tokens is not named, so Azure cannot trust them",
                 f"give the cluster's OIDC issuer URL as {self.place('operator', 'issuer')}",
             )
 
@@ -490,7 +490,7 @@ class AsoCredentials(Section):
             if entry.credential is not None and entry.credential not in self.named:
                 yield Problem(
                     self.place("resources", name, "credential"),
-                    f"{entry.credential} is no entry of named",
+                    f"{entry.credential} is not an entry of named",
                     nearest(entry.credential, self.named),
                 )
         seen: dict[str, str] = {}

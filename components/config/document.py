@@ -22,28 +22,28 @@ _KEY: Final = "[key]"
 """What pydantic appends to a location when the fault is in the name of an entry."""
 
 
-_SEE: Final = "see what is meant in: credfleet config schema"
-_NO_MAP: Final = "it is no map of names, so nothing in it can be found", "write it as a map: {name: …}"
+_SEE: Final = "see its form in: credfleet config schema"
+_NO_MAP: Final = "it must be a map of names", "write it as a map: {name: …}"
 _PLAIN: Final = {
     "string_type": (
-        "it is no text, but a list, a map, or digits, true or false, which YAML takes for something else",
-        "write one text, and where YAML takes it for something else, write it in quotes",
+        "it must be a string, but YAML parsed a number, boolean, list or map",
+        "quote the value",
     ),
     **dict.fromkeys(
         ("bool_type", "bool_parsing"),
-        ("it is neither true nor false", "write true or false, without quotes"),
+        ("it must be true or false", "write true or false, without quotes"),
     ),
     **dict.fromkeys(
         ("tuple_type", "list_type", "sequence_type", "set_type"),
-        ("it is no list", "write it as a list, also of one: [ … ]"),
+        ("it must be a list", "write it as a list, also of one: [ … ]"),
     ),
     **dict.fromkeys(
         ("int_type", "int_parsing", "int_from_float", "int_parsing_size"),
-        ("it is no whole number", "write digits, without quotes"),
+        ("it must be an integer", "write digits, without quotes"),
     ),
     **dict.fromkeys(("less_than", "less_than_equal"), ("the number is too large", "write a smaller one")),
-    **dict.fromkeys(("string_too_short", "string_too_long"), ("the text is too short or too long", _SEE)),
-    "too_short": ("it is empty, so nothing would come of it", "add an entry, or leave out what holds it"),
+    **dict.fromkeys(("string_too_short", "string_too_long"), ("the string is too short or too long", _SEE)),
+    "too_short": ("it is empty", "add an entry, or leave out what holds it"),
     **dict.fromkeys(("mapping_type", "dict_type", "model_type"), _NO_MAP),
 }
 
@@ -73,7 +73,7 @@ def problems_of(
 ) -> Iterator[Problem]:
     """Yield what kept a document from being a model; no problem holds a value.
 
-    place: of the document. otherwise: the fix of what nobody has words of ours for.
+    place: of the document. otherwise: the fix of problems without words of ours.
     """
     for fault in _own(error.errors(include_url=False, include_input=False)):
         yield _problem(fault, model, lambda path: below(place, path), otherwise)
@@ -111,7 +111,7 @@ def read_as_meant(model: type[Model], document: Document) -> tuple[Problem, ...]
 
 
 def without_values(document: Document) -> tuple[Problem, ...]:
-    """Take out what is given as null below the sections, and list it: a value that somebody forgot."""
+    """Take out what is given as null below the sections, and list it: a forgotten value."""
     problems: list[Problem] = []
 
     def look(value: Any, path: tuple[str | int, ...]) -> None:
@@ -130,16 +130,16 @@ def without_values(document: Document) -> tuple[Problem, ...]:
 
 
 def unknown_key(place: str, key: str, known: Iterable[str]) -> Problem:
-    """Return the problem of a key that nobody reads."""
+    """Return the problem of a key that is not read."""
     return Problem(place, *misspelt(key, known))
 
 
 def misspelt(key: str, known: Iterable[str]) -> tuple[str, str]:
-    """Return problem and fix of a key that nobody reads, with the one that may have been meant."""
+    """Return problem and fix of a key that is not read, with the one that may have been meant."""
     names = sorted(known)
     near = difflib.get_close_matches(key, names, n=1)
     fix = f"did you mean {near[0]}?" if near else f"known here: {', '.join(names)}"
-    return f"{in_print(key)} is not a known key, so it would be ignored without a word", fix
+    return f"unknown key {in_print(key)}, which would be ignored", fix
 
 
 def in_print(name: str) -> str:
@@ -174,16 +174,16 @@ def explain(fault: ErrorDetails, otherwise: str = _SEE) -> tuple[str, str]:
     context = fault.get("ctx", {})
     match fault["type"]:
         case "missing":
-            return "it is missing, and nothing can stand in for it", f"add {fault['loc'][-1]}"
+            return "required key is missing", f"add {fault['loc'][-1]}"
         case "greater_than" | "greater_than_equal":
             least = context["ge"] if "ge" in context else context["gt"] + 1
             return "the number is too small", f"write {least} or more"
         case "literal_error" | "enum":
-            return "it is none of the words known here", f"use {context['expected']}"
+            return "unknown value", f"use {context['expected']}"
         case kind if kind == CONFIG_ERROR:
             return context["problem"], context["fix"]
         case kind:
-            return _PLAIN.get(kind, (f"it is not of the form that is meant here ({kind})", otherwise))
+            return _PLAIN.get(kind, (f"it has an invalid form ({kind})", otherwise))
 
 
 def _problem(

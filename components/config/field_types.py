@@ -59,7 +59,7 @@ def is_of_the_cluster(namespace: str) -> bool:
     return namespace == "default" or namespace.startswith("kube-")
 
 
-NO_DURATION: Final = "it is no duration", "write such as 1h, 90s or 1h30m"
+NO_DURATION: Final = "it is not a duration", "write such as 1h, 90s or 1h30m"
 Duration: TypeAlias = Annotated[str, must(DURATION.fullmatch, *NO_DURATION)]
 
 
@@ -72,13 +72,13 @@ def _is_moment(text: str) -> bool:
 
 
 Moment: TypeAlias = Annotated[
-    str, must(_is_moment, "it is no time", "write such as 2027-01-31 or 2027-01-31T12:00:00Z, in quotes")
+    str, must(_is_moment, "it is not a time", "write such as 2027-01-31 or 2027-01-31T12:00:00Z, in quotes")
 ]
 NamespaceName: TypeAlias = Annotated[
     str,
     must(
         lambda text: is_namespace(text) and not is_of_the_cluster(text),
-        "it is no namespace of a fleet: Kubernetes takes up to 63 of a-z, 0-9 and, inside, '-',"
+        "it is not a namespace of a fleet: Kubernetes takes up to 63 of a-z, 0-9 and, inside, '-',"
         " and keeps default and kube-… to itself",
         "choose a name such as tenant-acme",
     ),
@@ -129,7 +129,7 @@ PartitionValue: TypeAlias = Annotated[
     str,
     must(
         lambda text: is_label_value(text) and text != "false",
-        "it is no value of a partition: a label value of up to 63 characters; leaving the key out says false",
+        "it is not a partition value: a label value of up to 63 characters; leaving the key out means false",
         'give a value such as "true", or leave the key out',
     ),
 ]
@@ -145,7 +145,7 @@ Text: TypeAlias = Annotated[
     str,
     must(
         lambda text: text and text == text.strip() and text.isprintable() and not _UNFILLED.search(text),
-        "it is empty, has blanks at its ends, characters nobody sees, or $(…), ${…} or {{…}} unfilled",
+        "it is empty, has blanks at its ends, invisible characters, or $(…), ${…} or {{…}} unfilled",
         "write it without them",
     ),
 ]
@@ -153,7 +153,7 @@ ClusterUid: TypeAlias = Annotated[
     str,
     must(
         lambda text: _UUID.fullmatch(text) is not None,
-        "a cluster is told by the uid of its namespace kube-system, and this is no uid",
+        "must be the uid of the cluster's namespace kube-system",
         "take it from: kubectl get namespace kube-system -o jsonpath={.metadata.uid}",
     ),
 ]
@@ -161,7 +161,7 @@ FilePath: TypeAlias = Annotated[
     str,
     must(
         lambda text: bool(text) and text.isprintable() and not PurePath(text).name.startswith("{"),
-        "it is no path of a file; what a file holds, such as a kubeconfig, would stand here in plain",
+        "it is not a path of a file; what a file holds, such as a kubeconfig, would be in plaintext here",
         "give the path of the file",
     ),
 ]

@@ -85,14 +85,14 @@ class ReviewContext:
     ) -> Problems:
         """Refuse a namespace that rooms may not write into, and say which one may have been meant."""
         if namespace not in self.namespaces and self.whole("tenants", "cluster"):
-            problem = f"{namespace} is no tenant's namespace, and the stack declares no other ones"
+            problem = f"{namespace} is not a tenant's namespace, and the stack declares no other ones"
             meant = self.slip_of(namespace)
             yield Dangling(place, problem, f"did you mean {meant}? else {fix}" if meant else fix)
 
     def review_credential(self, place: str, name: str) -> Problems:
         """Refuse a reference that names no credential, and say which one may have been meant."""
         if name not in self.credentials.names and self.whole(KEY):
-            problem = f"{named_in(name) or 'what stands there'} is no entry of credentials"
+            problem = f"{named_in(name) or 'what stands there'} is not an entry of credentials"
             yield Dangling(place, problem, nearest(name, self.credentials.names))
 
     def review_source(self, place: str, source: CredentialSource, reader: str) -> Problems:
@@ -107,7 +107,7 @@ class ReviewContext:
             if account is None:
                 if self.whole("tenants", "accountPool"):
                     named = named_in(source.account) or "what stands there"
-                    problem = f"{named} is no account that a tenant claims"
+                    problem = f"{named} is not an account that a tenant claims"
                     yield Dangling(place, problem, nearest(source.account, self.accounts))
             elif account.namespace != reader:
                 problem = f"account {source.account} is of namespace {account.namespace}, not of {reader}"

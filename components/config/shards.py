@@ -1,6 +1,6 @@
 """Which stack has which of the tenants in files: `stacks.yaml`, by ranges of their names.
 
-A range takes in names that nobody has yet, so whoever adds a tenant's file has no other file to change.
+A range takes in names that are not used yet, so who adds a tenant's file has no other file to change.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class TenantDeliveries(pulumi.ComponentResource):
 
 
 _SPARED: Final[Mapping[str, str]] = {
-    "kubernetes:core/v1:Secret": "delete it if nobody reads it, or take another name",
+    "kubernetes:core/v1:Secret": "delete it if it is not in use, or take another name",
     "kubernetes:core/v1:Namespace": "delete it if nothing is in it, or take another name",
 }
 """Type of what is never taken over → what may be done about one that exists."""
@@ -160,7 +160,7 @@ def _refuse(
         raise pulumi.RunError(
             f"Secret {id_} is written of what a reference names, so no entry overwrites it\n"
             "→ keep the reference; or end what reads the Secret, take it out of the configuration, update, "
-            "and declare it anew"
+            "and declare it again"
         )
     if found and is_of_others(found):
         fix = fixes.get(name, _SPARED[args.type]) if namespace else _SPARED[args.type]

@@ -71,7 +71,7 @@ class KeyPlan:
         if not content:
             raise _unfit(place, "it is empty, and an empty credential opens nothing")
         if target in self.guids and not _GUID.fullmatch(content):
-            raise _unfit(place, f"{target} is a GUID and nothing else, not even a line end behind it")
+            raise _unfit(place, f"{target} must be a GUID alone, without a line end")
         text = content.decode(errors="replace")
         if target in self.exact and text != text.strip():
             raise _unfit(place, "it begins or ends with a blank or a line end, and ASO keeps it")
@@ -123,7 +123,7 @@ def plan_keys(keys: Mapping[str, str], aso_method: AsoMethod | None) -> KeyPlan:
     foreign = sorted(keys.keys() - plan.keys.keys())
     if foreign:
         raise _unfit_keys(
-            f"{', '.join(foreign)} is no key of method {aso_method}, and could make ASO choose another",
+            f"{', '.join(foreign)} is not a key of method {aso_method}, and could make ASO choose another",
             f"map only {', '.join(plan.keys)}",
         )
     return replace(plan, keys={**plan.keys, **keys}, guids=frozenset(_IDENTITY))

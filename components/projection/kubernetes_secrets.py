@@ -65,7 +65,9 @@ class KubernetesSecrets:
                 ref, problem, f"see in the log of webhook {webhook[1]} why; fix that, and run again"
             )
         if reply.answer is HttpOutcome.NOT_ALLOWED:
-            fix = "let whoever runs this read the source and write Secrets of the target's namespace"
+            fix = (
+                "let the identity that runs this read the source and write Secrets of the target's namespace"
+            )
             raise _failed(ref, f"the API server does not allow it: {reply.text}", fix)
         raise _failed(ref, f"the API server refused to {method} it: {reply.reason}", "run again")
 

@@ -16,7 +16,7 @@ from components.projection.keys import KeyPlan
 JsonObject: TypeAlias = dict[str, Any]
 
 PROJECTED_BY: Final = f"{PREFIX}projected-by"
-"""Annotation of a target: who wrote it. Without it a Secret is somebody else's and never touched."""
+"""Annotation of a target: who wrote it. Without it a Secret is another owner's and never touched."""
 
 INCARNATION: Final = f"{PREFIX}incarnation"
 """Annotation of a target: which of the resources that took each other's place wrote it last."""
@@ -55,7 +55,7 @@ class Projection:
     """A copy that is wanted.
 
     owner: the same text whenever the program runs; two owners never share a target. source_labels: what the
-    source must be labelled with, so that a copy never follows a Secret that went to somebody else.
+    source must be labelled with, so that a copy never follows a Secret that went to another tenant.
     previously: the owner under former names.
     """
 
@@ -74,7 +74,7 @@ class Projection:
             raise ProjectionError(
                 code="source-not-owned",
                 place=self.source.place,
-                problem=f"it is somebody else's by now, so it is not delivered to {self.target}",
+                problem=f"it belongs to another tenant by now, so it is not delivered to {self.target}",
                 fix="refresh the stack: its claim has lost the account",
             )
         return self.plan.apply(data_of(source), self.source.place)
@@ -93,7 +93,7 @@ class Projection:
         )
 
     def foreign(self, _target: JsonObject) -> ProjectionError:
-        """Say that the target belongs to somebody else."""
+        """Say that the target belongs to another owner."""
         problem = "it exists and this claim did not write it, so it is not overwritten"
         return taken_error(
             self.target, problem, "deliver to another name under deliverTo, or delete that Secret"
@@ -172,7 +172,7 @@ class WrittenCopy:
 def digest(target: JsonObject, data: Mapping[str, str]) -> str:
     """Return what tells data apart without showing them: an HMAC keyed with the uid of the target Secret.
 
-    The uid is random, and only in the cluster, never in the state; so whoever reads the state alone cannot
+    The uid is random, and only in the cluster, never in the state; so a reader of the state alone cannot
     try out short credentials against the digest.
     """
     key = str(target["metadata"]["uid"]).encode()

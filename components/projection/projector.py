@@ -92,7 +92,7 @@ class Wanted(Protocol):
         ...
 
     def foreign(self, target: JsonObject, /) -> ProjectionError:
-        """Say that the target belongs to somebody else."""
+        """Say that the target belongs to another owner."""
         ...
 
 
@@ -131,7 +131,7 @@ class Projector:
         raise _contended(wanted)
 
     def digest(self, wanted: Wanted) -> str | None:
-        """Return the digest of what is in the target; None when it is gone, or somebody else's."""
+        """Return the digest of what is in the target; None if it is gone, or another owner's."""
         target = self._secrets.get(wanted.target)
         if target is None or not is_owned(target, wanted.owner):
             return None
@@ -151,7 +151,7 @@ class Projector:
             return False
 
     def taken(self, wanted: Wanted) -> ProjectionError | None:
-        """Return the error that somebody else wrote the target; None when nobody did."""
+        """Return the error that another owner wrote the target; None if none did."""
         target = self._secrets.get(wanted.target)
         if target is None or _is_writable(target, wanted):
             return None
@@ -166,7 +166,7 @@ class Projector:
         return None
 
     def remove(self, wanted: Wanted) -> bool:
-        """Delete the target if it is ours; one that is gone, or somebody else's by now, is left alone.
+        """Delete the target if it is ours; one that is gone, or another owner's by now, is left alone.
 
         False for one that a later incarnation of its owner's has written since. Raises ProjectionError.
         """
@@ -192,7 +192,7 @@ def _contended(wanted: Wanted) -> ProjectionError:
         code="contended",
         place=wanted.target.place,
         problem=f"others changed it {_ATTEMPTS} times while it was written",
-        fix="see who else writes it, then run again",
+        fix="find the other writer, then run again",
     )
 
 

@@ -47,7 +47,7 @@ def is_marked(secret: JsonObject, declared: Mapping[str, Any]) -> bool:
 
 
 def read_applied(secret: JsonObject) -> JsonObject:
-    """Return the marks of a Secret that the API server books on whoever declares Secrets: on Pulumi."""
+    """Return the marks of a Secret that the API server books on the writer of Secrets: on Pulumi."""
     metadata: JsonObject = secret["metadata"]
     booked = [
         entry.get("fieldsV1", {}).get("f:metadata", {})
@@ -67,7 +67,7 @@ def read_applied(secret: JsonObject) -> JsonObject:
 def render_marks(secret: JsonObject, before: Mapping[str, Any], declared: Mapping[str, Any]) -> JsonObject:
     """Return a Secret as it is declared now. before: what was, of which the rest is taken away.
 
-    Raises ProjectionError for a label that somebody else has written otherwise, such as an owner's.
+    Raises ProjectionError for a label that another owner has written otherwise, such as an owner's.
     """
     metadata: JsonObject = secret["metadata"]
     for key, value in declared["labels"].items():
@@ -132,7 +132,7 @@ class SecretProjectionProvider(FollowingProvider):
     named_by = ("targetNamespace", "targetName")
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse names no Secret can have, keys no method has, and a place that is somebody else's."""
+        """Refuse names no Secret can have, keys no method has, and a place that is another owner's."""
         failures = list(_failures(inputs))
         yield from failures
         if not failures and not any(is_unknown(inputs[key]) for key in _DECIDES_THE_PLACE):
@@ -149,7 +149,7 @@ class SecretProjectionProvider(FollowingProvider):
         }
 
     def read_resource(self, _id: str, props: Properties) -> Properties | None:
-        """Return the digest of the copy; None when it is gone, or somebody else's."""
+        """Return the digest of the copy; None if it is gone, or another owner's."""
         found = open_projector(self.cluster).digest(_projection(props))
         return None if found is None else {"digest": found}
 
@@ -265,7 +265,7 @@ class CompositionProvider(FollowingProvider):
         return {"reference": str(wanted.target), "digest": written.digest, "type": wanted.type}
 
     def read_resource(self, _id: str, props: Properties) -> Properties | None:
-        """Return the digest of the Secret; None when it is gone, or somebody else's."""
+        """Return the digest of the Secret; None if it is gone, or another owner's."""
         found = Projector(open_secrets(self.cluster)).digest(_target(props))
         return None if found is None else {"digest": found}
 
@@ -306,7 +306,7 @@ class MarkedProvider(CompositionProvider):
         return self._marked(before, props)
 
     def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
-        """Write the Secret anew, and the marks that are others now."""
+        """Write the Secret again, and the marks that are others now."""
         return self._marked(olds, news)
 
     def _marked(self, before: Properties, props: Properties) -> Properties:
@@ -337,7 +337,7 @@ def _failures(inputs: Properties) -> Iterator[CheckFailure]:
     """Return everything wrong with the inputs that are known already."""
     yield from name_errors(inputs, ("sourceNamespace", "targetNamespace"), ("sourceName", "targetName"))
     if not inputs["owner"]:
-        yield CheckFailure("owner", "a copy has an owner, so that nobody else's Secret is overwritten")
+        yield CheckFailure("owner", "a copy has an owner, so that no other owner's Secret is overwritten")
     method = inputs["asoCredential"]
     if method is not None and not is_unknown(method) and method not in set(AsoMethod):
         yield CheckFailure("asoCredential", f"the methods are {', '.join(AsoMethod)}")

@@ -46,7 +46,7 @@ class Delivery(ConfigModel):
     @model_validator(mode="after")
     def _can_be_written(self) -> Self:
         if self.name is None and self.aso_credential is None:
-            raise config_error("a copy has a name, else nobody would find it", "add name, or asoCredential")
+            raise config_error("a copy needs a name to be found by", "add name, or asoCredential")
         try:
             _ = self.plan
         except ProjectionError as error:
@@ -70,7 +70,7 @@ class CredentialSource(ConfigModel):
         | None
     ) = Field(
         default=None,
-        description="Secret that is there, NAMESPACE/NAME; with /KEY that key alone, else the object of all.",
+        description="Existing Secret, NAMESPACE/NAME; with /KEY that key alone, otherwise the object of all.",
     )
     account: Text | None = Field(default=None, description="Claimed account, TENANT/SLOT: its Secret.")
     gcp_secret: (

@@ -111,7 +111,7 @@ class Source:
             return base64.b64decode(value).decode()
         except UnicodeDecodeError:
             raise self._unusable(
-                f"its key {key} is no UTF-8, and an object of its keys holds only text",
+                f"its key {key} is not UTF-8, and an object of its keys holds only text",
                 "name the one key that is meant: NAMESPACE/NAME/KEY",
             ) from None
 
@@ -162,11 +162,11 @@ class Composition:
         )
 
     def foreign(self, _target: JsonObject) -> ProjectionError:
-        """Return the error that somebody else wrote the target."""
+        """Return the error that another owner wrote the target."""
         return taken_error(
             self.target,
             "it exists, and no reference to another Secret made it, so it is not overwritten",
-            "delete it if nobody needs it; if this stack wrote it of an entry of credentials, take the"
+            "delete it if it is not in use; if this stack wrote it of an entry of credentials, take the"
             " entry it is of out, run an update, and put it back with the reference; without a gap it goes by"
             " handOver: true beside the entry, and an update before",
         )

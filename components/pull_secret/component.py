@@ -1,6 +1,6 @@
 """The pull secret of a cluster: an entry in Secret Manager, its version, and the Secret the cluster reads.
 
-Owns them, the rights on the entry, and the cluster's namespace where nobody else declares it; not the project
+Owns them, the rights on the entry, and the cluster's namespace if no other declares it; not the project
 the entry is in, nor the cluster. The order is entry, version, verification, retention, Secret, report: the
 cluster sees nothing that was not read back before. An entry that is there already is never taken over, and a
 cluster that was ready once keeps its pull secret whatever HyperFleet reports of it meanwhile.
@@ -71,7 +71,7 @@ class Existing:
             place=name,
             problem="it exists and this stack has not made it, so it is not overwritten; its labels:"
             f" {owner}",
-            fix=f"delete it if nobody reads it, or make it this stack's: {resource.command(name)}",
+            fix=f"delete it if it is not in use, or make it this stack's: {resource.command(name)}",
         )
 
 
@@ -258,7 +258,7 @@ class PullSecret(pulumi.ComponentResource):
         """Declare the entry. Its labels are repaired; its replication is settled when it is made.
 
         It is retained beside being abandoned, or its protection from deletion would keep a cluster from
-        leaving. Of an entry that is made anew the former one is deleted first: both have one name.
+        leaving. Of an entry that is recreated the former one is deleted first: both have one name.
         """
         args, section = self._args, self._section
         logical = f"{self._name}-entry"
@@ -305,7 +305,7 @@ class PullSecret(pulumi.ComponentResource):
         )
 
     def _existing(self, project: pulumi.Input[str]) -> pulumi.Output[GetSecretsSecretResult | None]:
-        """Look for an entry of this name, whoever made it; none is no error."""
+        """Look for an entry of this name, of any owner; none is no error."""
         secret_id = self._args.cluster.secret_id
         found = get_secrets_output(
             filter=f"name:{secret_id}", project=project, opts=pulumi.InvokeOutputOptions(parent=self)
@@ -478,7 +478,7 @@ def replication_in(locations: Sequence[str]) -> secretmanager.SecretReplicationA
 
 
 def replication_of(entry: GetSecretsSecretResult) -> secretmanager.SecretReplicationArgs:
-    """Return what an entry has: asking for anything else would delete it, to make it anew elsewhere."""
+    """Return what an entry has: asking for anything else would delete it, to recreate it elsewhere."""
     (kept,) = entry.replications
     if not kept.user_manageds:
         keys = [each.kms_key_name for auto in kept.autos for each in auto.customer_managed_encryptions]

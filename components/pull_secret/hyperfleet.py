@@ -165,7 +165,7 @@ class HyperFleet:
 
 
 def _available(report: Mapping[str, Any]) -> Iterator[tuple[str, Availability]]:
-    """Return what an adapter's report says of its work; a word nobody knows counts as Unknown."""
+    """Return what an adapter's report says of its work; an unknown word counts as Unknown."""
     for condition in report.get("conditions") or ():
         if condition.get("type") == _AVAILABLE:
             said = condition.get("status")

@@ -76,7 +76,7 @@ def template_problem(name: Name, place: str) -> Problem | None:
     fix = f"write it such as {usual.template}"
     strange = {*_PLACEHOLDER.findall(name.template)} - {"{id}", "{region}"}
     if strange or name.template.count("{id}") > 1:
-        problem = "it is made of {id}, once, and {region}, and nothing else is filled in"
+        problem = "it must contain {id} once, and no other placeholder but {region}"
         return Problem(place, problem, fix)
     if not fits(name.of("0", "0")):
         problem = f"Kubernetes takes no such name for {name.what}"

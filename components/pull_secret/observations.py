@@ -1,6 +1,6 @@
 """The file in which `credfleet pull-secret observe` keeps what HyperFleet told, for stacks to read.
 
-A program asks nobody but its providers, and a preview has to tell the same as the update after it.
+A program asks only its providers, and a preview has to tell the same as the update after it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def render(observed: Mapping[str, Observed], observed_at: str) -> str:
 
 
 def read(text: str) -> Mapping[str, Observed]:
-    """Read it back. Raises ValueError for a text that nobody has written so."""
+    """Read it back. Raises ValueError for a text that is not of this form."""
     try:
         clusters: Mapping[str, Any] = read_json(text)["clusters"]
         return {cluster: _observed(one) for cluster, one in clusters.items()}

@@ -23,7 +23,7 @@ LIMIT: Final = 64 * 1024
 """Bytes Secret Manager takes."""
 
 _LEGIBLE: Final = 16 * LIMIT
-"""Bytes beyond which nobody meant a pull secret, so its registries are not looked for."""
+"""Bytes beyond which a text is not a pull secret, so its registries are not looked for."""
 
 _BYTE_ORDER_MARKS: Final = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _HOST_LABEL: Final = r"[a-z0-9*]([-a-z0-9*]{0,61}[a-z0-9*])?"
@@ -148,7 +148,7 @@ def _auths(document: Any) -> _Object:
     auths = given["auths"]
     if not isinstance(auths, tuple):
         raise _NoPullSecretError(
-            "auths", "it is no map, so no registry has a credential", "give it one entry for each registry"
+            "auths", "it is not a map, so no registry has a credential", "give it one entry for each registry"
         )
     if not auths:
         raise _NoPullSecretError(
@@ -168,14 +168,14 @@ def _doubts(document: _Object, auths: _Object) -> Iterator[Problem]:
         if not told:
             yield Problem(
                 place,
-                "its key is no registry's name, and is not shown since it may be a credential",
+                "its key is not a registry's name, and is not shown since it may be a credential",
                 "write HOST, HOST:PORT or a URL, in lower case, without user and password",
             )
         if isinstance(entry, tuple) and _is_repetitive(entry):
             yield _repeated(place)
         if problem := _auth_doubt(entry):
             yield Problem(
-                place, problem, "have it written anew: podman login --authfile FILE REGISTRY asks for both"
+                place, problem, "write it again: podman login --authfile FILE REGISTRY prompts for both"
             )
 
 
@@ -195,7 +195,7 @@ def _may_be_told(name: str) -> bool:
 
 
 def _auth_doubt(entry: Any) -> str | None:
-    """Return why the registry would not let somebody in with an entry."""
+    """Return why the registry would not accept an entry."""
     auth = dict(entry).get("auth") if isinstance(entry, tuple) else None
     if not auth or not isinstance(auth, str):
         return "it holds no auth, so it opens nothing"

@@ -110,7 +110,7 @@ class PullSecretStartProvider(DynamicProvider):
                 raise
             name = _secret(props)
         if name and self._deletion(props["cluster"]) is None:
-            yield f"{name} can never be read again; the update adds the pull secret anew"
+            yield f"{name} can never be read again; the update adds the pull secret again"
 
     def is_stale(self, olds: Properties, news: Properties) -> bool:
         """Whether the cluster is ready for the first time."""
@@ -131,7 +131,7 @@ class PullSecretStartProvider(DynamicProvider):
             hyperfleet, generation = deletion
             conditions = [each.document for each in of_removed()]
             hyperfleet.report(cluster, report(generation, conditions, {}, _now()))
-            log(f"cluster {cluster}: HyperFleet was told that its pull secret is gone")
+            log(f"cluster {cluster}: it was reported to HyperFleet that its pull secret is gone")
 
     def _deletion(self, cluster: str) -> tuple[HyperFleet, int] | None:
         """Return the HyperFleet that deletes the cluster, and which generation; None for any other."""
@@ -175,7 +175,7 @@ class PullSecretVersionProvider(FollowingProvider):
     named_by = ("secretId",)
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse what cannot be read, and what is no pull secret; tell doubts."""
+        """Refuse what cannot be read, and what is not a pull secret; tell doubts."""
         try:
             secrets = open_secrets(self.cluster)
         except CredfleetError:
@@ -308,7 +308,7 @@ class PullSecretVerificationProvider(_OnSecretManager):
             return ()
         reasons = _seen(lambda: self._undelivered(olds))
         for reason in reasons:
-            log(f"{reason}; the update makes it anew")
+            log(f"{reason}; the update recreates it")
         return ("secretName",) if reasons else ()
 
     def _undelivered(self, props: Properties) -> Iterator[str]:
@@ -355,7 +355,7 @@ class PullSecretVerificationProvider(_OnSecretManager):
         for number in disabled:
             log(
                 f"{expected.secret}: version {number} held the same, and the answer to adding it was lost;"
-                " nobody knew its number, and it is disabled"
+                " its number was unknown, and it is disabled"
             )
         return {
             "reference": expected.name,
@@ -396,13 +396,13 @@ class PullSecretRetentionArgs:
 
 
 class PullSecretRetentionProvider(_OnSecretManager):
-    """Carries out what was asked for with versions nobody needs any more."""
+    """Carries out what was asked for with versions that are not needed any more."""
 
     args = PullSecretRetentionArgs
     outputs = ("replaced",)
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse what names no version, and words nobody knows."""
+        """Refuse what names no version, and unknown words."""
         yield from super().failures(inputs, _olds)
         for key in ("onReplace", "onDelete"):
             if not is_unknown(inputs[key]) and inputs[key] not in set(Retention):
@@ -449,7 +449,7 @@ class PullSecretRetentionProvider(_OnSecretManager):
 class PullSecretRetention(
     DynamicResource[PullSecretRetentionArgs], module="credfleet", name="PullSecretRetention"
 ):
-    """What becomes of versions nobody needs any more. replaced: what became of the last one."""
+    """What becomes of versions that are not needed any more. replaced: what became of the last one."""
 
     provider = PullSecretRetentionProvider
 
@@ -546,7 +546,7 @@ def _numbered(inputs: Properties, key: str) -> Properties:
 def _empty(inputs: Properties, keys: Sequence[str]) -> Iterator[CheckFailure]:
     for key in keys:
         if not is_unknown(inputs[key]) and not inputs[key]:
-            yield CheckFailure(key, "it is empty, so nobody could tell what is meant")
+            yield CheckFailure(key, "it is empty, so it is not clear what is meant")
 
 
 def _now() -> str:

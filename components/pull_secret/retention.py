@@ -2,7 +2,7 @@
 
 The provider of Google Cloud knows one policy for both, so it abandons versions and this carries out what was
 asked for. It runs after the new version was verified. An update that failed in between has left
-versions nobody knows the numbers of, so all that came since the last one in use are settled with it; and all
+versions of unknown numbers, so all that came since the last one in use are settled with it; and all
 that were kept, once they are kept no more.
 """
 
@@ -17,7 +17,7 @@ from components.secret_manager import Version, VersionState
 
 
 class Retention(StrEnum):
-    """What to do with versions nobody needs any more."""
+    """What to do with versions that are not needed any more."""
 
     KEEP = "keep"
     DISABLE = "disable"
@@ -55,7 +55,7 @@ class Replaced:
 def settle_replaced(versions: Versions, secret: str, replaced: Replaced, retention: Retention) -> str:
     """Do with the former version what was asked for, now another is in use; and return what became of it.
 
-    Others may be somebody else's, or were kept: unless all are kept they are disabled, never destroyed.
+    Others may be another owner's, or were kept: unless all are kept they are disabled, never destroyed.
     """
     former, now = replaced.former, replaced.now
     earlier = [each for each in versions.versions(secret) if replaced.since <= each.number < now]

@@ -53,9 +53,11 @@ def _reachable(text: str) -> str:
         url = urlsplit(text)
         nowhere = url.port == 0 and url.hostname not in _LOOPBACK
     except ValueError:
-        raise config_error("it is no URL of an API", "write it such as https://hyperfleet.example") from None
+        raise config_error(
+            "it is not a URL of an API", "write it such as https://hyperfleet.example"
+        ) from None
     if nowhere or not url.hostname or url.scheme not in ("http", "https") or url.query or url.username:
-        raise config_error("it is no URL of an API", "write it such as https://hyperfleet.example")
+        raise config_error("it is not a URL of an API", "write it such as https://hyperfleet.example")
     if url.scheme == "http" and url.hostname not in _LOOPBACK:
         raise config_error("over http anybody on the way can read the token", "use https")
     if "/api/hyperfleet" in url.path:
@@ -69,7 +71,7 @@ ProjectId: TypeAlias = Annotated[
     str,
     must(
         is_gcp_project,
-        "it is no id of a project of Google Cloud: 6 to 30 lower-case letters, digits and '-'",
+        "it is not an id of a project of Google Cloud: 6 to 30 lower-case letters, digits and '-'",
         "take it from: gcloud projects list",
     ),
 ]
@@ -118,7 +120,7 @@ class EntryUser(ConfigModel):
             str,
             must(
                 _EMAIL.fullmatch,
-                "it is no account of Google Cloud",
+                "it is not an account of Google Cloud",
                 "write it as NAME@PROJECT.iam.gserviceaccount.com",
             ),
         ]
@@ -320,7 +322,7 @@ class PullSecretsSection(Section):
             if (source := given.pull_secret_from) is not None:
                 where = f"{place}.pullSecretFrom"
                 if source.account is not None:
-                    problem = "what opens an account is no pull secret"
+                    problem = "what opens an account is not a pull secret"
                     yield Problem(where, problem, "name an entry of credentials, a Secret, or a gcpSecret")
                 else:
                     yield from context.review_source(where, source, self.place_of(id_)[0])
@@ -364,12 +366,12 @@ class PullSecretsSection(Section):
                 yield Problem(f"{place}.region", problem, "give the region of the cluster")
 
     def _review_namespace(self, id_: str, context: ReviewContext) -> Problems:
-        """Check that a cluster's namespace is usable, and nobody's but those who name the cluster."""
+        """Check that a cluster's namespace is usable, and only of those who name the cluster."""
         place, namespace = self.place("clusters", id_), self.place_of(id_)[0]
         own = context.confined.get(place)
         others = {*context.confined.values(), *(() if own is None else context.namespaces)}
         if namespace == context.pool or is_of_the_cluster(namespace):
-            problem = f"its Secret would be in namespace {namespace}, which is no cluster's"
+            problem = f"its Secret would be in namespace {namespace}, which is not a cluster's"
             yield Problem(place, problem, "give another id, or another namespaceTemplate")
         elif namespace != own and namespace in others:
             problem = f"its Secret would be in namespace {namespace}, which is another's to say"
@@ -404,10 +406,10 @@ def _review_slip(place: str, name: str, known: Sequence[str]) -> Problems:
 def _review_account(place: str, account: str, context: ReviewContext) -> Problems:
     known = context.accounts.get(account)
     if known is None:
-        problem = f"{account} is no account of a tenant, so nobody knows the project"
+        problem = f"{account} is not an account of a tenant, so the project is unknown"
         yield Problem(place, problem, nearest(account, context.accounts))
     elif known.type is not None and hyperscaler_of(known.type) != "gcp":
-        problem = f"the account is of type {known.type}, and its id is no project of Google Cloud"
+        problem = f"the account is of type {known.type}, and its id is not a project of Google Cloud"
         yield Problem(place, problem, "name an account of type gcp")
 
 

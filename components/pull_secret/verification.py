@@ -122,7 +122,7 @@ def verify(versions: Versions, expected: Expected, before: int) -> tuple[Version
     """Read back what was added, and disable what an answer that was lost has left behind.
 
     before: the number of the version that was verified last, 0 when none was. Versions between the two that
-    hold the same were added by a call whose answer was lost: nobody knows their numbers, so nobody misses
+    hold the same were added by a call whose answer was lost: their numbers are unknown, so nothing misses
     them. Gives how the version stands, and the numbers of those that were disabled. Raises PullSecretError
     when the version is not what was meant, or cannot be read.
     """
@@ -133,7 +133,7 @@ def verify(versions: Versions, expected: Expected, before: int) -> tuple[Version
         raise _unusable(
             expected,
             standing.state.lower(),
-            f"it is {standing.state.lower()}, so nobody can read it",
+            f"it is {standing.state.lower()}, so it cannot be read",
             f"refresh the stack: {_ADDED}",
         )
     if not hmac.compare_digest(standing.digest, expected.digest):
@@ -141,7 +141,7 @@ def verify(versions: Versions, expected: Expected, before: int) -> tuple[Version
             expected,
             "content-differs",
             "what is read back is not what was given; the cluster keeps what it has",
-            "see who else writes this secret, then replace the version: pulumi up --replace URN",
+            "find the other writer of this secret, then replace the version: pulumi up --replace URN",
         )
     strays = [*_strays(versions, expected, before)]
     return standing, [versions.disable(stray).number for stray in strays]
@@ -161,7 +161,7 @@ def stand(versions: Versions, expected: Expected) -> VersionStanding | None:
 
 
 def enable_again(versions: Versions, expected: Expected) -> bool:
-    """Enable a version that somebody disabled; whether there was need to."""
+    """Enable a version that was disabled; whether there was need to."""
     found = versions.version(expected.name)
     if found is None or found.state is not VersionState.DISABLED:
         return False
@@ -170,7 +170,7 @@ def enable_again(versions: Versions, expected: Expected) -> bool:
 
 
 def lost_version(versions: Versions, secret: str, delivered: str) -> str:
-    """Return which version the cluster has and nobody can ever read again; empty when there is none.
+    """Return which version the cluster has and that can never be read again; empty when there is none.
 
     delivered: what the cluster's Secret says it was made from (`STORED_AS`); where that is no version of this
     secret, the newest one is meant.
@@ -206,12 +206,12 @@ def is_delivered(data: Mapping[str, str], expected: Expected) -> bool:
 
 
 def _overtaking(versions: Versions, expected: Expected, latest: Version) -> str:
-    who = f"version {latest.number}, which somebody else added at {latest.created}, is the latest"
+    who = f"version {latest.number}, which another writer added at {latest.created}, is the latest"
     if latest.state is not VersionState.ENABLED:
-        return f"{who} and is {latest.state.lower()}, so whoever reads the latest reads nothing"
+        return f"{who} and is {latest.state.lower()}, so a reader of the latest gets nothing"
     if expected.is_met_by(versions.access(version_name(expected.secret, latest.number)).content):
         return f"{who}; it holds the same"
-    return f"{who}; it holds something else, which whoever reads the latest gets"
+    return f"{who}; it holds another value, which a reader of the latest gets"
 
 
 def _strays(versions: Versions, expected: Expected, before: int) -> Iterator[Version]:

@@ -56,7 +56,7 @@ class StoreAccess:
 
 
 def find_access(namespace: str, stores: Iterable[AnyStore], around: KnownObjects) -> Iterator[StoreAccess]:
-    """Yield every store that a namespace can use; what nobody can use, or only others, is passed over."""
+    """Yield every store that a namespace can use; what cannot be used, or only by others, is passed over."""
     for store in stores:
         found = explain(store, namespace, around)
         provider = provider_for(store, namespace, around)

@@ -140,7 +140,7 @@ class StoreUse:
 def admit(asked: StoreUse, kinds: RefRegister = KINDS) -> Use:
     """Find the way of a caller through a store.
 
-    Raises StoreError `refused` or `no-client`; nobody was asked anything then.
+    Raises StoreError `refused` or `no-client`; nothing was asked then.
     """
     store, provider, caller = asked.store, asked.provider, asked.caller
     if store.spec.controller not in ("", CONTROLLER):

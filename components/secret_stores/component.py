@@ -155,7 +155,7 @@ class SecretStores(pulumi.ComponentResource):
     def _elsewhere(
         self, key: str, source: CredentialSource, namespace: pulumi.Input[str], name: str, keys: Sequence[str]
     ) -> LoginSecret:
-        """Declare what a provider logs in with of where it is, which nobody reads before the update."""
+        """Declare what a provider logs in with of where it is, which is not read before the update."""
         origin = source.source(self._section.place("providers", key, "credentialsFrom"))
         args = CompositionArgs(
             namespace=namespace,

@@ -39,7 +39,7 @@ def _label_objections(place: str, condition: Condition) -> Iterator[Problem]:
         if not is_label_key(key) or not all(value == "" or is_label_value(value) for value in values):
             yield Problem(
                 f"{place}.{where}",
-                f"{place}.{where} asks for a label that Kubernetes takes on no namespace",
+                f"{place}.{where} requires a label that is invalid on a namespace",
                 "write up to 63 letters, digits and, inside, '-', '_' and '.'; a key may have a prefix/",
             )
 
@@ -97,7 +97,7 @@ def requirement_faults(conditions: Iterable[Condition]) -> Iterator[Problem]:
                 yield Problem(place, f"{place} compares with no value", "add values")
             elif requirement.operator in ("Exists", "DoesNotExist") and requirement.values:
                 yield Problem(
-                    place, f"{place} asks for a key only, so its values would be ignored", "remove values"
+                    place, f"{place} checks for a key only, so its values would be ignored", "remove values"
                 )
 
 
@@ -110,7 +110,7 @@ def regex_objections(place: str, pattern: str) -> Iterator[Problem]:
     if _search(pattern, "") is None:
         yield Problem(
             place,
-            f"{place} is no regular expression of RE2, which has no look-around and no references",
+            f"{place} is not a regular expression of RE2, which has no look-around and no references",
             "correct it, such as ^tenant-",
         )
 

@@ -42,7 +42,7 @@ RemoteKey: TypeAlias = Annotated[
     str,
     must(
         lambda text: text and text == text.strip() and text.isprintable(),
-        "it is empty, or has characters nobody sees",
+        "it is empty, or has invisible characters",
         "name the secret as its store does",
     ),
 ]
@@ -86,7 +86,7 @@ class Find(Shape):
 
 
 class DataSource(Shape):
-    """Where keys come from that nobody names: the fields of one secret, or secrets under their names."""
+    """Where keys come from that are not named: the fields of one secret, or secrets under their names."""
 
     extract: RemoteRef | None = None
     find: Find | None = None

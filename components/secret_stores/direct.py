@@ -62,7 +62,7 @@ class Clients:
         return sum(each.client is not None for each in self._kept.values())
 
     def get(self, key: ClientKey, edition: str, make: Callable[[], SecretsClient]) -> SecretsClient:
-        """Return the client of a key, made by whoever asks first; the others wait for it."""
+        """Return the client of a key, made by the first that asks; the others wait for it."""
         with self._lock:
             self._kept = {
                 other: each
@@ -137,7 +137,7 @@ def client_of(use: Use, target: StackTarget, purpose: Purpose, clients: Clients 
             raise StoreError(
                 code="unreachable",
                 place=title,
-                problem="this is a review without keys, and nobody is asked",
+                problem="this is a review without keys, and no cloud is asked",
                 fix="preview with the store to know",
             )
         if use.kind.client is None:

@@ -63,7 +63,7 @@ class DirectRead:
         return use
 
     def obstacles(self) -> Sequence[CredfleetError]:
-        """Return the error that its target is somebody else's, if it is."""
+        """Return the error that its target is another owner's, if it is."""
         taken = open_projector(self._target.cluster).taken(self._reading)
         return [] if taken is None or is_handed_over(self._reading, self._target) else [taken]
 
@@ -78,11 +78,11 @@ class DirectRead:
         return is_current(self._reading, self.admitted(), self._target, known)
 
     def digest(self) -> str | None:
-        """Return what is in its target; None when that is gone, or somebody else's."""
+        """Return what is in its target; None if that is gone, or another owner's."""
         return open_projector(self._target.cluster).digest(self._reading)
 
     def remove(self) -> bool:
-        """Remove its target, unless that is somebody else's, or ESO's by now.
+        """Remove its target, unless that is another owner's, or ESO's by now.
 
         False for one that a later incarnation of it has.
         """
@@ -111,7 +111,7 @@ class DirectPush:
         return use
 
     def obstacles(self) -> Sequence[CredfleetError]:
-        """Return an error for each place that somebody else has."""
+        """Return an error for each place that another owner has."""
         return [*self._pusher(self.admitted()).conflicts()]
 
     def write(self, former: Sequence[Place] = ()) -> Done:
@@ -129,7 +129,7 @@ class DirectPush:
         return self._pusher(self.admitted()).is_there()
 
     def remove(self) -> bool:
-        """Remove what it wrote, as its deletion policy says; nobody is asked where it says to leave it.
+        """Remove what it wrote, as its deletion policy says; nothing is asked where it says to leave it.
 
         Whatever keeps it from that, such as a credential that is gone, is told with both ways on.
         """
@@ -229,9 +229,9 @@ def _path(reading: Reading) -> str:
 def obstacles(
     push: Mapping[str, Any], cluster: StackCluster, configured: Callable[[str], str | None]
 ) -> Iterator[Problem]:
-    """Yield what is in the way of a push of ESO's, as the lookout is given it; nothing where nobody can look.
+    """Yield what is in the way of a push of ESO's, as the lookout is given it; nothing if that is unseen.
 
-    ESO writes over whatever is at the place (docs/compatibility.md), so what somebody else has is refused,
+    ESO writes over whatever is at the place (docs/compatibility.md), so what another owner has is refused,
     unless the push's own PushSecret writes there already.
     """
     document = push["push"]

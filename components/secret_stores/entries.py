@@ -64,7 +64,7 @@ class ProviderEntry(_Named):
 
 
 class CallersProvider(ConfigModel):
-    """Names the provider of whoever reads or pushes, in the namespace of each."""
+    """Names the provider in the namespace of each that reads or pushes."""
 
     kind: Text = Field(description="Kind of provider.")
     version: Text = Field(default=VERSION, description="Version of the kind.")

@@ -181,7 +181,7 @@ def _namespaces(store: AnyStore, provider: AnyProvider, resolution: Resolution) 
 class Reading(Enum):
     """What a property of a remote secret is to ESO.
 
-    PATH: a path of gjson into JSON. KEY: a key of a Secret. OWN: whatever the kind makes of it, which nobody
+    PATH: a path of gjson into JSON. KEY: a key of a Secret. OWN: whatever the kind makes of it, which no one
     here knows.
     """
 
@@ -236,7 +236,7 @@ def store_limits(store: AnyStore, provider: AnyProvider, kind: ProviderKind) -> 
     for path in list_unused(provider, kind.embedded):
         yield Problem(
             provider.key.title,
-            f"{provider.key.title}: ESO does not look at {path}, and logs in as whoever its own pod is",
+            f"{provider.key.title}: ESO does not look at {path}, and logs in as its own pod",
             "log in by another part of the spec",
         )
 

@@ -53,7 +53,7 @@ def path_of(api_version: str, kind: str, namespace: str | None, name: str | None
 def shortcoming(found: JsonObject) -> str | None:
     """Return why an object does not stand as it is written; None when it does.
 
-    Of a message only ESO's own words are told: what follows a colon is somebody else's, such as a provider's.
+    Of a message only ESO's own words are told: what follows a colon is another's, such as a provider's.
     """
     status = found.get("status") or {}
     ready = next((each for each in status.get("conditions") or () if each.get("type") == "Ready"), None)
@@ -82,7 +82,7 @@ def await_states(
 ) -> dict[str, str]:
     """Wait until these objects stand as they are written; return what is short of it when the time is over.
 
-    Nobody is waited for who gives no sign of life: ESO marks each object as soon as it sees it.
+    An ESO that gives no sign of life is not waited for: ESO marks each object as soon as it sees it.
     """
     begin = now()
     while True:
@@ -156,7 +156,7 @@ def unserved_objection(secret: Mapping[str, Any] | None, owner: str, target: str
         return None
     return Problem(
         target,
-        "the direct back end made it, and the cluster does not serve ExternalSecret: it would go, and nobody"
+        "the direct back end made it, and the cluster does not serve ExternalSecret: it would go, and nothing"
         " would make it again",
         "install External Secrets Operator first, or keep backend: direct",
     )
@@ -184,7 +184,7 @@ def objections(
     """Look at the cluster and find, with its place, what of the stack's reads and callers ESO may not have.
 
     reads, callers: as the lookout is given them. served: whether the cluster serves ExternalSecret. A
-    namespace that is not there yet is refused nothing: whoever makes it may label it.
+    namespace that is not there yet is refused nothing: its maker may label it.
     """
     for read in reads:
         secret = cluster.mark(read["namespace"], read["target"])

@@ -36,7 +36,7 @@ def list_unfollowed(provider: AnyProvider, embedded: str) -> Iterator[tuple[str,
     """Yield each selector that has to say its namespace: its path, what ESO does, and that as a cause.
 
     Certificates have to anyhow, and in a provider of a namespace all mean that. Where one selector is
-    followed, ESO looks for none before somebody calls. embedded: the key of the kind.
+    followed, ESO looks for none before there is a caller. embedded: the key of the kind.
     """
     if not isinstance(provider, ClusterProvider):
         return
@@ -54,7 +54,7 @@ def list_unfollowed(provider: AnyProvider, embedded: str) -> Iterator[tuple[str,
 
 
 def list_unused(provider: AnyProvider, embedded: str) -> Iterator[str]:
-    """Yield the path of each selector that ESO does not look at: it logs in as whoever its own pod is."""
+    """Yield the path of each selector that ESO does not look at: it logs in as its own pod."""
     told = _told().get(embedded, {})
     for path, _ in selectors(provider.spec):
         if told.get(_INDEX.sub("", path)) == NamespaceRule.UNUSED:
@@ -65,7 +65,7 @@ _CAUSES: Final[Mapping[NamespaceRule, str]] = {
     NamespaceRule.REFUSED: "ESO refuses it so in a ClusterSecretStore",
     NamespaceRule.EARLY: "ESO looks for it before anybody calls, so the store never gets ready",
     NamespaceRule.LATE: "ESO refuses each read through such a ClusterSecretStore",
-    NamespaceRule.UNSEEN: "nobody here knows that ESO follows it to the caller",
+    NamespaceRule.UNSEEN: "it is not known here that ESO follows it to the caller",
 }
 
 

@@ -36,7 +36,7 @@ class Ready(StrEnum):
 _USABLE: Final = (Ready.READY, Ready.UNKNOWN)
 
 _Verdict: TypeAlias = tuple[Ready, tuple[Problem, ...], str | None]
-"""What it comes to, all that stands in the way, and why nobody can tell yet."""
+"""What it comes to, all that is in the way, and why it is not known yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Explanation:
 
     caller: empty while the store is only validated. provider: its title, as far as it is known.
     referent: another caller reads elsewhere. selectors: path in the provider's spec → namespace read.
-    refusals: all that stands in the way. deferred: why nobody can tell yet. unserved: the kind, where only
+    refusals: all that is in the way. deferred: why it is not known yet. unserved: the kind, where only
     its shape is known. overlooked: the selectors that ESO does not look at.
     """
 
@@ -78,7 +78,7 @@ class Explanation:
         """Say why, or who else serves it, in one line; None when there is nothing to say."""
         told = "; ".join(f"{each.problem} → {each.fix}" for each in self.refusals) or self.deferred
         if self.overlooked:
-            said = f"ESO does not look at {', '.join(self.overlooked)}, and logs in as whoever its own pod is"
+            said = f"ESO does not look at {', '.join(self.overlooked)}, and logs in as its own pod"
             return said if told is None else f"{told}; {said}"
         if told is None and self.unserved is not None:
             return f"not served here: of kind {self.unserved} the shape is known only, and ESO has a client"
@@ -141,7 +141,7 @@ def _barred(conditions: Sequence[Condition], caller: str, around: KnownObjects) 
     if conditions and caller not in around.namespaces:
         unknown = Problem(
             caller,
-            f"there is no Namespace {caller}, so nobody can tell whether it meets the conditions",
+            f"there is no Namespace {caller}, so it is unknown whether it meets the conditions",
             "add it to the files",
         )
         return Ready.INVALID, (unknown,), None
@@ -179,9 +179,9 @@ def _verdict(
     if refusals:
         return Ready.INVALID, tuple(dict.fromkeys(refusals)), None
     if provider is None:
-        return Ready.UNKNOWN, (), "validation is deferred: the provider is the caller's own, and nobody calls"
+        return Ready.UNKNOWN, (), "validation is deferred: the provider is a caller's own, and there is none"
     if isinstance(resolution, Resolution) and resolution.deferred:
-        deferred = "validation is deferred: a selector means the caller's namespace, and nobody calls"
+        deferred = "validation is deferred: a selector means a caller's namespace, and there is none"
         return Ready.UNKNOWN, (), deferred
     return Ready.READY, (), None
 

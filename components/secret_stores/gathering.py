@@ -1,4 +1,4 @@
-"""What a read gathers under keys that nobody names: the fields of a secret, or whole secrets by their names.
+"""What a read gathers under keys that are not named: the fields of a secret, or whole secrets by their names.
 
 As External Secrets Operator 2.9.0 does it, by its `GetSecretMap` and `GetAllSecrets`.
 """
@@ -21,7 +21,7 @@ def gathering_objections(read: ExternalSecret, kind: ProviderKind) -> Iterator[P
         place = f"dataFrom[{index}]"
         if source.way not in kind.gathers and not kind.by_shape:
             can = ", ".join(kind.gathers) or "nothing"
-            problem = f"{place}: nobody gathers keys by {source.way} in a provider of kind {kind.name}"
+            problem = f"{place}: providers of kind {kind.name} cannot gather keys by {source.way}"
             yield Problem(read.title, problem, f"name each value in data; known for the kind are: {can}")
         elif source.find is not None and source.find.name is not None:
             for fault in regex_objections(f"{place}.find.name", source.find.name.regexp):
@@ -41,7 +41,7 @@ def as_keys(found: Mapping[str, bytes], place: str) -> Mapping[str, bytes]:
         if key in made:
             raise _refused(place, f"two of its names become one key, {key}", "name each value in data")
         if key and not is_data_key(key):
-            raise _refused(place, f"its name {key} is no key of a Secret", "name each value in data")
+            raise _refused(place, f"its name {key} is not a key of a Secret", "name each value in data")
         made[key] = content
     made.pop("", None)
     return made

@@ -1,7 +1,7 @@
 """Which API server a provider of kind Kubernetes means, and what that one is known by.
 
 External Secrets Operator (ESO) knows no server of its own: without an address it has none, and to one without
-`https://` it speaks in plain unless it was given certificates (docs/compatibility.md). So the
+`https://` it speaks in plaintext unless it was given certificates (docs/compatibility.md). So the
 address of its own server is always written out for it.
 """
 
@@ -70,7 +70,7 @@ def missed_by_eso(given: Any) -> Iterator[Problem]:
     elif spec.server.url.startswith(_HTTPS):
         problem = "nothing says what the API server is known by, and ESO trusts public authorities only"
     else:
-        problem = "server.url has no https://, so ESO sends the token in plain"
+        problem = "server.url has no https://, so ESO sends the token in plaintext"
     yield Problem(
         "server",
         problem,
@@ -81,7 +81,7 @@ def missed_by_eso(given: Any) -> Iterator[Problem]:
 def strange_certificates(server: KubernetesServer | None, cluster: Cluster) -> Problem | None:
     """Return why the stack's own cluster is not what the certificates vouch for that are named for it.
 
-    ESO would trust these alone, and reach nobody. Where nobody can see what the cluster is known by, nothing
+    ESO would trust these alone, and reach none. Where it is unknown what the cluster is known by, nothing
     is said. Raises StoreError for certificates that are not there.
     """
     if server is None or is_foreign(server):

@@ -49,7 +49,9 @@ def login_problem(keys: Collection[str], content: bytes) -> Problem | None:
     if fields is None or set(fields) != set(keys):
         names = ", ".join(keys)
         return Problem(
-            "credential", f"it is no JSON object with exactly {names}", f"give it as JSON text with {names}"
+            "credential",
+            f"it is not a JSON object with exactly {names}",
+            f"give it as JSON text with {names}",
         )
     unfit = [name for name, value in fields.items() if not value or not is_text(value)]
     return (

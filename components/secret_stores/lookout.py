@@ -66,7 +66,7 @@ class EsoLookoutProvider(DynamicProvider):
         return {**inputs, "kinds": kinds, "refused": refused or None}
 
     def failures(self, inputs: Properties, _olds: Properties) -> Iterator[CheckFailure]:
-        """Refuse what ESO would take from somebody else, and what a store of it refuses."""
+        """Refuse what ESO would take from another owner, and what a store of it refuses."""
         for each in (inputs["refused"] or {}).values():
             yield CheckFailure("", each)
 

@@ -21,7 +21,7 @@ from components.durations import DURATION
 from components.naming import is_data_key, is_namespace, is_object_name
 
 AS_ESO: Final = "write it the way External Secrets Operator does"
-"""The fix of what is wrong with a document in a way nobody has words of ours for."""
+"""The fix of what is wrong with a document in a way that has no words of ours."""
 
 
 class Shape(BaseModel):
@@ -36,7 +36,7 @@ def _base64(text: str) -> str:
     try:
         base64.b64decode(text, validate=True).decode()
     except ValueError:
-        raise config_error("it is no base64 of text", "encode the certificates with: base64 -w0") from None
+        raise config_error("it is not base64 of text", "encode the certificates with: base64 -w0") from None
     return text
 
 
@@ -44,7 +44,7 @@ def _refresh_interval(given: Any) -> Any:
     if isinstance(given, str) and not DURATION.fullmatch(given):
         raise config_error(*NO_DURATION)
     if not isinstance(given, int | str) or isinstance(given, bool) or (isinstance(given, int) and given < 0):
-        raise config_error("it is no duration, and no number of seconds", "write such as 1h, 90s or 3600")
+        raise config_error("it is not a duration, and no number of seconds", "write such as 1h, 90s or 3600")
     return given
 
 

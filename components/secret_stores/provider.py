@@ -124,7 +124,7 @@ class SecretReadProvider(_StoreProvider):
         }
 
     def read_resource(self, _id: str, props: Properties) -> Properties | None:
-        """Return the digest of the Secret; None when it is gone, or somebody else's."""
+        """Return the digest of the Secret; None if it is gone, or another owner's."""
         found = self._consumer(props).digest()
         return None if found is None else {"digest": found}
 

@@ -1,4 +1,4 @@
-"""A push: keys of Secrets of the cluster are written to a store, and nobody else's value is.
+"""A push: keys of Secrets of the cluster are written to a store, and no other owner's value is.
 
 Every decision is made on what is there at that moment, and every write names what it replaces; so a run that
 was killed, or whose answer was lost, is finished by the next.
@@ -95,14 +95,14 @@ class Pusher:
         return any(self._keeps(self._client.look(place(each), self._owner)) for each in self._push.data)
 
     def conflicts(self) -> Iterator[StoreError]:
-        """Yield an error for each place that somebody else has."""
+        """Yield an error for each place that another owner has."""
         for each in self._push.data:
             there = self._client.look(place(each), self._owner)
             if decide(there, b"", self._push.update_policy) is Move.REFUSE:
                 yield self._taken(place(each))
 
     def remove(self, places: Iterable[Place]) -> None:
-        """Remove what the push wrote, unless its deletion policy leaves it; somebody else's stays."""
+        """Remove what the push wrote, unless its deletion policy leaves it; another owner's stays."""
         if self._push.deletion_policy is DeletionPolicy.NONE:
             return
         for where in places:
@@ -168,7 +168,7 @@ class Pusher:
             code="contended",
             place=self._push.title,
             problem=f"others changed {where} {_ATTEMPTS} times while it was written",
-            fix="see who else writes it, then run again",
+            fix="find the other writer, then run again",
         )
 
 

@@ -1,6 +1,6 @@
 """A read: a Secret of the cluster is made of values of a store, by the moves of a projection.
 
-The values are dressed as a Secret that nobody has; so whoever owns the target, what is compared before a
+The values are dressed as a Secret that does not exist; so who owns the target, what is compared before a
 write, and how it is retried, is what holds for every copy.
 """
 
@@ -30,7 +30,7 @@ from components.secret_stores.direct import StackTarget, client_of
 from components.secret_stores.gathering import as_keys
 
 _STORE: Final = "STORE"
-"""Namespace of what is no Secret; none of the cluster's is called so."""
+"""Namespace of what is not a Secret; none of the cluster's is called so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Reading:
         )
 
     def foreign(self, _target: JsonObject, /) -> ProjectionError:
-        """Say that the target belongs to somebody else."""
+        """Say that the target belongs to another owner."""
         problem = "it exists and this read did not write it, so it is not overwritten"
         return taken_error(self.target, problem, "give the read another target, or delete that Secret")
 
@@ -141,7 +141,7 @@ def list_versions(read: ExternalSecret, client: SecretsClient) -> JsonObject:
         raise StoreError(
             code="absent",
             place=read.title,
-            problem=f"{read.store.kind} {read.store.name} has nothing of what dataFrom asks for",
+            problem=f"{read.store.kind} {read.store.name} has no key that dataFrom selects",
             fix="correct dataFrom, or see who was to put the values there",
         )
     return {"metadata": {"resourceVersion": ", ".join(dict.fromkeys(versions))}, "data": data}

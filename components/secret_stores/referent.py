@@ -67,7 +67,7 @@ def selectors(part: object, path: str = "") -> Iterator[tuple[str, Selector]]:
 
 
 def store_objections(store: AnyStore, kinds: RefRegister) -> Iterator[Problem]:
-    """Admission of a store: find what keeps it from being accepted, whoever calls."""
+    """Admission of a store: find what keeps it from being accepted, for any caller."""
     spec = store.spec
     if isinstance(store, ClusterSecretStore):
         yield from condition_objections(store.spec.conditions)

@@ -103,12 +103,12 @@ class ProviderKind:
 
     @property
     def warning(self) -> str | None:
-        """What whoever uses the kind should know."""
+        """What a user of the kind should know."""
         match self.maintenance:
             case Maintenance.MAINTAINED:
                 return None
             case Maintenance.NOT_MAINTAINED:
-                return f"nobody maintains providers of kind {self.name}: their faults stay"
+                return f"providers of kind {self.name} are not maintained: their faults stay"
             case Maintenance.DEPRECATED:
                 return f"providers of kind {self.name} are deprecated and will go: move to another kind"
 

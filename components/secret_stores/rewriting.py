@@ -82,7 +82,7 @@ def _embedded(
     if whole_cluster and key.namespace is None and not is_clusterwide(key.api_version):
         return Problem(
             _title(store),
-            f"it means the provider {key.name} of whoever calls, and an embedded one is the same for all",
+            f"it means the caller's own provider {key.name}, and an embedded one is the same for all",
             "make a SecretStore in each namespace, or name the provider's namespace",
         )
     if provider is None:
@@ -112,7 +112,7 @@ def _with(document: Manifest, former: str, key: str, value: Any) -> Manifest:
 
 
 def _referred(document: Manifest) -> ProviderKey | None:
-    """Return what a store's reference means; without a namespace for one of whoever calls."""
+    """Return what a store's reference means; without a namespace for the caller's."""
     reference = _spec(document).get("providerRef")
     if not _is_store(document) or not isinstance(reference, dict):
         return None

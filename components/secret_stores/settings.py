@@ -306,7 +306,7 @@ class _Review:
         reference = given.provider_ref
         if reference is not None and reference not in self._sound:
             if self.whole and reference not in section.providers:
-                problem = f"{reference} is no entry of providers"
+                problem = f"{reference} is not an entry of providers"
                 yield Problem(f"{place}.providerRef", problem, nearest(reference, section.providers))
             return
         store = section.store(name)
@@ -412,7 +412,7 @@ class _Review:
     def _consumer(self, place: str, given: ReadEntry | PushEntry, purpose: Purpose) -> Problems:
         yield from self._context.review_namespace(f"{place}.namespace", given.namespace)
         if given.store not in self._section.stores:
-            problem = f"{given.store} is no entry of stores"
+            problem = f"{given.store} is not an entry of stores"
             yield Problem(f"{place}.store", problem, nearest(given.store, self._section.stores))
             return
         if given.namespace not in self._context.namespaces or given.store not in self._ways:
@@ -427,7 +427,7 @@ class _Review:
         known = KnownObjects(KINDS, {provider.key: provider}, {given.namespace: labels})
         found = explain(store, given.namespace, known)
         if found.ready is Ready.DENIED and goes_by_labels(store):
-            return  # whoever made the namespace may have labelled it: the update asks the cluster
+            return  # the maker of the namespace may have labelled it: the update asks the cluster
         if found.ready is not Ready.READY or given.backend is Backend.DIRECT:
             asked = StoreUse(store, provider, given.namespace, labels, purpose)
             yield from _refused(f"{place}.store", partial(admit, asked))
@@ -486,7 +486,7 @@ class _Review:
     def _account(self, place: str, account: str, consumer: ReadEntry | PushEntry) -> Problems:
         known = self._context.accounts.get(account)
         if known is None:
-            problem = f"{account} is no account of a tenant"
+            problem = f"{account} is not an account of a tenant"
             yield Problem(place, problem, nearest(account, self._context.accounts))
         elif known.namespace != consumer.namespace:
             yield Problem(

@@ -1,6 +1,6 @@
-"""What of a provider's spec neither back end can serve: nobody to log in as, an address that leads nowhere.
+"""What of a provider's spec neither back end can serve: no identity to log in with, or a useless address.
 
-Nor is one served to which a token would travel in plain. The place of a fault is its path in the spec.
+Nor is one served to which a token would travel in plaintext. The place of a fault is its path in the spec.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def kubernetes_faults(given: Any) -> Iterator[Problem]:
     if spec.auth is None and spec.auth_ref is None:
         yield Problem(
             "auth",
-            "it does not say as whom it logs in, and nobody else's identity is used",
+            "it does not say which identity it logs in with",
             "give auth.serviceAccount, auth.token or auth.cert",
         )
     if is_foreign(spec.server):
@@ -116,9 +116,9 @@ def is_certificates(pem: str) -> bool:
 
 def _address_faults(path: str, text: str, fix: str) -> Iterator[Problem]:
     if not text.startswith("https://"):
-        problem = "is no https:// address, so anybody on the way could read the token"
+        problem = "is not an https:// address, so anybody on the way could read the token"
     elif not _is_usable(text):
-        problem = "is no address that anybody could call"
+        problem = "is not an address that anybody could call"
     else:
         return
     yield Problem(path, f"{path} {problem}", fix)

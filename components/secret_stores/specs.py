@@ -130,7 +130,7 @@ class ConfigMapSelector(Selector):
 
 
 class WorkloadIdentityFederation(Shape):
-    """An identity of somebody else that Google trusts."""
+    """An identity of another issuer that Google trusts."""
 
     audience: str | None = None
     aws_security_credentials: AwsCredentials | None = None

@@ -22,7 +22,7 @@ TOKEN_SECONDS: Final = 600
 
 
 class StackCluster:
-    """One cluster, as whoever runs the stack. Methods raise StoreError, and ClusterError for another one."""
+    """One cluster, as the deployer sees it. Methods raise StoreError, and ClusterError for another one."""
 
     def __init__(self, target: ClusterTarget) -> None:
         self._target = target
@@ -119,7 +119,7 @@ class StackCluster:
                 code="not-allowed",
                 place=place,
                 problem=f"the API server does not allow it: {reply.text}",
-                fix="let whoever runs this read it",
+                fix="give the identity that runs this the right to read it",
             )
         problem = f"the API server refused: {reply.reason}"
         raise StoreError(code="unreachable", place=place, problem=problem, fix="run again")

@@ -88,7 +88,7 @@ def _unfit_type(members: Mapping[str, JsonValue]) -> Iterator[Problem]:
     if isinstance(type_, str) and not type_.isprintable():
         yield Problem(
             TYPE_KEY,
-            "it has a line end or another character nobody sees, so the type is another than it seems",
+            "it has a line end or another invisible character, so the type is not what it seems",
             "give a word such as postgresql",
         )
 
@@ -103,7 +103,7 @@ def _oversize(credentials: ServiceCredentials) -> Iterator[Problem]:
             yield Problem(
                 key_path(()),
                 f"the {secret} Secret would hold {size} bytes, and Kubernetes refuses more than {SIZE_LIMIT}",
-                "leave out what is no credential",
+                "leave out what is not a credential",
             )
             return
 
@@ -126,7 +126,7 @@ def _unfit_entries(members: Mapping[str, JsonValue]) -> Iterator[Problem]:
         if is_data_key(key) and not _FILE_NAME.fullmatch(key):
             yield Problem(
                 key_path((key,)),
-                "servicebinding.io wants file names of a-z, 0-9, - and . only, so a library may not find it",
+                "servicebinding.io allows file names of a-z, 0-9, - and . only, so libraries may miss it",
                 "rename the key",
             )
         if key == TYPE_KEY and not (isinstance(value, str) and value):

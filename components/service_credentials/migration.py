@@ -61,7 +61,7 @@ class Migration:
     def data(self, source: JsonObject) -> dict[str, str]:
         """Return the target's data of the legacy Secret's.
 
-        Raises ProjectionError for a Secret that is not of the legacy type, and for a value that is no text.
+        Raises ProjectionError for a Secret of another type, and for a value that is not a string.
         """
         if not str(source.get("type")).startswith(SECRET_TYPE):
             raise ProjectionError(
@@ -100,9 +100,9 @@ class Migration:
         if target.get("type") != OPAQUE:
             problem = f"it exists with type {target.get('type')}, not {OPAQUE}, so it is not overwritten"
         else:
-            whose = annotations.get(PROJECTED_BY, "somebody else")
+            whose = annotations.get(PROJECTED_BY, "another owner")
             problem = f"it exists and is of {whose}, not of {self.owner}, so it is not overwritten"
-        return taken_error(self.target, problem, "delete it if nobody reads it any more, then run again")
+        return taken_error(self.target, problem, "delete it if it is not in use any more, then run again")
 
     def _text(self, key: str, value: str) -> str:
         try:
@@ -111,7 +111,7 @@ class Migration:
             raise ProjectionError(
                 code="value-unfit",
                 place=f"{self.source.place}, key {key}",
-                problem="its value is no UTF-8, and JSON holds only text",
+                problem="its value is not UTF-8, and JSON holds only text",
                 fix="replace the value by text, such as its base64",
             ) from None
 

@@ -88,7 +88,7 @@ class ServiceMigrationArgs:
     """A Secret made of the legacy Secret `instance`, in the same namespace.
 
     owner: who wants it, the same text whenever the program runs. binding: whose VCAP_SERVICES it holds, as
-    `bound_properties` has it; None for the source of the instance. handed_over: the target is somebody else's
+    `bound_properties` has it; None for the source of the instance. handed_over: the target is another owner's
     to write from now on, because its credentials are declared; what was migrated is removed to make place.
     There is no way back. remove_legacy: the legacy Secret goes, once nothing refers to it.
     """
@@ -120,7 +120,7 @@ class ServiceMigrationProvider(FollowingProvider):
     def failures(self, inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
         """Refuse, in a preview too, a legacy Secret that is none, a place that is taken, and the way back.
 
-        A place that was handed over is looked at by whoever writes it.
+        A place that was handed over is looked at by its writer.
         """
         failures = list(_failures(inputs, olds))
         if inputs["removeLegacy"] and not (failures or is_unknown(inputs)):
@@ -147,7 +147,7 @@ class ServiceMigrationProvider(FollowingProvider):
         }
 
     def read_resource(self, _id: str, props: Properties) -> Properties | None:
-        """Return the digest of the migrated Secret; None when it is gone, or somebody else's."""
+        """Return the digest of the migrated Secret; None if it is gone, or another owner's."""
         if props["handedOver"]:
             return {}
         found = open_projector(self.cluster).digest(_migration(props))
@@ -260,7 +260,7 @@ def _failures(inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
     yield from name_errors(inputs, ("namespace",), ("instance", "targetName"))
     for key in ("owner", "instanceGuid"):
         if not inputs[key]:
-            yield CheckFailure(key, "it is empty, so nobody could tell whose the Secret is")
+            yield CheckFailure(key, "it is empty, so the Secret would have no owner")
     if olds.get("handedOver") and not inputs["handedOver"]:
         yield CheckFailure(
             "handedOver",
@@ -399,7 +399,7 @@ def _refuse_oversize(place: str, size: int, *, takes_file: bool) -> None:
 class WorkloadBindingArgs:
     """A workload, and what it is given, as `workload.Given` has it.
 
-    restart: whether its pods are started anew when a Secret changes. content: a digest of what Secrets hold.
+    restart: whether its pods are restarted when a Secret changes. content: a digest of what Secrets hold.
     """
 
     namespace: Input[str] = field(metadata=IDENTITY)
@@ -508,7 +508,7 @@ class WorkloadBindingProvider(DynamicProvider):
                 code="workload-unfit",
                 place=f"{body['kind']} {body['metadata']['namespace']}/{body['metadata']['name']}",
                 problem=f"the API server refused to apply what it is given: {reply.text}",
-                fix="let nobody else set the same variables and mounts, then run again",
+                fix="let only one owner set the same variables and mounts, then run again",
             )
 
 

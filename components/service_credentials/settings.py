@@ -57,7 +57,7 @@ class Binding(ConfigModel):
 
 
 class Instance(ConfigModel):
-    """A service somebody else runs, known by its credentials."""
+    """A user-provided service, known by its credentials."""
 
     _keeps_its_secret = called_first("secretName")
     previously: FormerNames = ()
@@ -98,7 +98,7 @@ class Instance(ConfigModel):
     def _has_credentials(self) -> Self:
         if self.credentials_from is None and not self.legacy:
             raise config_error(
-                "a service without credentials serves nobody",
+                "a service needs credentials",
                 "add credentialsFrom, or legacy: true if its Secret is in the cluster already",
             )
         if self.hand_over and self.entry is None:
@@ -148,7 +148,7 @@ class Instance(ConfigModel):
 
 
 class Workload(ConfigModel):
-    """What runs an application: an object with a template of pods, which somebody else made."""
+    """What runs an application: an existing object with a template of pods."""
 
     api_version: Text = Field(default="apps/v1", description="Group and version of its kind.")
     kind: Annotated[
@@ -156,9 +156,7 @@ class Workload(ConfigModel):
     ] = Field(default="Deployment", description="Any kind with a template of pods.")
     name: ObjectName = Field(description="Its name, in the namespace of the application.")
     containers: tuple[Text, ...] = Field((), description="Containers that are bound; absent: all.")
-    restart: Flag = Field(
-        default=False, description="Whether its pods are started anew when a Secret changes."
-    )
+    restart: Flag = Field(default=False, description="Whether its pods are restarted when a Secret changes.")
 
 
 class App(ConfigModel):
@@ -253,7 +251,7 @@ class Services(Section):
             instance = self.instances.get(reference.partition("/")[0])
             fault = None
             if reference not in known or instance is None:
-                problem = f"{reference} is no binding of an entry of instances"
+                problem = f"{reference} is not a binding of an entry of instances"
                 fault = Problem(place, problem, nearest(reference, known))
             elif instance.namespace != app.namespace:
                 problem = (

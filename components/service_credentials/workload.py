@@ -153,7 +153,7 @@ def _container(name: str, live: Mapping[str, Any], given: Given) -> dict[str, An
 
 
 def _own_root(container: Mapping[str, Any]) -> str | None:
-    """Return the root that a container has, empty where its entry says none in plain; None without one."""
+    """Return the root that a container has, empty where it says none literally; None without one."""
     own = {str(one.get("name")): str(one.get("value") or "") for one in container.get("env") or ()}
     return own.get(_ROOT)
 

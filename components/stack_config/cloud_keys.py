@@ -67,23 +67,23 @@ def _is_host(text: str) -> bool:
 _ANY: Final[Form] = (lambda _text: True, "", "")
 _TEXT: Final[Form] = (
     lambda text: bool(text) and text == text.strip() and text.isprintable(),
-    "it is empty, or has blanks at its ends or characters nobody sees",
+    "it is empty, or has blanks at its ends or invisible characters",
     "write it without them",
 )
 _FLAG: Final[Form] = (
     {"true", "false"}.__contains__,
-    "it is neither true nor false",
+    "it must be true or false",
     "write true or false, without quotes",
 )
 _ADDRESS: Final[Form] = (
     _is_address,
-    "it is no address of a service",
+    "it is not an address of a service",
     "write it such as https://secretmanager.example/v1/",
 )
 _REQUEST: Final[Form] = (_is_request, *_ADDRESS[1:])
 _GUID: Final[Form] = (
     re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch,
-    "it is no id of Azure: 32 digits of 0-9 and a-f, in lower case, in five groups",
+    "it is not an id of Azure: 32 digits of 0-9 and a-f, in lower case, in five groups",
     "take it from: az account show",
 )
 _TENANT: Final[Form] = (
@@ -93,12 +93,12 @@ _TENANT: Final[Form] = (
 )
 _PROJECT: Final[Form] = (
     is_gcp_project,
-    "it is no id of a project of Google Cloud: 6 to 30 lower-case letters, digits and '-'",
+    "it is not an id of a project of Google Cloud: 6 to 30 lower-case letters, digits and '-'",
     "take it from: gcloud projects list",
 )
 _MACHINE: Final[Form] = (
     _is_machine,
-    "it is no host, such as management.azure.com or 127.0.0.1:18552",
+    "it is not a host, such as management.azure.com or 127.0.0.1:18552",
     "write a host name with a dot in it, or a port behind it",
 )
 
@@ -135,7 +135,7 @@ _FORMS: Final[Mapping[str, Mapping[str, Form]]] = {
 """Namespace → key → form. Google's provider has besides a key for the endpoint of each service."""
 
 NAMESPACES: Final = frozenset({*_FORMS, "kubernetes", "pulumi"})
-"""Those that somebody reads, or that are told of elsewhere."""
+"""Those that are read, or that are told of elsewhere."""
 
 LOGINS: Final[Mapping[str, tuple[str, ...]]] = {
     "aws": ("accessKey", "secretKey", "token"),
@@ -157,7 +157,7 @@ def is_known(namespace: str, name: str) -> bool:
 
 
 def cloud_meant(namespace: str) -> str | None:
-    """Return the cloud's namespace that was meant by one that nobody reads, if it is like one."""
+    """Return the cloud's namespace that was meant by one that is not read, if it is like one."""
     if namespace in NAMESPACES:
         return None
     written = namespace.lower().replace("_", "-")
@@ -180,7 +180,7 @@ def review_cloud_keys(values: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def plain_logins(values: Mapping[str, str], secret_keys: Collection[str]) -> Iterator[str]:
-    """Yield the keys of logins to a cloud that a configuration has in plain."""
+    """Yield the keys of logins to a cloud that a configuration has in plaintext."""
     for key in (f"{namespace}:{name}" for namespace, names in LOGINS.items() for name in names):
         text = values.get(key, "").strip()
         is_path = key in _MAY_BE_FILES and "\n" not in text and not text.startswith("{")
@@ -192,7 +192,7 @@ def in_plain(path: str) -> Problem:
     """Return what is wrong with a secret that is not encrypted."""
     return Problem(
         path,
-        "it stands in the stack file in plain, where whoever reads the repository can use it",
+        "it is in plaintext in the stack file, where every reader of the repository can use it",
         f"set it again with `pulumi config set --secret --path '{path}'`, and rotate it",
     )
 

@@ -167,6 +167,6 @@ def _too_many(what: str, going: Collection[str], of: int) -> Iterator[Problem]:
     if len(going) > 1 and len(going) * _UNASKED > of:
         yield Problem(
             config_path("tenants"),
-            f"{len(going)} of {of} {what} would go at once: {', '.join(sorted(going))}",
+            f"{len(going)} of {of} {what} would be removed in one update: {', '.join(sorted(going))}",
             f"put them back; if they are to go, add `--config {config_path(ALLOW_REMOVALS)}=true`",
         )

@@ -71,7 +71,7 @@ def _review_names(place: Sequence[str], former: Mapping[str, Sequence[str]]) -> 
                 yield Problem(
                     config_path(place[0], *place[1:], name, "previously", index),
                     f"{each} is another's name, or former name, so it is not clear whose that was",
-                    "name each former name once, and give it to nothing else",
+                    "name each former name once, and do not use it again",
                 )
             taken.add(each)
 

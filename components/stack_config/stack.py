@@ -110,7 +110,9 @@ class Settings(ConfigModel):
     held_as: Name | None = Field(
         default=None, description="Stack under whose name this one holds accounts and owns what it writes."
     )
-    allow_removals: Flag = Field(default=False, description="Whether much may go at once.")
+    allow_removals: Flag = Field(
+        default=False, description="Whether many removals are allowed in one update."
+    )
     account_pool: Annotated[AccountPool | None, _section(of=AccountPool)] = None
     aso_credentials: Annotated[AsoCredentials | None, _section(of=AsoCredentials)] = None
     pull_secrets: Annotated[PullSecretsSection | None, _section(of=PullSecretsSection)] = None
@@ -160,7 +162,7 @@ class Settings(ConfigModel):
 
         values: full key → text, all namespaces; objects as JSON text.
         secret_keys: full keys that hold secrets. root: directory of Pulumi.yaml.
-        sealed: full key and path of what nobody decrypted, null in the values; nothing is said of it.
+        sealed: full key and path of what was not decrypted, null in the values; nothing is said of it.
         stack: whose tenants are read of those in files (`shards.py`).
         Raises ConfigurationError with every problem.
         """
@@ -370,7 +372,7 @@ def _has_bundles(values: Mapping[str, str]) -> bool:
 
 
 def _foreign(values: Mapping[str, str], secret_keys: Collection[str]) -> Iterator[Problem]:
-    """Check what is not ours alone: the size of everything, logins to clouds, and keys nobody would read."""
+    """Check what is not ours alone: the size of everything, logins to clouds, and keys that are ignored."""
     size = len(json.dumps(dict(values), ensure_ascii=False).encode())
     if size > SIZE_LIMIT:
         yield Problem(
@@ -389,13 +391,13 @@ def _foreign(values: Mapping[str, str], secret_keys: Collection[str]) -> Iterato
         if (cloud := cloud_meant(namespace)) is not None:
             yield Problem(
                 key,
-                "nobody reads a key of this namespace, so it would be ignored",
+                "keys of this namespace are not read, so it would be ignored",
                 f"did you mean {cloud}:{name}?",
             )
         if (near := _meant(key)) is not None:
             yield Problem(
                 key,
-                "nobody reads a key of this namespace, so what stands below it would count as absent, and the"
+                "keys of this namespace are not read, so what is below it would count as absent, and the"
                 " next update would delete it",
                 f"did you mean {near}?",
             )
@@ -408,7 +410,7 @@ def _foreign(values: Mapping[str, str], secret_keys: Collection[str]) -> Iterato
 
 
 def _meant(key: str) -> str | None:
-    """Return the key of ours that was meant by one of a namespace that nobody reads, if it is like one."""
+    """Return the key of ours that was meant by one of a namespace that is not read, if it is like one."""
     namespace, _, name = key.partition(":")
     own = {field.alias or name for name, field in Settings.model_fields.items()}
     alike = difflib.get_close_matches(namespace.lower(), [NAMESPACE.removesuffix(":")], cutoff=0.75)

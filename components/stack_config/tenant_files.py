@@ -47,7 +47,7 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
 _WITH_NAMESPACE: Final = ("instances", "apps", "named", "providers", "stores", "reads", "pushes")
 _NAMESPACE: Final = re.compile(rb"^(\{\s*)?[\"']?namespace[\"']?\s*:", re.MULTILINE)
 _NO_NAMES: Final = (
-    "it is no map of names, so all that the tenant had there would be deleted",
+    "it is not a map of names, so all that the tenant had there would be deleted",
     "write it as a map: {name: …}, or remove it",
 )
 
@@ -227,7 +227,7 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
     try:
         paths = sorted(folder.iterdir())
     except (OSError, ValueError):
-        problem = f"{given} is no folder that can be read here"
+        problem = f"{given} is not a folder that can be read here"
         fix = "name the folder of the tenants' files, from Pulumi.yaml on"
         return TenantFiles((), (Problem(config_path(KEY), problem, fix),))
     files: dict[str, Document] = {}
@@ -285,7 +285,7 @@ def _read_inside(path: Path, folder: Path) -> Document:
 
 
 def _unread(place: str, path: Path) -> Iterator[Problem]:
-    """Refuse an entry of the folder that nobody reads, and that somebody took for a tenant's file."""
+    """Refuse an entry of the folder that is not read, and looks like a tenant's file."""
     at = (render_path(path), 1, 1)
     if path.is_dir():
         if not (path.parent / f"{path.name}.yaml").exists() and any(map(_is_a_tenants, path.rglob("*"))):
@@ -312,7 +312,7 @@ def _is_yaml(path: Path) -> bool:
 def _slips(
     name: str, layer: Layer, further: Sequence[str] = (), classes: Collection[str] = ()
 ) -> Iterator[Problem]:
-    """Yield what would count as absent without a word: what nobody reads, and a section that is no map.
+    """Yield what would count as absent without a word: what is not read, and a section that is not a map.
 
     further: keys that this layer may have besides.
     """
@@ -329,7 +329,9 @@ def _slips(
         elif key not in known:
             yield at((key,), *misspelt(str(key), known))
     if CLASS in further and CLASS in layer.data and str(named := layer.data[CLASS]) not in classes:
-        problem = f"{in_print(str(named))} is no class of {DEFAULTS}.yaml, so nothing of one would be taken"
+        problem = (
+            f"{in_print(str(named))} is not a class of {DEFAULTS}.yaml, so nothing of one would be taken"
+        )
         yield at((CLASS,), problem, nearest(str(named), classes))
     for section in (*PARTS, *(each for each in further if each != CLASS)):
         given = layer.data.get(section, {})
@@ -409,7 +411,7 @@ def _not_its_own(file: TenantFile, entry: Entry, elsewhere: _Around) -> Iterator
         case ("secretStores", "providers" | "stores", _) if not logs_in(_map(entry.value)):
             yield file.problem(
                 entry.inside,
-                "it says no login of its own, so it would use that of whoever runs it",
+                "it has no login of its own, so it would use that of the identity that runs it",
                 "name a Secret or a ServiceAccount of its namespace, or move it to the stack's file",
             )
         case ("secretStores", "stores", _):
@@ -418,7 +420,7 @@ def _not_its_own(file: TenantFile, entry: Entry, elsewhere: _Around) -> Iterator
             if provider is not None and not logs_in(_map(provider)):
                 yield file.problem(
                     (*entry.inside, "providerRef"),
-                    f"{named} logs in as whoever runs it, who may read what is not tenant {file.name}'s",
+                    f"{named} logs in as the identity that runs it, whose rights exceed tenant {file.name}'s",
                     "name a provider that logs in with what is in the store's namespace, or a store of the"
                     " stack's file, with its conditions",
                 )

@@ -105,7 +105,7 @@ def _project(given: ClusterEntry, declared: Declared) -> pulumi.Input[str] | Non
             return ""
         if account_id is None and secret is not None:
             raise pulumi.RunError(
-                f"account {account}: it does not say its id, so nobody knows the project\n"
+                f"account {account}: it does not say its id, so the project is unknown\n"
                 "→ give accountId to the member that was claimed, or name the project itself"
             )
         return account_id

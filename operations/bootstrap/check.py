@@ -26,7 +26,7 @@ _NEVER: Final = (
     Right(_RBAC, "clusterroles", ("bind", "escalate")),
     Right(_RBAC, "clusterrolebindings", ("create",)),
 )
-"""By each of these, whoever has it takes every other."""
+"""Each of these gives every other."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The Roles of a stack's identities as manifests, to be applied by whoever administers the cluster."""
+"""The Roles of a stack's identities as manifests, to be applied by an administrator of the cluster."""
 
 from __future__ import annotations
 

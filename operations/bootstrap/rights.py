@@ -169,7 +169,7 @@ def _writes(settings: Settings, root: Path) -> Iterator[_Needed]:
 
 
 def _given(pool: AccountPool) -> Iterable[Right]:
-    """Return what the pool's Roles give: nobody gives a right that they lack."""
+    """Return what the pool's Roles give: no one gives a right that they lack."""
     people = {Verb.CLAIM: pool.claimers, Verb.CLEAN: pool.cleaners}
     yield from chain.from_iterable(RIGHTS[work] for work, those in people.items() if those)
     yield from chain.from_iterable(map(rights_to_bring, pool.bringers))

@@ -137,7 +137,7 @@ class Bootstrap:
             raise CredfleetError(
                 code="ids-unknown",
                 place=f"stack {self.at_rest.stack}",
-                problem="its cluster knows identities by ids that only Azure tells",
+                problem="its cluster knows identities by ids that only Azure has",
                 fix="take the Roles from the commands that --repo OWNER/REPO prints, which ask for them",
             )
 
@@ -172,13 +172,13 @@ class Bootstrap:
     def script(self, template: str) -> str:
         """Return all commands, or what Terraform makes of them.
 
-        Raises CredfleetError `usage` for what is no repository of GitHub.
+        Raises CredfleetError `usage` for what is not a repository of GitHub.
         """
         if not _REPOSITORY.fullmatch(self.repository or ""):
             raise CredfleetError(
                 code="usage",
                 place="--repo",
-                problem="it is no repository of GitHub",
+                problem="it is not a repository of GitHub",
                 fix="name it as OWNER/REPOSITORY",
             )
         key, cluster = self._key, _Cluster.parse(self.settings.cluster.context or "CLUSTER")

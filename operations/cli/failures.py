@@ -173,7 +173,7 @@ def _place(at: tuple[str, int, int] | None) -> dict[str, Any]:
 
 
 def _two_lines(place: str, problem: str, fix: str) -> list[str]:
-    """Return a failure so that no line begins with words of somebody else: a runner would obey `::…`."""
+    """Return a failure so that no line begins with words that are not ours: a runner would obey `::…`."""
     where, why, fixed = (visible(text).replace("\n", "\n  ") for text in (place, problem, fix))
     return [
         f"{typer.style('✗', fg='red')} {typer.style(where, bold=True)}: {why}",

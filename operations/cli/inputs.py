@@ -47,7 +47,7 @@ def ask(question: str, *, yes: bool) -> None:
         raise CredfleetError(
             code="not-confirmed",
             place="--yes",
-            problem=f"this has to be confirmed and there is no terminal to ask on: {question}",
+            problem=f"this needs a confirmation, and there is no terminal: {question}",
             fix="add --yes if that is what you want",
         )
     try:

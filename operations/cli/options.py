@@ -75,6 +75,6 @@ ClusterOption = Annotated[
     typer.Option(
         "--kubeconfig",
         metavar="FILE",
-        help="The cluster; else the sandbox of this folder while it runs, else KUBECONFIG.",
+        help="The cluster; by default the sandbox of this folder while it runs, otherwise KUBECONFIG.",
     ),
 ]

@@ -33,7 +33,7 @@ _RESPELT: Final = (
 
 
 def check(stack: str) -> CommandResult:
-    """Say that a stack's configuration is sound, and what of it nobody could check; raises as `settings_of`.
+    """Say that a stack's configuration is sound, and what of it was not checked; raises as `settings_of`.
 
     What is encrypted is decrypted where the key is at hand.
     """
@@ -66,7 +66,7 @@ def check(stack: str) -> CommandResult:
 
 
 def _refuse_losses(at_rest: StackAtRest, settings: Settings) -> list[dict[str, str]]:
-    """Compare with the state, if it is here, what is declared no more; else say that nobody could."""
+    """Compare with the state, if it is here, what is declared no more; else say that it could not."""
     known = at_rest.deployment().get("resources") or ()
     if not known and settings.tenants:
         return [{"what": "renames and removals", "why": "no state is in a folder here; a preview does"}]
@@ -142,7 +142,7 @@ def refuse_what_cannot_run(at_rest: StackAtRest, settings: Settings) -> None:
 
 
 def _of_the_file(at_rest: StackAtRest) -> Sequence[Problem]:
-    """Refuse keys that nobody reads, and a file that declares nothing: it would count as empty."""
+    """Refuse keys that are not read, and a file that declares nothing: it would count as empty."""
     file = at_rest.stack_file
     if file.unread:
         return [Problem(key, *misspelt(key, file.READ), at) for key, at in file.unread.items()]

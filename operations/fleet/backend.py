@@ -98,7 +98,7 @@ class Backend:
             raise _failed("backend-unreachable", place, "list its stacks", "pulumi stack ls", error) from None
 
     def exported(self, stack: str, *, in_plain: bool = False) -> Exported:
-        """Return the state of a stack, its secrets encrypted or in plain; raises `state-unreadable`."""
+        """Return the state of a stack, its secrets encrypted or in plaintext; raises `state-unreadable`."""
         words = ["stack", "export", "--stack", stack, *(["--show-secrets"] if in_plain else [])]
         try:
             done = self.command.run(words, str(self.folders.project), self.variables(stack))
@@ -114,7 +114,7 @@ class Backend:
             return dict(zip(names, map(deployment_of, threads.map(self.exported, names)), strict=True))
 
     def import_(self, stack: str, state: Exported) -> None:
-        """Replace the state of a stack. Its secrets, in plain in it, go through no file.
+        """Replace the state of a stack. Its secrets, in plaintext in it, go through no file.
 
         Raises:
             CredfleetError: code `state-refused`.

@@ -73,7 +73,7 @@ def split(
 ) -> CommandResult:
     """Share the tenants in files out among stacks, by ranges of their names; without --write it is proposed.
 
-    Without --by it is done as stacks.yaml says, whoever changed that. Nothing in the cluster changes: what
+    Without --by it is done as stacks.yaml says. Nothing in the cluster changes: what
     moves is known to another state. A split that was killed goes on when it is run again.
     """
     from operations.fleet.split import split

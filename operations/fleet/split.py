@@ -371,7 +371,7 @@ def _told(found: Split, done: str) -> CommandResult:
         "moves": {tenant: {"from": was, "to": to} for tenant, (was, to) in found.moves.items()},
     }
     what = f"{how_many(len(found.moves), 'tenant')} of {len(found.homes)}"
-    end = f"✓ {what} {done}" if found.moves else "✓ nobody moves"
+    end = f"✓ {what} {done}" if found.moves else "✓ no tenant moves"
     return CommandResult(document, [Table(f"Fleet {found.name}", columns, rows), end])
 
 
@@ -483,9 +483,9 @@ def _is_sealed(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """The states of a fleet's stacks as they are, encrypted, and as they come apart, in plain.
+    """The states of a fleet's stacks as they are, encrypted, and as they come apart, in plaintext.
 
-    Nothing but the process has them in plain.
+    Nothing but the process has them in plaintext.
     """
 
     backend: Backend

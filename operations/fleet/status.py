@@ -34,7 +34,7 @@ class StackStanding:
     """One stack. waiting: what its configuration asks for and it does not declare yet.
 
     files: whether they are what it was last updated with. updated: when, RFC 3339; None for never.
-    drift: what a refresh would find; None where nobody looked.
+    drift: what a refresh would find; None if that was not looked for.
     """
 
     stack: str

@@ -1,4 +1,4 @@
-"""Which tenants the states of a project have, whoever is to have them by the files."""
+"""Which tenants the states of a project have, whatever the files say."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ NamespaceOption = Annotated[
     typer.Option(
         "--namespace",
         "-n",
-        help="Namespace of the pool; else the stack's, else account-pool.",
+        help="Namespace of the pool; by default the stack's, or account-pool.",
         show_default=False,
     ),
 ]
@@ -46,14 +46,16 @@ NamedNamespaceOption = Annotated[
     typer.Option(
         "--namespace",
         "-n",
-        help="Namespace of the pool, unless --stack tells it; one of them is needed.",
+        help="Namespace of the pool; required without --stack.",
         show_default=False,
     ),
 ]
 ContextOption = Annotated[
     str | None,
     typer.Option(
-        "--context", metavar="NAME", help="Context of the kubeconfig; else the stack's, or its current one."
+        "--context",
+        metavar="NAME",
+        help="Context of the kubeconfig; by default the stack's, or its current one.",
     ),
 ]
 TenantOption = Annotated[str, typer.Option("--tenant", help="The tenant.")]
@@ -166,7 +168,7 @@ class PoolTarget:
             raise CredfleetError(
                 code="no-pool",
                 place=f"namespace {self.namespace}",
-                problem="it holds neither accounts nor the settings of a pool, so it is no pool",
+                problem="it holds neither accounts nor the settings of a pool, so it is not a pool",
                 fix="name that of a pool with --namespace, or declare accountPool in a stack and run `up`",
             )
         return pool
@@ -189,7 +191,7 @@ class PoolTarget:
         return self.kubeconfig is None
 
     def agree(self, target: ClusterTarget) -> None:
-        """Go on: a look harms nobody."""
+        """Go on: a look does no harm."""
 
 
 def cluster_of(stack: str | None, kubeconfig: Path | None, context: str | None) -> PoolTarget:
@@ -381,7 +383,7 @@ class ClaimOptions:
         str | None,
         typer.Option(
             "--slot",
-            help="Which of the tenant's accounts of this type; else the stack's, or main.",
+            help="Slot of the claim; by default the stack's, or main.",
         ),
     ] = None
     spill: Annotated[

@@ -374,21 +374,19 @@ def _chosen(asked: ClaimOptions, stack: str | None) -> tuple[ClaimRequest, str |
 def parse_text(option: str, text: str) -> str:
     """Return the text of an option that says something; raises Misused when it is blank."""
     if not text.strip():
-        raise Misused(
-            place=option, problem="it is blank, so nobody would know why", fix=f"give {option} in a few words"
-        )
+        raise Misused(place=option, problem="must not be blank", fix=f"give {option} in a few words")
     return text.strip()
 
 
 def seconds(text: str, *, option: str = "--wait") -> float:
     """Return the seconds of an option: `30s`, `10m`, `2h`, or several of them, as `1h30m`.
 
-    Raises Misused when it is no length of time.
+    Raises Misused when it is not a length of time.
     """
     if not re.fullmatch(r"(\d+[smh])+", text):
         raise Misused(
             place=f"{option} {text}",
-            problem="it is no length of time",
+            problem="it is not a length of time",
             fix="give a number with its unit: 30s, 10m or 2h",
         )
     return float(sum(int(number) * _UNITS[unit] for number, unit in re.findall(r"(\d+)([smh])", text)))

@@ -64,7 +64,7 @@ class Limits:
 class Cleaner:
     """Runs the command of an account's type. commands, keys: type or cloud → program and arguments.
 
-    folder: where relative programs are. stopped: somebody pressed Ctrl-C, so nothing is begun or judged.
+    folder: where relative programs are. stopped: Ctrl-C was pressed, so nothing is begun or judged.
     """
 
     commands: Mapping[str, Sequence[str]]
@@ -253,6 +253,6 @@ def check(cleaner: Cleaner) -> None:
         if shutil.which(find_program(command[0], cleaner.folder)) is None:
             raise Misconfigured(
                 place=f"cleaner of {account_type}",
-                problem=f"{command[0]} is no program that can be run here; nothing was touched",
+                problem=f"{command[0]} is not a program that can be run here; nothing was touched",
                 fix="correct the path (relative to the project), or make it executable",
             )

@@ -26,7 +26,7 @@ from operations.pool.access import (
 )
 
 app = group(
-    "See a pool of accounts; claim and release one by hand.",
+    "Inspect a pool of accounts; claim and release accounts.",
     "credfleet pool status",
     "credfleet pool claim --namespace account-pool --type aws --tenant acme",
 )
@@ -357,7 +357,9 @@ def rotate(
     return rotating.rotate(where, chosen, rotation)
 
 
-HeldTypeOption = Annotated[str | None, typer.Option("--type", "-t", help="Type that is held; else all.")]
+HeldTypeOption = Annotated[
+    str | None, typer.Option("--type", "-t", help="Type that is held; by default all.")
+]
 HeldPartOption = Annotated[
     list[str] | None,
     typer.Option("--partition", metavar="KEY=VALUE", help="Part of the type; repeat it for each key."),
@@ -454,21 +456,21 @@ def unquarantine(
 def decommission(account: AccountArgument, *, where: WritablePoolOptions) -> CommandResult:
     """Give a dirty account up.
 
-    It is never handed out again, and whoever declares it may remove it without cleaning.
+    It is never handed out again, and its entry can be removed without cleaning.
     """
     from operations.pool import maintenance
 
     return maintenance.decommission(where, account)
 
 
-@command(app, "credfleet pool mark-dirty aws-7 --reason 'used by hand'", name="mark-dirty")
+@command(app, "credfleet pool mark-dirty aws-7 --reason 'used manually'", name="mark-dirty")
 def mark_dirty(
     account: AccountArgument,
     *,
     reason: Annotated[str, typer.Option("--reason", help="Why, for those who come after you.")],
     where: WritablePoolOptions,
 ) -> CommandResult:
-    """Have an account cleaned that nobody claims.
+    """Have an account cleaned that is not claimed.
 
     If a tenant owns it, it is the tenant's afterwards, too.
     """
@@ -520,7 +522,7 @@ def adopt(
     ] = None,
     slot: Annotated[str | None, typer.Option("--slot", help="Slot of every other account.")] = None,
     holder: Annotated[
-        str | None, typer.Option("--holder", help="Who uses what the stack does not claim; else `cli`.")
+        str | None, typer.Option("--holder", help="Who uses what the stack does not claim; by default `cli`.")
     ] = None,
     where: WritablePoolOptions,
 ) -> CommandResult:
@@ -597,7 +599,7 @@ def bring(
     ] = None,
     where: WritablePoolOptions,
 ) -> CommandResult:
-    """Bring an account of a tenant's own into the pool: the tenant's from the first instant, nobody else's.
+    """Bring an account of a tenant's own into the pool: the tenant's from the first instant.
 
     It needs the right of accountPool.bringers for this tenant and no other, and no stack. The tenant's next
     claim of the type takes it before any other. The value is in no argument and no answer.

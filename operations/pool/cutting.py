@@ -46,17 +46,17 @@ def cut_off(where: WritablePoolOptions, account: str, reason: str) -> CommandRes
     return CommandResult(
         {"secretName": member.name, "state": member.state, "taken": taken, "problems": left},
         [
-            f"✓ account {member.name} is quarantined now, and given to nobody",
+            f"✓ account {member.name} is quarantined now, and not given out",
             *(f"✓ {name} deleted" for name in taken),
             *(f"✗ {problem}\n→ {again}" for problem in left),
-            "Keys that somebody has read already work until they are revoked at the cloud.",
+            "Keys that were read already work until they are revoked at the cloud.",
         ],
         exit_code=int(bool(left)),
     )
 
 
 def _rights(connection: Connection, namespace: str, account: str) -> Iterator[Found]:
-    """Find the Roles that let somebody read the account, and their bindings, which come first."""
+    """Find the Roles that let tenants read the account, and their bindings, which come first."""
     base = f"{_RBAC}/{namespace}"
     roles = [
         one["metadata"]

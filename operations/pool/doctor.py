@@ -176,7 +176,7 @@ class _Look:
         return self._connection.call("GET", f"/apis/{API_VERSION}/{_PLURALS[kind]}/{name}")
 
     def cluster(self, target: ClusterTarget) -> Iterator[Diagnosis]:
-        """Return which cluster it is, or why nobody can say."""
+        """Return which cluster it is, or why that is unknown."""
         reply = self._connection.call("GET", "/api/v1/namespaces/kube-system")
         version = self._connection.call("GET", "/version").body.get("gitVersion", "of unknown version")
         uid = reply.body["metadata"]["uid"] if reply.status == OK else "not to be read by this user"

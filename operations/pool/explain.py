@@ -96,7 +96,7 @@ def _claim(explanation: Explanation) -> str:
     if claim is None:
         return f"There is no claim yet (it would be {explanation.record})."
     limit = "without a limit" if claim.limit is None else f"limit {claim.limit}"
-    holders = ", ".join(sorted(claim.holders)) or "nobody"
+    holders = ", ".join(sorted(claim.holders)) or "none"
     return f"{claim.name} is {claim.phase} since {claim.since}, held by {holders} ({claim.policy}, {limit})."
 
 
@@ -107,4 +107,4 @@ def _candidates(candidates: tuple[Candidate, ...]) -> Iterator[Part]:
     rows = [("→" if each.taken else "", each.member, each.reason) for each in candidates[:_SHOWN]]
     yield Table("Candidates", ("", Column("Account", names=True), Column("Why", folds=True)), rows)
     if len(candidates) > _SHOWN:
-        yield f"… and {len(candidates) - _SHOWN} more; --output json tells all"
+        yield f"… and {len(candidates) - _SHOWN} more; --output json lists all"

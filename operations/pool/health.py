@@ -75,7 +75,7 @@ def rights(may: Callable[[Right, str], bool], namespace: str) -> Iterator[Diagno
             yield wrong("rights", f"this user is to {work} accounts, but may not {named}", _GRANTS[work])
     if is_idle:
         text = f"this user may do none of the work on pool {namespace}"
-        yield wrong("rights", text, "use the --kubeconfig of a user who may, or add this one as told above")
+        yield wrong("rights", text, "use the --kubeconfig of a user who may, or add this one as above")
 
 
 def admission(
@@ -152,7 +152,7 @@ def _nothing(_type: str) -> str:
 def accounts(
     status: PoolStatus, namespace: str, now: datetime, lacking: Callable[[str], str] = _nothing
 ) -> Iterator[Diagnosis]:
-    """Return what accounts wait for somebody, the longest first, and where none is left.
+    """Return what accounts wait for an operator, the longest first, and where none is left.
 
     lacking: what to do before accounts of a type can be cleaned from here; empty for nothing.
     """
@@ -208,7 +208,7 @@ def claims(snapshot: PoolSnapshot, survey: SweepReport, namespace: str) -> Itera
         yield wrong("claims", f"these accounts carry claims that are gone: {names}", sweep)
     unfinished = [record.name for record in snapshot.records if record.phase is not Phase.BOUND]
     if unfinished:
-        text = f"not finished: {', '.join(unfinished)}; the next run of whoever began them does it"
+        text = f"not finished: {', '.join(unfinished)}; the next run of their holder does it"
         yield Diagnosis("claims", Health.NOTED, text, sweep)
     for finding in survey.findings:
         yield wrong("claims", f"{finding.place}: {finding.problem}", finding.fix)

@@ -90,7 +90,7 @@ def brought(
         raise NotAllowed(
             place=f"pool {where.namespace}",
             problem=f"the API server refused the account: {reply.reason}",
-            fix=f"ask whoever runs the pool to add you to accountPool.bringers.{member.tenant}",
+            fix=f"ask the owner of the pool to add you to accountPool.bringers.{member.tenant}",
         )
     return CommandResult(
         {**document, "brought": True, "outcome": "imported"},
@@ -110,7 +110,7 @@ def _brought_before(outcome: str, reason: str, document: Mapping[str, object]) -
         return CommandResult(document, [f"✗ {was_there}: {reason}"], exit_code=1)
     told = [
         f"✗ {was_there}; whether it is {document['tenant']}'s and has this value is not known: {reason}",
-        "→ have whoever runs the pool give the same command with --update",
+        "→ have the owner of the pool give the same command with --update",
     ]
     return CommandResult(document, told, exit_code=1)
 
@@ -129,7 +129,7 @@ def _refuse_twin(pool: Pool, names: Collection[str], member: Member) -> None:
                 place=_OPTIONS["accountId"],
                 problem=f"Secret {other.name} of the pool is this account already, so it would be given away"
                 " twice",
-                fix="ask whoever runs the pool to take that Secret out of it first",
+                fix="ask the owner of the pool to take that Secret out of it first",
             )
 
 
@@ -262,7 +262,7 @@ class _Secrets:
         if member.key_phase is not None:
             return f", and its key is being rotated ({member.key_phase})"
         if member.is_declared:
-            return ", which the stack that declares it has to say"
+            return ", which the stack that declares it must change"
         return "" if self.update else "; --update puts that one in its place"
 
     def _replace(self, name: str, seen: JsonObject, data: Mapping[str, str | None]) -> tuple[str, str]:
@@ -274,7 +274,7 @@ class _Secrets:
         return (_UPDATED, "") if reply.answer is HttpOutcome.DONE else (_REFUSED, reply.reason)
 
     def ask(self, method: str, path: str, body: Mapping[str, object] | None = None) -> Reply:
-        """Make a call about Secrets; raises Unreachable when nobody answers."""
+        """Make a call about Secrets; raises Unreachable without an answer."""
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
         place = f"/api/v1/namespaces/{self.namespace}/secrets{path}"
         try:
@@ -331,7 +331,7 @@ def _on_standard_input() -> Mapping[str, str]:
     if not isinstance(given, dict):
         raise Misconfigured(
             place=place,
-            problem="it is no JSON object, so no account has its values there",
+            problem="it is not a JSON object, so no account has its values there",
             fix='give {"NAME": {"KEY": "VALUE"}} with the names of the CSV',
         )
     return {str(name): json.dumps(value, ensure_ascii=False) for name, value in given.items()}
@@ -351,9 +351,7 @@ def text_of(given: bytes, place: str) -> str:
     try:
         return given.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Misconfigured(
-            place=place, problem="it is not UTF-8, so nobody knows its texts", fix="save it as UTF-8"
-        ) from None
+        raise Misconfigured(place=place, problem="it is not UTF-8", fix="save it as UTF-8") from None
 
 
 def encode(text: str) -> Mapping[str, str]:

@@ -2,7 +2,7 @@
 
 It is run as PROGRAM ARGUMENT… ACCOUNT VERB. Its input has account, type, accountId, credential and, for
 `create` and `revoke`, keyId of the key that stays. `identify` prints {accountId, keyId}, `create` {keyId,
-credential}. It ends with 0, with 10 where the cloud rejects the credential, else nobody knows what was done.
+credential}. It ends with 0, with 10 where the cloud rejects the credential, else it is unknown what was done.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class KeyProgram:
         try:
             question = _question(asked)
         except UnicodeDecodeError:
-            return Told(Said.UNKNOWN, "its credential is no text")
+            return Told(Said.UNKNOWN, "its credential is not a string")
         command = [*self.command, asked.member.name, str(asked.verb)]
         answer = run_once(self.launcher, json.dumps({"command": command, "input": json.dumps(question)}))
         if answer is None:

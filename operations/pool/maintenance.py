@@ -62,7 +62,7 @@ def unquarantine(where: WritablePoolOptions, account: str, *, decommissioned: bo
 def evacuate(where: WritablePoolOptions, account: str, reason: str) -> CommandResult:
     """Have an account left by all who hold it, and tell who that is; raises as `Pool.evacuate`."""
     ask(
-        f"Whoever holds account {account} of {where.namespace} will go on to another at its next update.",
+        f"The holders of account {account} of {where.namespace} go on to another at their next update.",
         yes=where.yes,
     )
     pool = where.open(OPERATOR)
@@ -81,7 +81,7 @@ def evacuate(where: WritablePoolOptions, account: str, reason: str) -> CommandRe
             "namespace": where.namespace,
             "holders": [{"tenant": row[0], "slot": row[1], "holder": row[2]} for row in held],
         },
-        [f"✓ account {account} gets nobody new, and is left by:", Table("Holders", columns, rows)],
+        [f"✓ account {account} gets no new holder, and is left by:", Table("Holders", columns, rows)],
     )
 
 
@@ -89,7 +89,7 @@ def _way_on(holder: str) -> str:
     """Return how a holder leaves an account that is to be left."""
     if stack := stack_of(holder):
         return f"at the next update of stack {stack}"
-    return "by hand: claim under another --slot, then release this one"
+    return "manually: claim under another --slot, then release this one"
 
 
 def decommission(where: WritablePoolOptions, account: str) -> CommandResult:
@@ -118,8 +118,8 @@ def sweep(where: WritablePoolOptions, *, dry_run: bool) -> CommandResult:
     rows = [
         *(("freed", each.member, "its claim is gone") for each in report.freed),
         *((free, each.member, "its claim is gone") for each in report.withheld),
-        *((finish, each, "a release that nobody ended") for each in report.finished),
-        *(("given up", each, "a claim that nobody pursues") for each in report.aborted),
+        *((finish, each, "a release that did not end") for each in report.finished),
+        *(("given up", each, "a claim that was given up") for each in report.aborted),
         *(("look at", each.place, f"{each.problem}\n→ {each.fix}") for each in report.findings),
     ]
     title = "To sweep" if dry_run else "Swept"

@@ -50,7 +50,7 @@ def look(target: ClusterTarget, namespace: str) -> tuple[PoolConfigMap, PoolSnap
 
 def is_up(namespace: str, *, up: bool) -> Metric:
     """Tell whether a pool could be measured."""
-    help_ = "Whether the pool could be measured; nothing else is told where it could not."
+    help_ = "Whether the pool could be measured; if not, no other metric is exported."
     return _gauge("credfleet_pool_up", help_, [({"namespace": namespace}, up)])
 
 
@@ -121,7 +121,7 @@ def gauges_of(
     )
     yield _gauge(
         "credfleet_pool_shared_capacity",
-        "Claims a shared account takes at once.",
+        "Claims a shared account takes in parallel.",
         (
             ({**labels.of(each.type, each.partition), "account": each.secret_name}, each.capacity)
             for each in shared

@@ -58,7 +58,7 @@ class Doing(StrEnum):
 _QUESTIONS: Final = {
     Doing.ROTATE: "A second key of {} will be made and put in place of the first, which stays valid. Go on?",
     Doing.COMPLETE: "Every key of {} but the one in use will be revoked. Go on?",
-    Doing.ABORT: "The second key of {}, which nobody has yet, will be revoked. Go on?",
+    Doing.ABORT: "The second key of {}, which has no holder yet, will be revoked. Go on?",
     Doing.ROLL_BACK: "The former key of {} will be put back in place of the new one. Go on?",
 }
 
@@ -145,7 +145,7 @@ def who(where: WritablePoolOptions, chosen: Chosen) -> CommandResult:
         Column("Reason", folds=True),
     )
     table = Table("May use the former key", columns, rows)
-    return CommandResult({"lagging": document}, [table if rows else "Nobody may use a former key."])
+    return CommandResult({"lagging": document}, [table if rows else "No holder may use a former key."])
 
 
 def _one(

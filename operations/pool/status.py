@@ -39,7 +39,7 @@ def pool_namespaces(connection: Connection) -> list[str]:
             raise ClusterError(
                 code="not-allowed",
                 place=connection.server,
-                problem=f"which pools there are is not told to this user: {listed.text}",
+                problem=f"this user may not list the pools: {listed.text}",
                 fix="name a pool with --namespace, or let this user list namespaces",
             )
         names = sorted(each["metadata"]["name"] for each in listed.body["items"])
@@ -148,7 +148,7 @@ class Group:
 
 
 def group(seen: Iterable[Seen], by: By) -> Iterator[Group]:
-    """Group the accounts of each pool; what nobody has is nobody's, and a shared account is everybody's."""
+    """Group the accounts of each pool; what has no holder is free, and a shared account is everybody's."""
     for pool in seen:
         groups: dict[str, list[Account]] = defaultdict(list)
         for account in pool.status.accounts:
@@ -331,7 +331,7 @@ def shared_out(seen: Sequence[Seen]) -> Table:
 
 
 def render_list(seen: Sequence[Seen], now: datetime) -> Table:
-    """Return every account: those in use, then what waits for somebody, the longest first, then the free.
+    """Return every account: those in use, then what waits for an operator, the longest first, then the free.
 
     A column tells of keys while some are rotated.
     """

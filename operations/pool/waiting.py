@@ -1,4 +1,4 @@
-"""Which accounts wait for somebody, and for how long: the oldest first. Pure; by the API server's clock."""
+"""Which accounts wait for an operator, and how long: the oldest first. Pure; by the API server's clock."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def oldest_first(accounts: Iterable[Account], *standings: AccountUse) -> list[Account]:
-    """Return those that stand so, longest first; of whom nobody knows since when, last."""
+    """Return those that stand so, longest first; those of unknown times last."""
     found = (each for each in accounts if each.standing in standings)
     return sorted(found, key=lambda each: (not each.since, each.since, each.secret_name))
 
@@ -32,7 +32,7 @@ def is_long(account: Account, now: datetime) -> bool:
 
 
 def describe(account: Account, now: datetime) -> str:
-    """Return since how long an account stands as it does: `3 d`; empty where nobody knows."""
+    """Return since how long an account stands as it does: `3 d`; empty if unknown."""
     seconds = seconds_since(account.since, now)
     size, unit = next((each for each in _UNITS if seconds >= each[0]), _UNITS[-1])
     return f"{int(seconds // size)} {unit}" if account.since else ""

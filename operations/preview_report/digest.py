@@ -110,7 +110,7 @@ def parse(content: bytes, place: str) -> Digest:
         where = ".".join(str(part) for part in found["loc"] if isinstance(part, int) or part in _FIELDS)
         raise _unreadable(place, f"{where or 'the document'} is not as a preview has it") from None
     except UnicodeDecodeError:
-        raise _unreadable(place, "it is no text in UTF-8") from None
+        raise _unreadable(place, "it is not UTF-8 text") from None
     except TooDeep:
         raise _unreadable(place, "it is nested deeper than any preview") from None
 
@@ -168,7 +168,7 @@ def _event(line: str, number: int, place: str) -> dict[str, Any]:
     except ValueError:
         event = None
     if not isinstance(event, dict):
-        raise _unreadable(place, f"line {number} is no JSON object, nor is the whole one document")
+        raise _unreadable(place, f"line {number} is not a JSON object, nor is the whole one document")
     return event
 
 

@@ -29,7 +29,7 @@ _TO_DO: Final[Mapping[Action, str]] = {
     Action.OTHER: "in another way",
 }
 _CLAIMING: Final[Mapping[Action, str]] = {
-    Action.REPLACE: "released, and claimed anew",
+    Action.REPLACE: "released, and claimed again",
     Action.DELETE: "released",
     Action.CREATE: "claimed",
     Action.UPDATE: "kept, on other terms",
@@ -216,7 +216,7 @@ def _claim(claim: ClaimChange, *, unseen: bool) -> tuple[str, ...]:
 def _vacancies(review: Review) -> _Section:
     title = "Free accounts"
     if review.forecast.unseen:
-        return _text(title, "Unknown: no cluster was in reach, so nobody looked at the pool.")
+        return _text(title, "Unknown: no cluster was in reach, so the pool was not looked at.")
     if not review.forecast.vacancies:
         is_news = review.failed or any(each.is_made for each in review.claims)
         return _text(title, "Not told." if is_news else "As they are: no claim of this preview needs one.")

@@ -38,7 +38,7 @@ _SAY_WHAT_IS_SKIPPED: Final = ("credfleet:index:Fleet", "credfleet:index:PullSec
 _TENANTS_OWN: Final = re.compile(r"credfleet:index:Tenant[A-Za-z]*")
 _TENANTS: Final = "credfleet:tenants"
 _PLACES: Final = ("namespace", "targetNamespace")
-"""Where a resource that is no object of Kubernetes names the namespace it writes to."""
+"""Where a resource that is not an object of Kubernetes names the namespace it writes to."""
 _ACCOUNT_READER: Final = "-account-reader"
 _OBJECT_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _POOL_TYPE: Final = re.compile(r"[a-z]+(_[a-z0-9-]+)*")
@@ -69,7 +69,7 @@ _GRAVITY: Final = {action: rank for rank, action in enumerate(Action)}
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One resource that changes. owner: of one that is no tenant's, `POOL` or `STACK`.
+    """One resource that changes. owner: of one that is not a tenant's, `POOL` or `STACK`.
 
     properties: names of those that differ; forcing: those among them that force a replacement.
     """

@@ -124,7 +124,7 @@ def _cloud_of_the_key(wanted: Wanted) -> str:
         raise CredfleetError(
             code="no-secrets-provider",
             place="--secrets-provider",
-            problem="it names nobody who encrypts",
+            problem="it names no secrets provider",
             fix="give passphrase, awskms://…, azurekeyvault://… or gcpkms://…",
         )
     if wanted.cluster is None and scheme != PASSPHRASE:

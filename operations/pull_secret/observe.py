@@ -46,7 +46,7 @@ def _asked(folders: Folders, stack: str, url: str | None) -> tuple[HyperFleet, t
         raise CredfleetError(
             code="no-stack",
             place=str(path),
-            problem="there is no such file, so nobody knows which clusters are meant",
+            problem="file not found, so the clusters are unknown",
             fix="name another stack with --stack",
         )
     section: dict[str, Any] = (load_yaml(path).get("config") or {}).get(f"credfleet:{_KEY}") or {}
@@ -62,7 +62,7 @@ def _asked(folders: Folders, stack: str, url: str | None) -> tuple[HyperFleet, t
     if not known:
         raise _unfit(
             "hyperfleet",
-            "it is left out, so nobody knows whom to ask",
+            "it is left out, so it is unknown which API to ask",
             "add apiUrl there, or give --api-url",
         )
     contract = given.get("contract", Contract.V2)

@@ -36,12 +36,12 @@ def export(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="What `pulumi stack export --show-secrets` wrote, or -; else the sandbox's own. One whose"
+            help="What `pulumi stack export --show-secrets` wrote, or -; if absent, the sandbox's. One whose"
             " secrets are encrypted, or as it lies in a backend, needs no key, and tells less.",
         ),
     ] = None,
     without_cluster: Annotated[
-        bool, typer.Option("--without-cluster", help="Do not look at the pool: no claim is foreseen.")
+        bool, typer.Option("--without-cluster", help="Do not look at the pool: no claim is forecast.")
     ] = False,
 ) -> None:
     """Write what a review is made against: references, names and digests, no value and no ciphertext.
@@ -69,7 +69,7 @@ def review(
     context: typer.Context,
     stack: StackOption = "dev",
     checkout: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="The program to review; else the one here.")
+        Path | None, typer.Option(metavar="FOLDER", help="The program to review; by default the one here.")
     ] = None,
     record: Annotated[
         Path | None,
@@ -77,7 +77,7 @@ def review(
     ] = None,
     output: OutputOption = Form.TABLE,
 ) -> CommandResult | None:
-    """Review a checkout: no key is used, nobody is asked, and its program is shut in.
+    """Review a checkout: no key is used, nothing is asked, and its program is shut in.
 
     Rules and providers are those of the project here. What it prints goes to standard error, escaped.
     """

@@ -107,7 +107,7 @@ def leave_network(user: int, group: int, others: int = 0) -> None:
     Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
     Path("/proc/self/uid_map").write_text(f"{user} {outer_user} 1", encoding="ascii")
     Path("/proc/self/gid_map").write_text(f"{group} {outer_group} 1", encoding="ascii")
-    with socket.socket() as loopback:  # the SDK serves callbacks there, and nobody else hears it
+    with socket.socket() as loopback:  # the SDK serves callbacks there, to this process alone
         fcntl.ioctl(loopback, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
 
 

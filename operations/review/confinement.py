@@ -1,4 +1,4 @@
-"""How a program that nobody trusts is shut in, by `confined.py`, and what the hosts of a review are told."""
+"""How an untrusted program is shut in, by `confined.py`, and what the hosts of a review are told."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def _preface(found: Found) -> Iterator[str]:
         yield f"Against the deployment recorded {found.record.at:%Y-%m-%d %H:%M} UTC, {age} ago{stale}."
     else:
         yield "**No deployment was recorded, so everything shows as new.**"
-    yield "No secret was decrypted, no cluster and no cloud asked; claims are told by what was recorded."
+    yield "No secret was decrypted, no cluster and no cloud asked; claims are forecast from the record."
     yield ""
     if found.other_code:
         yield ""
@@ -75,9 +75,9 @@ def _untold(found: Found) -> Iterator[str]:
     if not found.sealed:
         yield "Nothing: this stack has no encrypted value."
     else:
-        yield f"- What the {len(found.sealed)} encrypted values hold: nobody here can decrypt them."
+        yield f"- What the {len(found.sealed)} encrypted values hold: they cannot be decrypted here."
     if changed:
-        yield f"- Whether a value is another one or the same encrypted anew, and its form: {_named(changed)}."
+        yield f"- Whether a value changed or was only encrypted again, and its form: {_named(changed)}."
         yield "  What is made of them is shown as changed, by the names of keys that they had before."
     if new:
         yield f"- What is in values that are new: {_named(new)}."

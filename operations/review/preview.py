@@ -122,7 +122,7 @@ def preview(
     """Preview a stack by what was recorded.
 
     stand_in: of a ciphertext. base: the project whose own code checks, compares and judges. shut: how the
-    program is shut in, which is nobody's to trust then; policies: whether the base's rules judge.
+    program is shut in, which is not trusted then; policies: whether the base's rules judge.
     Raises CredfleetError `not-shut-in`.
     """
     with ProgressLine() as progress:
@@ -236,7 +236,7 @@ def _recorded(state: Snapshot, given: ProgramConfig) -> dict[str, Any]:
 
 
 def _config(given: ProgramConfig, crypter: PassphraseCrypter) -> dict[str, Any]:
-    """Return the configuration under another key, no port left open: nobody is asked, so any will do."""
+    """Return the configuration under another key, no port left open: nothing is asked, so any will do."""
     texts = {key: _OPEN.sub(":1", text) for key, text in given.values.items()}
     return {
         key: {"secure": crypter.encrypt(text)} if key in given.secret_keys else text

@@ -54,7 +54,7 @@ _DEFAULTS: Final = (
     *("GOOGLE_REGION", "GCLOUD_REGION", "CLOUDSDK_COMPUTE_REGION"),
     *("GOOGLE_ZONE", "GCLOUD_ZONE", "CLOUDSDK_COMPUTE_ZONE"),
 )
-"""Variables that the provider of Google Cloud takes options from that are no secrets."""
+"""Variables that the provider of Google Cloud takes options from that are not secrets."""
 _NO_CODE: Final = (
     *(".*", "*.md", "LICENSE", "Makefile", "Pulumi.*.yaml", "conftest.py", "uv.txt", "stacks", "stacks.yaml"),
     *("benchmarks", "docs", "models", "operations", "policies", "tests", "sandbox/docs", "sandbox/tests"),
@@ -80,7 +80,7 @@ class Record:
 
     @classmethod
     def none(cls, stack: str) -> Record:
-        """Return what is known of a stack that nobody recorded: nothing."""
+        """Return what is known of a stack that was not recorded: nothing."""
         return cls(stack, datetime.now(UTC), "", Seals(secrets.token_hex(16), {}, {}), Snapshot(), {}, {})
 
     @classmethod
@@ -100,7 +100,7 @@ class Record:
                 given["environment"],
             )
         except (OSError, ValueError, KeyError, TypeError):
-            raise _unreadable(file, "it is no record of a stack") from None
+            raise _unreadable(file, "it is not a record of a stack") from None
 
     def document(self) -> dict[str, Any]:
         """Return it as JSON."""
@@ -153,14 +153,14 @@ def _is_code(path: str) -> bool:
 
 
 def _is_data(file: Path) -> bool:
-    """Whether a file of those that the configuration names is data, which nobody runs."""
+    """Whether a file of those that the configuration names is data, which is not run."""
     return file.suffix in (".yaml", ".pem", ".csv") and not file.is_symlink()
 
 
 def make_record(at_rest: StackAtRest, state: Snapshot, settings: Settings, *, asks: bool = True) -> Record:
     """Make the record of a stack that has just been deployed.
 
-    state: with its secrets in plain, or unread. settings: the configuration it was deployed with. asks:
+    state: with its secrets in plaintext, or unread. settings: the configuration it was deployed with. asks:
     whether the pool is looked at.
     Raises CredfleetError: `not-deployed`, when the state is of another configuration; `record-failed`.
     """
@@ -267,7 +267,7 @@ def texts(seals: Seals, at_rest: StackAtRest) -> Any:
 
 
 def _cluster(settings: Settings) -> Mapping[str, Any]:
-    """Look at the pool, and keep what the cluster says; nothing where there is no pool."""
+    """Look at the pool, and keep what the cluster says; nothing where there is not a pool."""
     if settings.account_pool is None:
         return {}
     cluster = settings.cluster

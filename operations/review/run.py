@@ -31,7 +31,7 @@ _HIDDEN: Final = (".git", ".sandbox", ".venv")
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A value of the stack file that nobody here can read, how it stands, and whether its shape is known."""
+    """A value of the stack file that cannot be read here, how it stands, and whether its shape is known."""
 
     name: str
     standing: ValueStanding
@@ -43,8 +43,8 @@ class Found:
     """What a review found.
 
     digest: of the preview, as `preview-report` reads it. problems: of the configuration, by the base's own
-    rules. sealed: all values that nobody could read. undecided: rule → the resources it could not judge.
-    may_change: resources without a change of which nobody can say so, and why.
+    rules. sealed: all values that could not be read. undecided: rule → the resources it could not judge.
+    may_change: resources without a change of which that is unknown, and why.
     """
 
     digest: Digest
@@ -167,7 +167,7 @@ def _has_secret(inputs: Properties) -> bool:
 
 
 def unmade_checks(found: Found) -> list[str]:
-    """Name the credentials whose content nobody checked: those of no known shape, or not as deployed."""
+    """Name the credentials whose content was not checked: those of no known shape, or not as deployed."""
     return [
         each.name
         for each in found.sealed

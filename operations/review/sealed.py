@@ -1,4 +1,4 @@
-"""What stands in for a secret nobody here may read, and what that tells: the one place that decides it.
+"""What stands in for a secret that may not be read here, and what that tells: the one place that decides it.
 
 A sealed value is known by its ciphertext. In its place the program is given a text of the same shape, every
 part of which is drawn from a digest of the ciphertext: it goes through JSON, base64 and the choice of keys as
@@ -33,7 +33,7 @@ Shape: TypeAlias = Any
 encodes: {"json": shape}, {"base64": shape}, {"parts": shapes} with colons between them."""
 
 _TELLING: Final = frozenset({"type", "provider"})
-"""Fields of services' credentials that are no secrets: they are names in a binding, in the open."""
+"""Fields of services' credentials that are not secrets: they are names in a binding, in the open."""
 _PROVISIONED: Final = "goog-pulumi-provisioned"
 """The label that Google's provider adds to all it makes."""
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
@@ -120,7 +120,7 @@ def _ciphertexts(place: str, value: Any) -> Iterator[tuple[str, str]]:
 def shape_of(text: str, in_the_open: frozenset[str] = frozenset()) -> Shape | None:
     """Return the shape of a credential's text; None for one that nothing of can stand in for.
 
-    in_the_open: texts the state has in plain; of the fields that tell a service's kind those stay.
+    in_the_open: texts the state has in plaintext; of the fields that tell a service's kind those stay.
     """
     if text.startswith("base64:") or "-----BEGIN" in text:
         return None
@@ -236,12 +236,12 @@ def _digest(key: str, text: str) -> str:
 
 
 def unread(ciphertext: str) -> str:
-    """Return, as JSON, what stands for a secret of a state until it is aligned, where nobody has the key."""
+    """Return, as JSON, what stands for a secret of a state until it is aligned, where the key is missing."""
     return json.dumps(f"{_UNREAD}{hashlib.sha256(ciphertext.encode()).hexdigest()}")
 
 
 def is_unread(value: Value) -> bool:
-    """Whether a value stands for a secret that nobody could read."""
+    """Whether a value stands for a secret that could not be read."""
     return isinstance(value, str) and value.startswith(_UNREAD)
 
 
@@ -335,7 +335,7 @@ def conceal_unmade(value: Value, became: Mapping[str, Value]) -> Value:
 
 
 def in_the_open(inputs: Value) -> dict[str, Value]:
-    """Return the values that inputs have in plain: Google's provider marks even labels beside them."""
+    """Return the values that inputs have in plaintext: Google's provider marks even labels beside them."""
     if isinstance(inputs, Secret):
         return {}
     below = (_held(inputs) or {}).values()
@@ -347,7 +347,7 @@ def _unmade(value: Value, became: Mapping[str, Value], name: str = "") -> Value:
     if isinstance(value, dict):
         return {key: _unmade(item, became, key) for key, item in value.items()}
     known = value is None or name == _PROVISIONED
-    return value if known else became.get(_key(value), f"{SEALED}-made-by-nobody")
+    return value if known else became.get(_key(value), f"{SEALED}-made-by-none")
 
 
 def _key(value: Value) -> str:

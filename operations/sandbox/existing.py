@@ -106,8 +106,8 @@ def _await_served(kinds: list[str], api: ApiClient) -> None:
             raise CredfleetError(
                 code="kinds-missing",
                 place=", ".join(kinds),
-                problem=f"the API server does not serve what it was told within {_SECONDS} seconds",
-                fix="run the same command again; if it stays so, start anew with `credfleet sandbox down`",
+                problem=f"the API server does not serve what was applied within {_SECONDS} seconds",
+                fix="run the same command again; if it stays so, start afresh with `credfleet sandbox down`",
             )
         time.sleep(_PAUSE)
 

@@ -157,7 +157,7 @@ def _at_rest(folders: Folders, stack: str, environment: Mapping[str, str]) -> St
 def _passphrase_file(
     folders: Folders, stack: str, at_rest: StackAtRest | None, environment: Mapping[str, str]
 ) -> str | None:
-    """Return the file with a stack's passphrase: another stack's public one is none, whoever exported it."""
+    """Return the file with a stack's passphrase: another stack's public one is none."""
     if _PASSPHRASE in environment:
         return None
     given, public = environment.get("PULUMI_CONFIG_PASSPHRASE_FILE"), folders.public_passphrase(stack)

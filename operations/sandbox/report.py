@@ -184,7 +184,7 @@ class Report:
 
     @property
     def changes_of_no_tenant(self) -> tuple[Declared, ...]:
-        """What an update would change that is no tenant's own."""
+        """What an update would change that is not a tenant's own."""
         own = set(self.namespaces.values())
         return tuple(each for each in self.pending if each.namespace not in own)
 

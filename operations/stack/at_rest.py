@@ -18,7 +18,7 @@ from operations.stack.state import deployment_in
 
 @dataclass(frozen=True, slots=True)
 class StackAtRest:
-    """What the files say of a stack, whoever encrypts it; no key is needed.
+    """What the files say of a stack, by any secrets provider; no key is needed.
 
     state_file: of its state in a backend of files, whether it is there or not.
     """
@@ -30,7 +30,7 @@ class StackAtRest:
 
     @classmethod
     def find(cls, project_dir: Path, stack: str, *, backend_dir: Path, shut_in: bool = False) -> StackAtRest:
-        """Read the files. shut_in: nobody trusts them, so that none may be a link to elsewhere, or lie there.
+        """Read the files. shut_in: they are not trusted, so none may link to elsewhere, or be there.
 
         Raises CredfleetError `stack-name-invalid`; `stack-unknown`, when neither configuration nor state has
         this name; `file-elsewhere`; and what `Project.load` and `StackFile.load` raise.
@@ -104,7 +104,7 @@ def _own(file: Path, within: Path | None) -> Path:
         raise CredfleetError(
             code="file-elsewhere",
             place=str(file),
-            problem="it leads out of the project, and whoever wrote that is not to choose what is read",
+            problem="it leads out of the project, and its writer must not choose what is read",
             fix="put the file itself there",
         )
     return file

@@ -58,7 +58,9 @@ class Project:
         if not isinstance(name, str) or not name:
             raise _invalid(str(path), "it has no name", "add `name: …`")
         if not NAME.fullmatch(name):
-            raise _invalid(str(path), "its name is no part of a path", "use letters, digits, -, _ and . only")
+            raise _invalid(
+                str(path), "its name is not a part of a path", "use letters, digits, -, _ and . only"
+            )
         return cls(
             name=name,
             directory=directory,

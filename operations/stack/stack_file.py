@@ -35,9 +35,9 @@ class StackFile:
 
     @classmethod
     def load(cls, path: Path, project: str) -> StackFile:
-        """Read a stack's file, whoever encrypts it; one that is not there counts as empty.
+        """Read a stack's file, by any secrets provider; one that is not there counts as empty.
 
-        Raises Unreadable, for a file whose `config` is no map or names one key twice, too.
+        Raises Unreadable, for a file whose `config` is not a map or names one key twice, too.
         """
         return cls(path, project, load_map(path) if path.exists() else Document({}, Mark(str(path), 1, 1)))
 
@@ -46,7 +46,7 @@ class StackFile:
         if entries is not None and not isinstance(entries, dict):
             raise Unreadable(
                 self._written.at(("config",)),
-                "config is no map of keys, so the stack would count as one without configuration",
+                "config is not a map of keys, so the stack would count as one without configuration",
                 "write its keys below it, or `config: {}` for none",
             )
         known: dict[str, str] = {}
@@ -55,7 +55,7 @@ class StackFile:
             if full.count(":") > 1:
                 raise Unreadable(
                     self._written.at(("config", key)),
-                    f"{key} is no key of configuration, which is a namespace and a name",
+                    f"{key} is not a key of configuration, which is a namespace and a name",
                     "write it as NAMESPACE:NAME",
                 )
             first = known.setdefault(full, key)
@@ -103,7 +103,7 @@ class StackFile:
 
     @property
     def unread(self) -> dict[str, Mark]:
-        """The keys beside `config` that nobody reads, and where they stand."""
+        """The keys beside `config` that are not read, and where they stand."""
         return {key: self._written.at((key,)) for key in self._document if key not in self.READ}
 
     @property

@@ -130,12 +130,12 @@ def deployment_in(content: bytes, place: str, fix: str = _GIVE) -> dict[str, Any
         return (checkpoint.get("latest") if "stack" in checkpoint else checkpoint["latest"]) or {}
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError):
         raise CredfleetError(
-            code="state-unreadable", place=place, problem="it is no state", fix=fix
+            code="state-unreadable", place=place, problem="it is not a state", fix=fix
         ) from None
 
 
 def encode(snapshot: Snapshot, encrypt: Callable[[str], str] | None = None) -> dict[str, Any]:
-    """Return the deployment, without who encrypts it; its secrets are in plain unless they are encrypted."""
+    """Return the deployment, without who encrypts it; its secrets are plaintext unless encrypted."""
     release = f"v{version('pulumi')}"
     records = [_encode(each, encrypt) for each in snapshot.resources]
     pending = [{"resource": _encode(each.resource, encrypt), "type": each.type} for each in snapshot.pending]
@@ -190,7 +190,7 @@ def _write_secret(secret: Secret, encrypt: Callable[[str], str] | None) -> Json:
 
 
 def decode(deployment: Mapping[str, Any], decrypt: Callable[[str], str] = json.dumps) -> Snapshot:
-    """Read a deployment; without `decrypt` a secret that is not in plain is its ciphertext.
+    """Read a deployment; without `decrypt` a secret that is not in plaintext is its ciphertext.
 
     Raises CredfleetError `state-unreadable`, for a record without its required fields, or with one of another
     kind. Whether what a resource refers to is there, is for the Pulumi CLI to judge.
@@ -208,13 +208,13 @@ def decode(deployment: Mapping[str, Any], decrypt: Callable[[str], str] = json.d
 def _list(deployment: Mapping[str, Any], key: str) -> list[Any]:
     found = deployment.get(key)
     if found is not None and not isinstance(found, list):
-        raise _unreadable("the state", f"its {key} are no list")
+        raise _unreadable("the state", f"its {key} are not a list")
     return found or []
 
 
 def _mapping(value: Any, place: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise _unreadable(place, "it is no object of JSON")
+        raise _unreadable(place, "it is not an object of JSON")
     return cast("dict[str, Any]", value)
 
 

@@ -56,7 +56,7 @@ class _Reading:
     def add(self, place: str, document: object) -> None:
         """Take one document, or note what is wrong with it."""
         if not isinstance(document, dict):
-            self.refuse(place, "it is no map of fields", "write apiVersion, kind, metadata and spec")
+            self.refuse(place, "it is not a map of fields", "write apiVersion, kind, metadata and spec")
             return
         api_version, kind = str(document.get("apiVersion", "")), str(document.get("kind", ""))
         if (api_version, kind) == ("v1", "List"):
@@ -132,7 +132,7 @@ class _Reading:
 
     def _once(self, kept: dict[Any, Any], place: str, key: Any, value: Any) -> None:
         if key in kept:
-            self.refuse(place, "it stands in the files twice, and the two may differ", "keep one of the two")
+            self.refuse(place, "it is in the files twice, and the two might differ", "keep one of the two")
         kept.setdefault(key, value)
 
     def _check_embedded(self, place: str, store: AnyStore) -> None:

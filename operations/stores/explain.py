@@ -146,7 +146,7 @@ def _access_row(each: StoreAccess) -> tuple[str, ...]:
         each.store,
         may,
         f"{each.provider.partition('/')[0]} {where}".strip(),
-        between or "whoever runs the update",
+        between or "the identity that runs the update",
         ", ".join(each.admitted_by) or "-",
     )
 

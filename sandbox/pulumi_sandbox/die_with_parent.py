@@ -16,7 +16,7 @@ PR_SET_PDEATHSIG, SIGKILL = 1, 9
 def tied_to_this_process(*command: str) -> list[str]:
     """Return the command line that starts `command` (its program by its path) and ends it with this one.
 
-    Elsewhere than on Linux nothing ends it: whoever starts it has to.
+    Elsewhere than on Linux its parent must end it.
     """
     if sys.platform != "linux":
         return [*command]

@@ -41,7 +41,7 @@ class StackCluster:
                 code="state-unreadable",
                 place=str(path),
                 problem=f"this does not say which cluster is the stack's ({type(error).__name__})",
-                fix="remove it; the next `up` asks for the cluster again, or starts one",
+                fix="remove it; the next `up` uses the cluster again, or starts one",
             ) from None
 
     def remember(self, path: Path) -> None:

@@ -130,7 +130,7 @@ def modules(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("path", modules(ROOT / "components"), ids=lambda path: str(path.relative_to(ROOT)))
 def test_secret_configuration_is_read_in_one_place_only(path: Path) -> None:
-    """`Config.require` and `get` hand out secrets in plain text (they know no other), even under mocks."""
+    """`Config.require` and `get` hand out secrets as plain text (they know no other), even under mocks."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     reads = [
         node.func.attr

@@ -171,7 +171,7 @@ def test_a_read_stays_direct_until_the_operator_is_there(
         tenant.remove("copy")
         tenant.put("copy", {"password": "one"}, annotations={PROJECTED_BY: OWNER})
         (reason,) = lookout.refusals(wanted(tenant))
-    assert "it would go, and nobody would make it again" in reason
+    assert "it would go, and nothing would make it again" in reason
 
 
 PUSH_PLACE = "credfleet:secretStores.pushes.it"

@@ -126,7 +126,7 @@ def test_a_right_that_is_missing_is_told_with_its_place_and_the_fix(
     google.service.faults.add(Fault(path="access", status=403, times=9))
     (reason,) = provider.refusals(wanted(secrets, secret))
     assert f"{PLACE} ({secret}/versions/latest): Secret Manager answers PERMISSION_DENIED" in reason
-    assert "let whoever runs this do secretmanager.versions.access there" in reason
+    assert "give the identity that runs this secretmanager.versions.access there" in reason
 
 
 def test_a_store_logs_in_with_a_version_whose_fields_are_its_keys(
@@ -140,7 +140,7 @@ def test_a_store_logs_in_with_a_version_whose_fields_are_its_keys(
     manager.add(secret, b'{"type": "a"}')
     (reason,) = provider.refusals(given)
     assert PLACE in reason
-    assert "it is no JSON object with exactly password, type" in reason
+    assert "it is not a JSON object with exactly password, type" in reason
     provider.create({**given, "targetName": "whole", "recipe": {"keys": ["token"]}})
     assert secrets.data("whole") == {"token": '{"type": "a"}'}
 
@@ -198,8 +198,8 @@ def test_a_version_that_no_account_is_opened_with_is_refused_with_its_place(
 ) -> None:
     provider = host.provider(MemberSecretProvider())
     for content, problem in (
-        (f"{SENTINEL}", "it names is no JSON object with fields"),
-        (f"base64:{SENTINEL}", "it names is no JSON object with fields"),
+        (f"{SENTINEL}", "it names is not a JSON object with fields"),
+        (f"base64:{SENTINEL}", "it names is not a JSON object with fields"),
         (f'{{"a": "{SENTINEL}", "a": ""}}', "a is given twice"),
         (f'{{"a b": "{SENTINEL}"}}', "a b cannot be a key of a Secret"),
     ):

@@ -142,7 +142,7 @@ def test_a_version_nobody_can_read_is_refused_in_two_lines(verification: Provide
     secret.turn(1, "destroy")
     with pytest.raises(grpc.RpcError) as refused:
         verification.create(verified(secret.id))
-    assert "so nobody can read it" in str(refused.value.details())
+    assert "so it cannot be read" in str(refused.value.details())
 
 
 def test_content_that_differs_is_refused_and_told_by_no_one(verification: Provider, secret: Entry) -> None:
@@ -182,7 +182,7 @@ def test_a_newer_version_of_somebody_else_is_told_and_the_cluster_keeps_its_own(
     secret.add(THEIRS)
     made = verification.create(verified(secret.id))
     assert made.outputs["latest"] == 2
-    assert made.outputs["overtaken"].startswith("version 2, which somebody else added at 2")
+    assert made.outputs["overtaken"].startswith("version 2, which another writer added at 2")
     assert secret.states() == {2: "ENABLED", 1: "ENABLED"}
 
 

@@ -346,10 +346,10 @@ def test_a_server_that_nobody_vouches_for_and_certificates_that_are_none_have_ca
     cluster.account(namespace, "db", of=namespace)
     with mutual_tls(tmp_path, clients=without_key(), status=200, answer={}) as server:
         for known_by, said in (
-            ({}, "nobody that the provider trusts vouches for the API server's certificate"),
+            ({}, "no authority that the provider trusts signed the API server's certificate"),
             (
                 {"caProvider": {"type": "Secret", "name": "ca"}},
-                "server.caProvider names is no certificates in PEM",
+                "server.caProvider names is not certificates in PEM",
             ),
         ):
             spec = {"server": {"url": server.url, **known_by}, "auth": {"serviceAccount": {"name": READER}}}
@@ -495,7 +495,7 @@ def test_a_push_to_a_namespace_that_is_not_there_is_told_so(
     block = {"kubernetes": {"remoteNamespace": f"{namespace}-none", "auth": auth}}
     with pytest.raises(grpc.RpcError) as refused:
         pushes.create(push(namespace, way(store_in(namespace, provider=block))))
-    assert f"there is no namespace {namespace}-none" in failure(refused)
+    assert f"there is not a namespace {namespace}-none" in failure(refused)
 
 
 def test_a_push_to_another_place_is_another_push_and_a_new_login_is_not(
@@ -617,4 +617,4 @@ def test_a_key_of_a_service_account_that_is_none_is_told_without_it(
     auth = {"secretRef": {"secretAccessKeySecretRef": {"name": "login", "key": "key"}}}
     with pytest.raises(grpc.RpcError) as refused:
         reads.create(read(namespace, "db", gcpsm_way(namespace, auth=auth)))
-    assert "what auth.secretRef names is no key of a service account" in failure(refused)
+    assert "what auth.secretRef names is not a key of a service account" in failure(refused)

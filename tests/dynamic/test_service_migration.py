@@ -143,7 +143,7 @@ def test_what_was_migrated_goes_with_its_instance_and_the_legacy_secret_stays(
         pytest.param(
             ("servicebinding.io/x", {}), "with type servicebinding.io/x, not Opaque", id="another-type"
         ),
-        pytest.param(("Opaque", {}), f"is of somebody else, not of {OWNER}", id="nobodys"),
+        pytest.param(("Opaque", {}), f"is of another owner, not of {OWNER}", id="nobodys"),
         pytest.param(
             ("Opaque", {"credfleet.io/projected-by": "other"}),
             f"is of other, not of {OWNER}",
@@ -176,7 +176,7 @@ def test_a_value_that_is_no_text_is_named_by_its_key_and_not_shown(
     made = provider.create(migration(secrets.namespace))
     secrets.change("queue", "keystore", b"\xff\xfe" + SENTINEL.encode())
     (reason,) = provider.refusals(migration(secrets.namespace))
-    assert reason.startswith(f"Secret {secrets.namespace}/queue, key keystore: its value is no UTF-8")
+    assert reason.startswith(f"Secret {secrets.namespace}/queue, key keystore: its value is not UTF-8")
     with pytest.raises(grpc.RpcError) as refused:
         provider.update_unchecked(made, made.inputs)
     said = str(refused.value.details())

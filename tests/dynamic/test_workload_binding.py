@@ -205,7 +205,7 @@ def test_a_variable_of_others_is_not_taken_over(
 ) -> None:
     workload = Workload(admin, namespace, "Deployment")
     workload.set_variable("VCAP_SERVICES", "{}")
-    with pytest.raises(grpc.RpcError, match="nobody else set the same"):
+    with pytest.raises(grpc.RpcError, match="only one owner set the same"):
         provider.create(workload.given())
     assert {"name": "VCAP_SERVICES", "value": "{}"} in workload.container()["env"]
 

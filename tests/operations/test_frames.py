@@ -59,7 +59,7 @@ ACCOUNTS = (
     ("globex-azure", "azure", "globex", "azure"),
 )
 NEXT = (
-    (".venv/bin/credfleet pool claim --stack dev -t aws --tenant acme --slot by-hand", "claim one by hand"),
+    (".venv/bin/credfleet pool claim --stack dev -t aws --tenant acme --slot by-hand", "claim one manually"),
     (".venv/bin/credfleet pool status", "who has which account, and what is free"),
     ('eval "$(.venv/bin/credfleet sandbox env)"', "this stack for kubectl and pulumi, in this shell"),
     ("pulumi preview --stack dev", "what the next update would change"),

@@ -51,7 +51,7 @@ def test_what_the_tasks_write_into_the_stacks_file_is_sound() -> None:
     with copied_stack():
         file, given = Path("Pulumi.dev.yaml"), set[str]()
         for page in pages:
-            given |= {f"{name} is no entry of credentials" for name in _SET.findall(page.read_text())}
+            given |= {f"{name} is not an entry of credentials" for name in _SET.findall(page.read_text())}
             for path in _REMOVED.findall(page.read_text(encoding="utf-8")):
                 whole = yaml.safe_load(file.read_text())
                 *parents, last = path.split(".")

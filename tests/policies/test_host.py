@@ -90,7 +90,7 @@ def test_a_secret_of_the_configuration_is_found_in_plain_at_once_and_what_anothe
     answer = host.Analyze(request("kubernetes:core/v1:ConfigMap", "urn:shown", data=shown))
 
     found = [one for one in answer.diagnostics if one.policyName == "secrets-stay-marked"]
-    assert [one.message.splitlines()[1] for one in found] == ["data.a is a secret in plain"]
+    assert [one.message.splitlines()[1] for one in found] == ["data.a is a secret in plaintext"]
     assert {one.enforcementLevel for one in found} == {analyzer_pb2.MANDATORY}
     assert DECLARED not in str(answer)
     assert marked_elsewhere not in str(answer)

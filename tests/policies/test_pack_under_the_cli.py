@@ -129,8 +129,8 @@ def test_a_secret_that_is_exported_in_plain_or_put_out_by_a_component_fails_the_
         for each in violations
         if named(each)[1] in ("component", "judged-dev") and each["policyPackName"] == "mine"
     ) == [
-        ("secrets-stay-marked-everywhere", "component", "b.c is a secret in plain"),
-        ("secrets-stay-marked-everywhere", "judged-dev", "d is a secret in plain"),
+        ("secrets-stay-marked-everywhere", "component", "b.c is a secret in plaintext"),
+        ("secrets-stay-marked-everywhere", "judged-dev", "d is a secret in plaintext"),
     ]
 
 

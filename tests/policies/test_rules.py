@@ -161,7 +161,7 @@ def test_what_is_no_text_is_told_of_texts() -> None:
 
     assert remedied(secret_objects.kubernetes_secret_data_only, SECRET, odd) is None
     assert judge(secret_objects.kubernetes_secret_data_only, SECRET, odd) == [
-        "stringData.port is no text",
+        "stringData.port is not a string",
         "stringData is used",
     ]
 
@@ -187,7 +187,7 @@ ACCOUNT = {"credfleet.io/account-id": "111"}
             pool_members.kubernetes_pool_member_declared_owner,
             {"tenantName": "globex"},
             {},
-            "metadata.labels.tenantName is declared on an account that nobody brought",
+            "metadata.labels.tenantName is declared on an account that was not brought",
         ),
         (
             pool_members.kubernetes_pool_member_known_type,

@@ -1,4 +1,4 @@
-"""Declared secrets in plain: what is known as a secret, and where it is found."""
+"""Declared secrets in plaintext: what is known as a secret, and where it is found."""
 
 import base64
 import json
@@ -70,7 +70,7 @@ def found(**inputs: object) -> list[str]:
 def test_a_declared_secret_in_plain_is_told_by_its_path_and_never_its_value(text: str) -> None:
     said = found(data={"note": text})
 
-    assert said == ["data.note is a secret in plain"]
+    assert said == ["data.note is a secret in plaintext"]
     assert text not in repr(said)
 
 
@@ -84,14 +84,16 @@ def test_a_secret_is_found_between_whatever_signs_and_with_signs_of_its_own(writ
     text = written.format(value, value)
 
     for each in (text, encoded(text), json.dumps(text), json.dumps({"in": json.dumps({"it": text})})):
-        assert found(data={"note": each}) == ["data.note is a secret in plain"]
+        assert found(data={"note": each}) == ["data.note is a secret in plaintext"]
 
 
 @pytest.mark.parametrize("value", SHAPES.values(), ids=SHAPES)
 def test_a_secret_is_found_in_base64_inside_a_longer_text(value: str) -> None:
     for each in (encoded(value), encoded(f"orders:{value}"), encoded(value).rstrip("=")):
-        assert found(data={"note": f"Authorization: Basic {each}"}) == ["data.note is a secret in plain"]
-        assert found(data={"note": encoded(f'{{"auth": "{each}"}}')}) == ["data.note is a secret in plain"]
+        assert found(data={"note": f"Authorization: Basic {each}"}) == ["data.note is a secret in plaintext"]
+        assert found(data={"note": encoded(f'{{"auth": "{each}"}}')}) == [
+            "data.note is a secret in plaintext"
+        ]
 
 
 @pytest.mark.parametrize("value", BEGIN_AS_ESCAPES.values(), ids=BEGIN_AS_ESCAPES)
@@ -100,13 +102,13 @@ def test_a_secret_behind_a_backslash_is_found_whatever_it_begins_with(written: s
     text = written.format(value)
 
     for each in (text, encoded(text), json.dumps(text)):
-        assert found(data={"note": each}) == ["data.note is a secret in plain"]
+        assert found(data={"note": each}) == ["data.note is a secret in plaintext"]
 
 
 def test_a_key_of_several_lines_is_found_in_a_block_of_yaml() -> None:
     block = "key: |\n" + "".join(f"    {line}\n" for line in PEM.splitlines())
 
-    assert found(data={"note": block}) == ["data.note is a secret in plain"]
+    assert found(data={"note": block}) == ["data.note is a secret in plaintext"]
 
 
 @cases("text", table(__file__, "test_what_merely_stands_beside_a_secret_is_let_through"))
@@ -130,7 +132,7 @@ def others(marked: object, plain: str) -> list[tuple[str, str]]:
 
 @cases("marked, plain", table(__file__, "test_what_another_marks_is_found_inside_a_longer_text"))
 def test_what_another_marks_is_found_inside_a_longer_text(marked: str, plain: str) -> None:
-    assert others({"a": marked}, plain) == [("1", "note is a secret in plain")]
+    assert others({"a": marked}, plain) == [("1", "note is a secret in plaintext")]
 
 
 @pytest.mark.parametrize(
@@ -161,20 +163,20 @@ def test_names_and_addresses_that_another_marks_are_no_secret_inside_a_longer_te
 )
 def test_what_another_marks_in_base64_is_found_as_it_is(key: str, value: str) -> None:
     for plain in (value, f"it is {value}, no more", encoded(value)):
-        assert others({key: encoded(value)}, plain) == [("1", "note is a secret in plain")]
+        assert others({key: encoded(value)}, plain) == [("1", "note is a secret in plaintext")]
 
 
 def test_a_secret_of_the_configuration_that_another_marks_is_told_once() -> None:
     judge(secret_values.secrets_stay_marked, CONFIG_MAP, {"data": secret({"password": SLASHED})}, urn="other")
     told = judge(secret_values.secrets_stay_marked, CONFIG_MAP, {"note": SLASHED}, urn="0")
 
-    assert told == ["note is a secret in plain"]
+    assert told == ["note is a secret in plaintext"]
     assert judge_stack(secret_values.secrets_stay_marked_everywhere, [(CONFIG_MAP, {"note": SLASHED})]) == []
 
 
 def test_what_a_resource_marks_in_base64_is_found_in_its_own_annotations() -> None:
     assert found(data=secret({"t": encoded(KEY)}), metadata={"annotations": {"note": KEY}}) == [
-        "metadata.annotations.note is a secret in plain"
+        "metadata.annotations.note is a secret in plaintext"
     ]
 
 
@@ -195,14 +197,14 @@ def archive(**assets: object) -> dict[str, object]:
 
 @cases("inputs, path", table(__file__, "test_a_secret_in_plain_is_found_wherever_it_stands"))
 def test_a_secret_in_plain_is_found_wherever_it_stands(inputs: Mapping[str, object], path: str) -> None:
-    assert found(**inputs) == [f"{path} is a secret in plain"]
+    assert found(**inputs) == [f"{path} is a secret in plaintext"]
 
 
 @pytest.mark.parametrize("key", [PASSWORD, f"a.txt/{PASSWORD}", encoded(PASSWORD)])
 def test_a_secret_that_is_a_key_is_told_without_it(key: str) -> None:
     said = found(data={key: {"a": PASSWORD, "b": "c"}, "other": "c"})
 
-    assert said == ["data.* is a secret in plain", "data.*.a is a secret in plain"]
+    assert said == ["data.* is a secret in plaintext", "data.*.a is a secret in plaintext"]
 
 
 def test_a_file_that_only_the_machine_has_is_not_read() -> None:
@@ -233,13 +235,13 @@ def test_the_same_resources_are_named_in_whatever_order_they_are_registered(seed
         alone[urn] = judge(secret_values.secrets_stay_marked, CONFIG_MAP, inputs, urn=urn)
 
     assert {urn: said for urn, said in alone.items() if said} == {
-        "1": ["same is a secret in plain"],
-        "2": ["b is a secret in plain"],
+        "1": ["same is a secret in plaintext"],
+        "2": ["b is a secret in plaintext"],
     }
     everywhere = judge_stack(
         secret_values.secrets_stay_marked_everywhere, [(CONFIG_MAP, inputs) for inputs in STACK]
     )
-    assert everywhere == [("1", "note is a secret in plain"), ("3", "c is a secret in plain")]
+    assert everywhere == [("1", "note is a secret in plaintext"), ("3", "c is a secret in plaintext")]
 
 
 def test_login_to_a_cloud_in_plain_is_told_of_the_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -247,7 +249,7 @@ def test_login_to_a_cloud_in_plain_is_told_of_the_configuration(monkeypatch: pyt
         return judge_stack(secret_values.secrets_stay_marked_everywhere, [(CONFIG_MAP, {})])
 
     monkeypatch.setattr(secret_values.STACK_CONFIG, "values", CONFIG)
-    assert judged() == [("0", "gcp:accessToken of the configuration is a secret in plain")]
+    assert judged() == [("0", "gcp:accessToken of the configuration is a secret in plaintext")]
     monkeypatch.setattr(secret_values.STACK_CONFIG, "secret_keys", ["gcp:accessToken"])
     assert judged() == []
 
@@ -267,9 +269,9 @@ def test_what_the_stack_and_components_put_out_is_judged_at_the_end() -> None:
     address = {"address": f"postgres://orders:{PASSWORD}@db/x"}
 
     assert told_at_the_end((THE_STACK, exported), (COMPONENT, address)) == [
-        ("0", "key.of[0] is a secret in plain"),
-        ("0", "token is a secret in plain"),
-        ("1", "address is a secret in plain"),
+        ("0", "key.of[0] is a secret in plaintext"),
+        ("0", "token is a secret in plaintext"),
+        ("1", "address is a secret in plaintext"),
     ]
 
 
@@ -280,7 +282,9 @@ def test_what_a_provider_adds_to_a_resource_is_not_judged() -> None:
 def test_a_secret_that_a_component_was_given_in_plain_is_told_once() -> None:
     judge(secret_values.secrets_stay_marked, COMPONENT, {"a": PASSWORD}, urn="0")
 
-    assert told_at_the_end((COMPONENT, {"a": PASSWORD, "b": PASSWORD})) == [("0", "b is a secret in plain")]
+    assert told_at_the_end((COMPONENT, {"a": PASSWORD, "b": PASSWORD})) == [
+        ("0", "b is a secret in plaintext")
+    ]
 
 
 def test_names_in_what_is_put_out_marked_as_a_whole_are_no_secrets() -> None:
@@ -297,7 +301,7 @@ def test_a_host_that_shows_no_marks_is_no_host_for_the_rule() -> None:
 
 
 def test_no_value_is_kept(sightings: Sightings) -> None:
-    assert found(data={"note": PASSWORD}) == ["data.note is a secret in plain"]
+    assert found(data={"note": PASSWORD}) == ["data.note is a secret in plaintext"]
 
     kept = repr({name: getattr(sightings, name) for name in vars(sightings)})
     assert PASSWORD not in kept

@@ -184,7 +184,7 @@ def test_a_credential_that_is_delivered_elsewhere_is_missed(elsewhere: Declared)
 
 def test_a_named_secret_without_the_ids_of_azure_is_no_credential() -> None:
     assert judge_stack(aso.aso_annotation_target, [NAMING, (SECRET, scoped("AZURE_TENANT_ID"))]) == [
-        ("0", f"metadata.annotations.{FROM} names a Secret that is no credential of ASO")
+        ("0", f"metadata.annotations.{FROM} names a Secret that is not a credential of ASO")
     ]
 
 

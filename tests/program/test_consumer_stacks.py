@@ -101,7 +101,7 @@ def test_a_pool_that_names_its_consumers_gives_each_what_it_may_have_and_no_more
     with_quota(1)
     project.up().quiet()
     stranger = consumer(project, tmp_path / "stranger", ["acme"]).preview().quiet()
-    assert "this is no holder of any of them: first" in stranger.out
+    assert "this is not a holder of any of them: first" in stranger.out
     assert not owned(admin, project)
 
     first = consumer(project, tmp_path / "first", ["acme", "globex"])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def plain_texts_below(folder: Path) -> list[str]:
-    """Name files the project's commands wrote that hold a credential in plain."""
+    """Name files the project's commands wrote that hold a credential in plaintext."""
     return [
         str(path)
         for path in folder.rglob("*")

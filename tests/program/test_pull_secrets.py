@@ -31,7 +31,7 @@ EAST, WEST, SOUTH, NORTH, MIDDLE = (f"cls-00000000000{n}" for n in range(1, 6))
 ADAPTERS = dict.fromkeys(("validation", "dns", "placement"), "True")
 FLAPPING = {**ADAPTERS, "dns": "False"}
 READER = "nodes@test-project.iam.gserviceaccount.com"
-RUNNER = "user:r"  # so short that the policies take the token for no secret in plain
+RUNNER = "user:r"  # so short that the policies take the token for no secret in plaintext
 RIGHTS = (ROOT / "docs" / "pull-secrets.md").read_text(encoding="utf-8").partition("## Rights")[2]
 
 
@@ -266,13 +266,13 @@ def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one_as_is_what
     stack.turn(MIDDLE, 1, "destroy")
     stack.remove_secret(MIDDLE)
     told = stack.update().out
-    assert f"{entry(EAST)} can never be read again; the update adds the pull secret anew" in told
+    assert f"{entry(EAST)} can never be read again; the update adds the pull secret again" in told
     assert f"Secret {namespace}/{WEST}-pull-secret is gone; the update makes it anew" in told
     assert f"Secret {namespace}/{SOUTH}-pull-secret holds something else than it was given" in told
     assert (
         f"{entry(NORTH)}/versions/1: it is disabled; the update enables it".partition("/secrets/")[2] in told
     )
-    destroyed = f"{entry(MIDDLE)}/versions/1 can never be read again; the update adds the pull secret anew"
+    destroyed = f"{entry(MIDDLE)}/versions/1 can never be read again; the update adds the pull secret again"
     assert destroyed.partition("/secrets/")[2] in told
     assert {stack.content(id_) for id_ in names} == {payload("sentinel-1")}
     assert stack.versions(MIDDLE) == {2: "ENABLED", 1: "DESTROYED"}
@@ -314,7 +314,7 @@ def test_what_a_cluster_has_is_taken_down_before_hyperfleet_lets_it_go(stack: St
     assert requests.get(path, timeout=10).status_code == 200
 
     left = stack.update()
-    assert "HyperFleet was told that its pull secret is gone" in left.out
+    assert "it was reported to HyperFleet that its pull secret is gone" in left.out
     assert requests.get(path, timeout=10).status_code == 404
     assert f"skipped: pull secret {EAST}: HyperFleet deletes the cluster" in stack.update().out
 

@@ -197,7 +197,7 @@ def test_tenants_without_a_pool_are_renamed_and_many_go_only_where_that_is_said(
     declare("b", "c")
     refused = project.up()
     assert refused.code != 0
-    assert "2 of 4 tenants would go at once: a-renamed, d" in refused.out
+    assert "2 of 4 tenants would be removed in one update: a-renamed, d" in refused.out
     assert uids() == before
     [words] = re.findall("add `([^`]+)`", refused.out)
     project.up(*words.split()).quiet()

@@ -133,13 +133,13 @@ users: [{{name: me, user: {user}}}]
     ("content", "problem"),
     [
         pytest.param(b"contexts:\n\t- hunter2\n", "a tab indents this line", id="tab"),
-        pytest.param(b"\xff\xfe", "no text in UTF-8", id="not UTF-8"),
+        pytest.param(b"\xff\xfe", "not UTF-8 text", id="not UTF-8"),
         pytest.param(b"contexts: [hunter2", "is not closed", id="cut off"),
         pytest.param(b"[" * 5000, "nested more than", id="nested"),
-        pytest.param(b"- hunter2\n", "it is no map of contexts", id="list"),
-        pytest.param(b"", "it is no map of contexts", id="empty"),
+        pytest.param(b"- hunter2\n", "it is not a map of contexts", id="list"),
+        pytest.param(b"", "it is not a map of contexts", id="empty"),
         pytest.param(b"{}", "it has no contexts", id="no contexts"),
-        pytest.param(b"contexts: hunter2\n", "its contexts are no list", id="text"),
+        pytest.param(b"contexts: hunter2\n", "its contexts are not a list", id="text"),
         pytest.param(KUBECONFIG.replace("here", "x", 1).encode(), "(it has here)", id="another context"),
         pytest.param(KUBECONFIG.replace("one", "x", 1).encode(), "names a cluster", id="no such cluster"),
         pytest.param(
@@ -149,14 +149,14 @@ users: [{{name: me, user: {user}}}]
         pytest.param(
             KUBECONFIG.replace("CA", '""').encode(), "its plugin for credentials failed", id="plugin"
         ),
-        pytest.param(KUBECONFIG.replace(':1"', ':99999"').encode(), "is no address", id="port"),
-        pytest.param(KUBECONFIG.replace("127.0.0.1", "[hunter2").encode(), "is no address", id="host"),
-        pytest.param(KUBECONFIG.replace("https", "hunter2").encode(), "is no address", id="scheme"),
-        pytest.param(serving('"hunter2 x"'), "is no address", id="blank"),
-        pytest.param(serving('"https://hunter2 x"'), "is no address", id="blank in a host"),
-        pytest.param(serving('"https://hunter2\\n.x"'), "is no address", id="newline"),
-        pytest.param(serving('"https://hunter2..x"'), "is no address", id="empty label"),
-        pytest.param(serving(f"https://{'hunter2' * 10}.x"), "is no address", id="long label"),
+        pytest.param(KUBECONFIG.replace(':1"', ':99999"').encode(), "is not an address", id="port"),
+        pytest.param(KUBECONFIG.replace("127.0.0.1", "[hunter2").encode(), "is not an address", id="host"),
+        pytest.param(KUBECONFIG.replace("https", "hunter2").encode(), "is not an address", id="scheme"),
+        pytest.param(serving('"hunter2 x"'), "is not an address", id="blank"),
+        pytest.param(serving('"https://hunter2 x"'), "is not an address", id="blank in a host"),
+        pytest.param(serving('"https://hunter2\\n.x"'), "is not an address", id="newline"),
+        pytest.param(serving('"https://hunter2..x"'), "is not an address", id="empty label"),
+        pytest.param(serving(f"https://{'hunter2' * 10}.x"), "is not an address", id="long label"),
         pytest.param(serving(HOST, "tls-server-name: [hunter2]"), "tls-server-name", id="server name"),
         *(
             pytest.param(serving(HOST, f"proxy-url: {proxy}"), "proxy-url", id=f"proxy {proxy}")

@@ -140,7 +140,9 @@ def test_more_than_a_quarter_of_the_accounts_in_use_goes_only_where_that_is_said
     *, left: int, is_told: bool
 ) -> None:
     kept = {name: tenant(name, *(["main"] if n < left else [])) for n, name in enumerate(EIGHT)}
-    assert ["accounts in use would go at once" in each for each in told(EIGHT, kept)] == [True] * is_told
+    assert ["accounts in use would be removed in one update" in each for each in told(EIGHT, kept)] == [
+        True
+    ] * is_told
     assert told(EIGHT, kept, allowRemovals=True) == []
 
 

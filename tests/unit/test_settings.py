@@ -158,9 +158,9 @@ def test_the_error_reads_as_place_problem_and_fix_in_two_lines_each() -> None:
         settings(stack(cluster__contxt="x", accountPool__releasePolicy="keep"))
 
     assert str(raised.value) == (
-        "credfleet:cluster.contxt: contxt is not a known key, so it would be ignored without a word\n"
+        "credfleet:cluster.contxt: unknown key contxt, which would be ignored\n"
         "→ did you mean context?\n"
-        "credfleet:accountPool.releasePolicy: it is none of the words known here\n"
+        "credfleet:accountPool.releasePolicy: unknown value\n"
         "→ use 'retain', 'release', 'clean' or 'quarantine'\n"
         "2 problems found, nothing was written"
     )
@@ -174,7 +174,7 @@ def test_a_misspelt_section_is_one_problem_and_what_refers_to_it_is_none() -> No
         settings(given)
 
     assert str(raised.value) == (
-        "credfleet:tenats: tenats is not a known key, so it would be ignored without a word\n"
+        "credfleet:tenats: unknown key tenats, which would be ignored\n"
         "→ did you mean tenants?\n"
         "1 problem found, nothing was written"
     )
@@ -309,7 +309,7 @@ def test_login_to_a_cloud_in_plain_is_refused_and_one_that_is_secret_is_not(key:
     def program() -> None:
         Settings.load()
 
-    with pytest.raises(pulumi.RunError, match=f"{key}: it stands in the stack file in plain"):
+    with pytest.raises(pulumi.RunError, match=f"{key}: it is in plaintext in the stack file"):
         record(program, config=given, secret_keys=SECRET_KEYS)
     assert [*plain_logins(given, {key})] == []
 
@@ -334,7 +334,7 @@ def test_the_published_schema_is_what_the_settings_say() -> None:
 
     published = json.loads((ROOT / "docs" / "schema" / "stack.json").read_text(encoding="utf-8"))
 
-    assert published == stack_file_schema(), "write it anew from stack_file_schema()"
+    assert published == stack_file_schema(), "write it again from stack_file_schema()"
 
 
 def test_a_program_that_the_cli_interrupts_prints_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:

@@ -302,7 +302,7 @@ def test_a_folder_that_may_not_be_listed_is_told_as_such(
     problem = told(tmp_path, values)[0]
     assert (problem.place, problem.problem) == (
         "credfleet:tenantsFrom",
-        "tenants is no folder that can be read here",
+        "tenants is not a folder that can be read here",
     )
 
 

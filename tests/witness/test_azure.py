@@ -171,7 +171,7 @@ def _certificates() -> dict[str, tuple[bytes, bytes | None]]:
         "PKCS12, a password with a zero in it": (legacy, b"pa\0ss"),
         "PKCS12, a password of more than two bytes a character": (certificates.pkcs12(_KEY_SIGN), _KEY_SIGN),
         "PKCS12, a password of two bytes a character": (certificates.pkcs12(_EURO), _EURO),
-        "PKCS12, a password that is no UTF-8": (certificates.pkcs12("p\xe4ss".encode()), b"p\xe4ss"),
+        "PKCS12, a password that is not UTF-8": (certificates.pkcs12("p\xe4ss".encode()), b"p\xe4ss"),
     }
 
 

@@ -1,6 +1,6 @@
 """What credentials become is what Go's encoding/json makes of them, as Korifi uses it, byte for byte.
 
-Text that is no UTF-8 and nesting beyond 200 levels are not asked: they are refused here, and replaced or
+Text that is not UTF-8 and nesting beyond 200 levels are not asked: they are refused here, and replaced or
 taken there.
 """
 

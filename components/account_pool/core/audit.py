@@ -5,7 +5,7 @@ Records vanish on release; Events tell who had what, and when. Each bears the na
 tells, and that it never changes. Where there is no policy, anybody may have written it.
 
 They are written by a thread of their own, once the operation is over and off its critical path; a lost Event
-never fails an operation. Whoever ends the process calls `flush` before it answers, so that none is lost to a
+never fails an operation. What ends the process calls `flush` before it answers, so that none is lost to a
 kill.
 """
 

@@ -1,6 +1,6 @@
 """How the Secrets of accounts are called that tenants bring along themselves.
 
-The name is the account's, whoever brings it: of two that bring one account, the API server refuses the
+The name is the account's, not its tenant's: of two that bring one account, the API server refuses the
 second, though neither may see what is in the pool.
 """
 
@@ -14,7 +14,7 @@ from components.account_pool.core.identity import cloud_account
 from components.account_pool.core.model import account_key
 
 BROUGHT_NAME: Final = "brought-"
-"""What they begin with, so that nobody takes the name of an account that a stack is to declare."""
+"""What they begin with, so that none takes the name of an account that a stack will declare."""
 
 
 def brought_name(account_type: str, account_id: str) -> str:

@@ -94,7 +94,7 @@ class Parallel:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait before trying again, longer with each attempt that somebody else won (full jitter)."""
+    """Wait before trying again, longer with each attempt that another process won (full jitter)."""
 
     attempt: int
 
@@ -126,7 +126,7 @@ class AskProgram:
 
 
 class Said(StrEnum):
-    """What the cloud said by the program; UNKNOWN: nobody knows whether it was done."""
+    """What the cloud said by the program; UNKNOWN: it may have been done."""
 
     DONE = "done"
     REJECTED = "rejected"

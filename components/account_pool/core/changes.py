@@ -103,14 +103,14 @@ def take(member: Member, record: Record) -> Patch:
 
 
 def heal(member: Member, record: Record) -> Patch:
-    """C4, C8: the label that somebody removed by hand while the token stayed is put back."""
+    """C4, C8: the label that was removed manually while the token stayed is put back."""
     return _patch(member, {TENANT_NAME: record.tenant_label}, {})
 
 
 def agree(member: Member, record: Record) -> Patch | None:
     """Update: the member notes another policy of its claim; None where it does, and where it may not.
 
-    `release` is noted by the claim alone that begins with it: whoever claims could have an account freed that
+    `release` is noted by the claim alone that begins with it: a claimer could have an account freed that
     is in use.
     """
     noted = member.annotations.get(CLAIM_POLICY)
@@ -152,11 +152,11 @@ def remove(member: Member, token: Token, record: Record | None, policy: Policy |
     """Take a token off a member, and let the release policy decide what becomes of it.
 
     record: any record of the token's name, to know its tenant where the member's own annotation does not say
-    it: whoever claimed it may have written the token of another's claim on it.
+    it: its claimer may have written the token of another's claim on it.
     policy: without one, the member's copy of its record's. It frees a member at once only where the copy says
-    so too: whoever claimed it may have used it. A member its tenant owned before, or one relabelled by hand,
+    so too: its claimer may have used it. A member its tenant owned before, or one relabelled manually,
     keeps label and state as they are, as does one that its tenant retained where this claim was never bound;
-    one that was quarantined meanwhile stays so; a label stripped by hand counts as there.
+    one that was quarantined meanwhile stays so; a label that was taken off counts as there.
     """
     if member.shared:
         claims = {text: consumer for text, consumer in member.shared_claims.items() if text != str(token)}
@@ -223,7 +223,7 @@ def finish_cleaning(member: Member) -> Patch:
 
 
 def end_cleaning(member: Member) -> Patch:
-    """Nobody wipes it any more, whatever an operator made of it meanwhile."""
+    """Note that its wipe is over, whatever an operator made of it meanwhile."""
     return _patch(member, {}, {CLEANING_TOKEN: None})
 
 
@@ -256,7 +256,7 @@ def fail_cleaning(member: Member, reason: str) -> Patch:
 def quarantine(member: Member, reason: str, *, cut: bool = False) -> Patch:
     """Kept from new holders until an operator says otherwise; present holders keep it, unless cut off.
 
-    What it was before is remembered, so that an account that nobody cleaned comes back to be cleaned; who
+    What it was before is remembered, so that an account that was not cleaned comes back to be cleaned; who
     wipes it as well, since that goes on.
     """
     before = str(State.DIRTY) if member.state is not None else None
@@ -269,12 +269,12 @@ def quarantine(member: Member, reason: str, *, cut: bool = False) -> Patch:
 
 
 def evacuate(member: Member, reason: str) -> Patch:
-    """Quarantined, and to be left by whoever holds it."""
+    """Quarantined, and to be left by its holders."""
     return _quarantined(member, reason, EVACUATING, {})
 
 
 def decommission(member: Member) -> Patch:
-    """Given up without cleaning: quarantined, and back only when somebody says that this is meant."""
+    """Given up without cleaning: quarantined, and back only when an operator says so."""
     return _quarantined(member, _GIVEN_UP_REASON, _GIVEN_UP, {})
 
 

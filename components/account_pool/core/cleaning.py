@@ -1,8 +1,8 @@
 """What cleaners and operators do to accounts: dirty → cleaning → usable, and what an operator decides.
 
 Cleaners may crash, overlap and come late. A cleaner's id is stable; each run of it adds a text of its own,
-and which process holds the account, so that a later run takes only what it sees that nobody wipes. Whoever
-holds the current cleaning token frees the member, and nobody else. An operator keeps an account from new
+and which process holds the account, so that a later run takes only what it sees is not wiped. The run that
+holds the current cleaning token frees the member, and no other. An operator keeps an account from new
 holders, lets it back or gives it up, at the resourceVersion that was seen.
 """
 
@@ -30,9 +30,9 @@ from components.labels import BRING_YOUR_OWN
 def cleanable(
     cleaner: str, take_over: frozenset[str] = frozenset(), look: Look = lambda _: None
 ) -> Steps[list[Member]]:
-    """K1: find dirty members that nobody claims, and what a run of this cleaner left that is seen to be over.
+    """K1: find dirty unclaimed members, and what a run of this cleaner left that is seen to be over.
 
-    What a claim is on that nobody released is left, though it bears no token: records are read after members.
+    What an unreleased claim is on is left, though it bears no token: records are read after members.
 
     take_over: members of runs that cannot be seen from here, named by an operator; the new run must rotate
     their credentials, since nothing stops the old one from wiping.
@@ -90,7 +90,7 @@ def _doubled(member: Member, others: Sequence[str]) -> Problem:
 def _used(member: Member, record: Record, namespace: str) -> Problem:
     return Problem(
         f"Secret {member.name}",
-        f"tenant {record.tenant}, slot {record.slot}, has a claim on it that nobody released, so it may still"
+        f"tenant {record.tenant}, slot {record.slot}, has an unreleased claim on it, so it may still"
         " use the account",
         f"release it with {releases(record, namespace)}, then clean again",
     )
@@ -100,7 +100,7 @@ def _unknown(member: Member, namespace: str) -> Problem | None:
     """Return why a member is left alone that was created again; None for another."""
     if not member.is_created_again:
         return None
-    command = f"credfleet pool mark-dirty {member.name} --reason 'nobody uses it' -n {namespace}"
+    command = f"credfleet pool mark-dirty {member.name} --reason 'not in use' -n {namespace}"
     return Problem(
         f"Secret {member.name}",
         "its Secret was lost and created again, so it is not known who uses the account",
@@ -134,7 +134,7 @@ def _held(member: Member, take_over: frozenset[str], look: Look) -> tuple[Wiped,
 
 
 def begin(member: Member, cleaning_token: str) -> Steps[Member | None]:
-    """K2: take a member, as of the resourceVersion it was listed. None: somebody else was first."""
+    """K2: take a member, as of the resourceVersion it was listed. None: another run was first."""
     taken = yield from change_member(changes.start_cleaning(member, cleaning_token))
     if taken is not None:
         return taken
@@ -146,10 +146,10 @@ class Wiped(StrEnum):
     """What became of a member that was taken for cleaning.
 
     UNREADABLE: it was not taken, since what it carries of a claim cannot be read; nothing was written.
-    IN_USE: the same, since a claim is on it that nobody released, whose token somebody took off by hand.
-    RUNNING: it was not taken, since another run wipes it. UNSEEN: the same, since nobody here sees whether.
+    IN_USE: the same, since an unreleased claim is on it, whose token was taken off manually.
+    RUNNING: it was not taken, since another run wipes it. UNSEEN: the same, since that cannot be seen here.
     OVERTAKEN: it is no longer this run's, or the answer that it was settled got lost; nothing more was
-    written. Whoever has it now may have it wiped by this run.
+    written. This run may have wiped it under its present holder.
     POSTPONED: it was not taken, since the time of the run was over; the next one takes it.
     """
 
@@ -198,7 +198,7 @@ def _is_held(member: Member, cleaning_token: str) -> bool:
 
 
 def quarantine(namespace: str, name: str, reason: str, *, cut: bool = False) -> Steps[Member]:
-    """Keep a member from new holders; those who hold it keep it, and after them nobody gets it.
+    """Keep a member from new holders; its holders keep it, and no other gets it after them.
 
     cut: who holds it may not read its credential either.
     """
@@ -208,14 +208,14 @@ def quarantine(namespace: str, name: str, reason: str, *, cut: bool = False) -> 
 def evacuate(namespace: str, name: str, reason: str) -> Steps[Member]:
     """Have a member left by those who hold it, each for another one, at the next update of its stack.
 
-    Raises NotAllowed for one that nobody holds, that is shared, or that is in another state than quarantined.
+    Raises NotAllowed for one without a holder, that is shared, or that is in another state than quarantined.
     """
 
     def left(member: Member) -> Patch:
         if member.shared or not member.tokens:
             raise NotAllowed(
                 place=f"Secret {name}",
-                problem="nobody holds it for itself alone, so nobody could leave it",
+                problem="it has no holder of its own that could leave it",
                 fix="keep it from new holders with"
                 f" `credfleet pool quarantine {name} --reason leaving -n {namespace}`",
             )
@@ -254,9 +254,9 @@ def unquarantine(namespace: str, name: str, *, decommissioned: bool = False) -> 
 
 
 def decommission(namespace: str, name: str) -> Steps[Member]:
-    """Retire a member without cleaning it, so that whoever declares it may remove it.
+    """Retire a member without cleaning it, so that its declaration can be removed.
 
-    Raises NotAllowed while somebody claims or cleans it.
+    Raises NotAllowed while it is claimed or cleaned.
     """
 
     def given_up(member: Member) -> Patch:
@@ -267,9 +267,9 @@ def decommission(namespace: str, name: str) -> Steps[Member]:
 
 
 def mark_dirty(namespace: str, name: str, reason: str) -> Steps[Member]:
-    """Have a member cleaned that nobody claims; one that a tenant owns stays the tenant's.
+    """Have a member cleaned that is not claimed; one that a tenant owns stays the tenant's.
 
-    Raises NotAllowed while somebody claims or cleans it, and for one that was given up.
+    Raises NotAllowed while it is claimed or cleaned, and for one that was given up.
     """
 
     def dirtied(member: Member) -> Patch:
@@ -284,7 +284,7 @@ def mark_dirty(namespace: str, name: str, reason: str) -> Steps[Member]:
 def take_back(namespace: str, name: str) -> Steps[Member]:
     """Let a member that its tenant retained go back to the pool, by way of the cleaner.
 
-    Raises NotAllowed while somebody claims or cleans it, and for one that nobody owns or its owner brought.
+    Raises NotAllowed while it is claimed or cleaned, and for one without an owner, or that its owner brought.
     """
 
     def returned(member: Member) -> Patch:
@@ -310,7 +310,7 @@ def _refuse_in_use(member: Member) -> None:
     if member.tokens or member.state == State.CLEANING:
         raise NotAllowed(
             place=f"Secret {member.name}",
-            problem="it is claimed or being cleaned, so somebody may still use the account",
+            problem="it is claimed or being cleaned, so the account may still be in use",
             fix="release the claim, or wait for the cleaner, and run again",
         )
 

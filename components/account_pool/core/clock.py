@@ -1,4 +1,4 @@
-"""Which accounts are given to nobody by time: those that rest, and those whose key ends soon.
+"""Which accounts are not given out because of time: those that rest, and those whose key ends soon.
 
 By the API server's clock. A time judges a claim only: it frees no account, and takes none from anybody.
 """
@@ -24,7 +24,7 @@ SEEN_AT: Final = "seenAt"
 """In the metadata of an account: the Date of the answer that showed it."""
 
 NOTICE: Final = "168h"
-"""How long before its end a key is told of, and given to nobody new, where a pool does not say so."""
+"""How long before its end a key is told of, and given to no new holder, where a pool does not say so."""
 
 _SHOWN: Final = 5
 
@@ -34,7 +34,7 @@ class Clock:
     """The durations of a pool, empty where it says none.
 
     rest_for: how long an account rests after it became free. key_max_age: how old a key may become.
-    key_notice: how long before its end a key is given to nobody new.
+    key_notice: how long before its end a key is given to no new holder.
     """
 
     rest_for: str = ""
@@ -69,7 +69,7 @@ class Clock:
         try:
             end = self._end(notes.get(EXPIRES_AT), written)
         except (ValueError, OverflowError):
-            told["unfit"] = metadata.get("unfit") or f"{EXPIRES_AT} {notes[EXPIRES_AT]!r} is no time"
+            told["unfit"] = metadata.get("unfit") or f"{EXPIRES_AT} {notes[EXPIRES_AT]!r} is not a time"
         else:
             told |= {} if end is None else {"keyEnds": _text(end), "keyEndsSoon": self._is_soon(end, now)}
         return {**body, "metadata": {**metadata, **told}} if told else body
@@ -105,7 +105,7 @@ def ending_lines(members: Iterable[Member]) -> Iterator[str]:
         more = f" and {len(soon) - _SHOWN} more" if len(soon) > _SHOWN else ""
         which = ", ".join(named[:_SHOWN]) + more
         yield (
-            f"{how_many(len(soon), 'account')} whose key ends soon, given to nobody new: {which}"
+            f"{how_many(len(soon), 'account')} whose key ends soon, given to no new holder: {which}"
             "\n→ replace each key, and say in expiresAt when the new one ends"
         )
 

@@ -38,8 +38,8 @@ class PoolConfigMap:
 
     limits: type, or `default` → consumers per claim; 0 means the default, and no default means no limit.
     scheme: what its accounts call their labels. holds: where it gives no new accounts.
-    consumers: who alone may claim; everybody where none is named. protected: ids of accounts that nobody
-    may have, and for which no command is run. clock: which accounts nobody is given by time.
+    consumers: who alone may claim; everybody where none is named. protected: ids of accounts that no one
+    may have, and for which no command is run. clock: which accounts are not given out because of time.
     """
 
     partition_keys: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class PoolConfigMap:
     clock: Clock = field(default_factory=Clock)
 
     def protects(self, account_id: str | None) -> bool:
-        """Whether an account is one that nobody may have."""
+        """Whether an account is one that is never given out."""
         return account_id is not None and account_key(account_id) in map(account_key, self.protected)
 
     def limit_for(self, account_type: str) -> int | None:
@@ -160,7 +160,7 @@ def shown(api: PoolApi, body: JsonObject | None, clock: Clock | None = None) -> 
 
 
 def consumers_of(body: JsonObject | None) -> tuple[Consumer, ...]:
-    """Return the consumers that a pool names, from its ConfigMap; raises Misconfigured, as nobody is one."""
+    """Return the consumers that a pool names, from its ConfigMap; raises Misconfigured if unreadable."""
     text = "{}" if body is None else (body.get("data") or {}).get(_CONSUMERS, "{}")
     try:
         named = cast("dict[str, dict[str, Any]]", read_json(text))
@@ -168,7 +168,7 @@ def consumers_of(body: JsonObject | None) -> tuple[Consumer, ...]:
     except (KeyError, ValueError, TypeError, AttributeError):
         raise Misconfigured(
             place=f"ConfigMap {CONFIG_MAP}",
-            problem="which consumers it names cannot be read, so nobody is served",
+            problem="which consumers it names cannot be read, so none is served",
             fix="run `up` in the stack that declares the pool, which writes it again",
         ) from None
 

@@ -1,7 +1,7 @@
 """Which consumers a pool names, and what each of them may claim.
 
-A consumer is whoever claims under holders that begin alike, such as all stacks of a project. A pool that
-names none serves everybody; one that names some serves nobody else.
+A consumer is all that claims under holders that begin alike, such as all stacks of a project. A pool that
+names none serves everybody; one that names some serves only these.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Consumer:
         return any(is_within(holder, prefix) for prefix in self.holders)
 
     def has(self, record: Record) -> bool:
-        """Whether one of its holders is in a claim on an account that nobody shares."""
+        """Whether one of its holders is in a claim on an account that is not shared."""
         return not record.partition.shared and any(map(self.claims_as, record.holders))
 
     def quota_on(self, partition: Partition) -> int | None:
@@ -86,7 +86,7 @@ def refusal(consumers: Sequence[Consumer], wanted: Wanted) -> NotAllowed | None:
     if consumer is None:
         return NotAllowed(
             place=f"holder {wanted.holder}",
-            problem="the pool names its consumers, and this is no holder of any of them:"
+            problem="the pool names its consumers, and this is not a holder of any of them:"
             f" {', '.join(sorted(one.name for one in consumers))}",
             fix=f"name it under {config_path('accountPool', 'consumers')} {_ITS_STACK}",
         )

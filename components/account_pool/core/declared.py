@@ -157,7 +157,7 @@ def refusals(old: Declaration, new: Declaration, snapshot: PoolSnapshot) -> Iter
         yield Problem(
             config_path("accountPool", "labels"),
             f"{how_many(recorded, 'claim')} recorded and {how_many(len(in_use), 'account')} with an owner, a"
-            " state or claims under the former labels, which nobody would read any more",
+            " state or claims under the former labels, which would not be read any more",
             "put the labels back, or release every claim and clean every account first",
         )
     if old.namespace != new.namespace and not new.allow_destroy and (lost := describe_lost(snapshot)):
@@ -252,7 +252,7 @@ def _uncleaned(
     command = f"credfleet pool mark-dirty {member.name} --reason 'taken from its tenant' -n {namespace}"
     return Problem(
         config_path("accountPool", "members", member.name, "tenant"),
-        f"{loss}, but {used or 'nobody cleaned what is in it'}",
+        f"{loss}, but {used or 'what is in it was not cleaned'}",
         "put the tenant back until then" if used else f"{first}run `{command}`, then this again",
     )
 

@@ -21,7 +21,7 @@ from components.labels import TENANT_NAME
 
 
 def discrepancies(snapshot: PoolSnapshot, settings: PoolConfigMap) -> Iterator[Problem]:
-    """Return what is wrong with claims: those nobody can read or find, and those whose account is not theirs.
+    """Return what is wrong with claims: unreadable ones, lost ones, and those whose account is not theirs.
 
     A token that is simply dead is not among them: a sweep takes it off.
     """
@@ -66,7 +66,7 @@ def _one_account_each(snapshot: PoolSnapshot) -> Iterator[Problem]:
         yield Problem(
             f"account {accounts[names[0]]}",
             f"Secrets {', '.join(names)} are one account: cleaning one would wipe the others, so it goes to"
-            " nobody new, and is not cleaned",
+            " no new holder, and is not cleaned",
             "keep one of them, and quarantine or decommission the others",
         )
 
@@ -80,9 +80,9 @@ def is_of(member: Member, token: Token, record: Record) -> bool:
 
 
 def in_use(member: Member, records: Iterable[Record]) -> Record | None:
-    """Find a claim on a member that nobody released: its tenant may have the account, or be about to.
+    """Find a claim on a member that was not released: its tenant may have the account, or be about to.
 
-    A release begins with the record, so where the member does not carry that claim somebody took it off by
+    A release begins with the record, so where the member does not carry that claim it was taken off by
     hand, or the claim tries another next.
     """
     standing = (each for each in records if each.phase is not Phase.RELEASING)
@@ -95,7 +95,7 @@ def _lost(record: Record, member: Member | None, namespace: str, settings: PoolC
     back = f"put {key}: {label} back on it, or " if bears else ""
     return Problem(
         f"claim {record.name}",
-        f"account {record.member} does not carry it: it was deleted, relabelled or released by hand, and"
+        f"account {record.member} does not carry it: it was deleted, relabelled or released manually, and"
         f" tenant {record.tenant} may still use it",
         f"{back}release it with {releases(record, namespace)}",
     )
@@ -108,8 +108,8 @@ def _misnamed(record: Record, namespace: str) -> Problem:
     return Problem(
         f"claim {record.name}",
         f"it is not the name of a claim of tenant {record.tenant}, slot {record.slot}, so no request"
-        f" finds it: it was made by hand, and account {record.member} may be the slot's second one",
-        f"end it by hand: run `kubectl patch configmap {record.name} -n {namespace} --type merge"
+        f" finds it: it was made manually, and account {record.member} may be the slot's second one",
+        f"end it manually: run `kubectl patch configmap {record.name} -n {namespace} --type merge"
         f" -p {shlex.quote(patch)}`, then `credfleet pool sweep -n {namespace}`",
     )
 
@@ -118,13 +118,13 @@ def _doubled(member: Member, record: Record, namespace: str) -> Problem:
     return Problem(
         f"Secret {member.name}",
         f"it carries the claim of tenant {record.tenant}, slot {record.slot}, which is on account"
-        f" {record.member}: it was written by hand, and would be the slot's second account",
+        f" {record.member}: it was written manually, and would be the slot's second account",
         f"run `credfleet pool sweep -n {namespace}`, which takes it off",
     )
 
 
 def _carries(member: Member, record: Record) -> bool:
-    """Whether the member carries the claim, or nobody can tell, which is told of the member."""
+    """Whether the member carries the claim, or that is unknown, which is told of the member."""
     try:
         return member.carries(record)
     except Misconfigured:

@@ -19,7 +19,7 @@ from components.account_pool.core.keys import CLEANING_TOKEN
 from components.account_pool.core.model import Member
 
 Look: TypeAlias = Callable[["Holder"], bool | None]
-"""Says whether a holder is alive; None where nobody here can see that."""
+"""Says whether a holder is alive; None where that cannot be seen here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Holder:
 
     @classmethod
     def of_token(cls, token: str) -> Holder | None:
-        """Return whom a cleaning token names; None for one of a version that named nobody."""
+        """Return whom a cleaning token names; None for one of a version that named none."""
         try:
             return cls(**dict(parse_qsl(token.rpartition("/")[2].partition("?")[2])))
         except TypeError:
@@ -72,7 +72,7 @@ def cleaner_of(token: str) -> str:
 
 
 def holder_of(member: Member) -> Holder | None:
-    """Return who cleans a member, where its token names somebody."""
+    """Return who cleans a member, where its token names one."""
     return Holder.of_token(member.annotations.get(CLEANING_TOKEN, ""))
 
 

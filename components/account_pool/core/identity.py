@@ -1,6 +1,6 @@
 """Which Secrets are one and the same cloud account. An account is what it is at its cloud, not its Secret.
 
-Each of two would be handed out, and wiped, under whoever has the other. Such an account goes to nobody new,
+Each of two would be handed out, and wiped, under the other's holder. Such an account gets no new holder,
 and is not cleaned, until one Secret is left or all others are quarantined. Pure.
 """
 
@@ -44,7 +44,7 @@ def find_twins(members: Iterable[Member]) -> Mapping[str, Sequence[str]]:
 
 
 def mark_twins(members: Iterable[Member]) -> tuple[Member, ...]:
-    """Return members, those that nobody holds with what is wrong if they are another Secret's account."""
+    """Return members, those without a holder with what is wrong if they are another Secret's account."""
     listed = (*members,)
     twins = find_twins(listed)
     return tuple(

@@ -20,15 +20,15 @@ from components.labels import SHARED, TENANT_NAME
 
 _KYMA_LABELS: Final = ("dirty", "shared", "cleaning", "quarantined", "tenantName", "euAccess", "internal")
 """What Kyma's own pools say of an account. In a pool that does not call its labels so, one that has it is of
-another pool or half-way from there, so it is nobody's."""
+another pool or half-way from there, so it has no owner."""
 
 
 class Verdict(StrEnum):
     """What a claim that has no account yet makes of a member.
 
-    OWN: its tenant's, and unused. FREE: nobody's. ROOM: a shared one that is not full. These are taken.
+    OWN: its tenant's, and unused. FREE: not owned. ROOM: a shared one that is not full. These are taken.
     CLAIMED: it carries a claim. ORPHANED: it carries one that is gone. OWNED: another tenant's. RESTING: it
-    is nobody's, and not yet given out again. EXPIRING: it is nobody's, and its key ends soon.
+    has no owner, and is not yet given out again. EXPIRING: it has no owner, and its key ends soon.
     HELD: it would be taken, but the pool gives no new accounts.
     """
 
@@ -54,7 +54,7 @@ NONE_OF_TYPE: Final = "the pool has no account of this type"
 """What is told in the place of counts where there is nothing to count."""
 
 BY_TIME: Final = frozenset({Verdict.RESTING, Verdict.EXPIRING})
-"""What is nobody's, and given to nobody until a time, or for one."""
+"""What has no owner, and is not given out until a time, or for one."""
 
 _TAKEN: Final = frozenset({Verdict.OWN, Verdict.FREE, Verdict.ROOM})
 
@@ -83,9 +83,9 @@ def judge(
 ) -> Judgement:
     """Judge a member for a claim of this partition.
 
-    owner: the label value of the tenant that claims; empty for nobody's claim in particular. records: every
+    owner: the label value of the tenant that claims; empty for no claim in particular. records: every
     record by name, if they were read after the member; then a claim that is gone is told from one that lives.
-    unreadable: names of records nobody can read. holds: of the pool, if the claim is new.
+    unreadable: names of records that cannot be read. holds: of the pool, if the claim is new.
     """
     judged = next(_judgements(member, partition, owner, records, unreadable))
     if holds and judged.takes and (hold := holds.on(partition)):
@@ -149,7 +149,7 @@ def describe_end(member: Member) -> str:
 
 
 def is_kept_by_time(member: Member) -> bool:
-    """Whether nobody new gets a usable account by time alone."""
+    """Whether a usable account takes no new holder because of time alone."""
     return bool(member.rests_until) or member.key_ends_soon
 
 
@@ -220,7 +220,7 @@ def may_take_back(member: Member, partition: Partition, owner: str, former: str 
 
 
 def unusable(member: Member, record: Record) -> str | None:
-    """Return why nobody but its present holders may use the member of a claim; None when more may."""
+    """Return why only its present holders may use the member of a claim; None when more may."""
     if wrong := misconfiguration(member, (key for key, _ in record.partition.values)):
         return f"it is misconfigured: {wrong}"
     if member.state is not None:
@@ -229,7 +229,7 @@ def unusable(member: Member, record: Record) -> str | None:
 
 
 def misconfiguration(member: Member, keys: Iterable[str]) -> str | None:
-    """Return why nobody could ever claim or clean this member; None when it is in order."""
+    """Return why this member can never be claimed or cleaned; None when it is in order."""
     return next(_faults(member, keys), None)
 
 

@@ -136,12 +136,12 @@ class LabelScheme:
             word = rf"{dirty}.optMap(word, word == '{_TRUE}' ? '{State.DIRTY}' : word)"
             either = rf"\1[?'{POOL_STATE}'].or({word})"
             text = re.sub(said, either, text)
-            # Below another state the label says what nobody else does: it is like any other there.
+            # Below another state the label says what nothing else does: it is like any other there.
             below = f"{_STATE} in variables.oldLabels && {_STATE} in variables.newLabels"
             listed = rf"key in (\[[^]]*)'{re.escape(POOL_STATE)}'([^]]*\])"
             text = re.sub(listed, rf"key in ({below} ? \1{_STATE}\2 : \1{_STATE}, '{self.dirty}'\2)", text)
             text = re.sub(rf"(?<!\?)'{re.escape(POOL_STATE)}'", rf"'{POOL_STATE}', '{self.dirty}'", text)
-            # Below a quarantine it says what the state before it does, and nobody takes that off.
+            # Below a quarantine it says what the state before it does, and nothing takes that off.
             quarantined = rf"\1Labels[?{_STATE}].orValue('') == '{State.QUARANTINED}'"
             marked = rf"{quarantined} && \1Labels[?'{self.dirty}'].orValue('') == '{_TRUE}'"
             noted = rf"(variables\.(?:old|new))Annotations\[\?'{re.escape(STATE_BEFORE)}'\]"

@@ -62,7 +62,7 @@ class Phase(StrEnum):
 class KeyPhase(StrEnum):
     """How far the rotation of an account's key is; an account without one has one key.
 
-    PREPARING: a second key is made. PREPARED: it is there, and nobody has it. DELIVERED: it is in use, and
+    PREPARING: a second key is made. PREPARED: it is there, and has no holder. DELIVERED: it is in use, and
     the former one is valid. COMPLETING: the one that is not in use is revoked.
     """
 
@@ -141,7 +141,7 @@ class Token:
             raise Misconfigured(
                 place=f"Secret {member}",
                 problem=f"{CLAIM_TOKEN} {text!r} is not a token of this protocol",
-                fix="restore it, or remove it if nobody uses the account",
+                fix="restore it, or remove it if the account is not in use",
             )
         return cls(record, uid, int(attempt))
 
@@ -189,7 +189,7 @@ class Partition:
             if not naming.is_label_value(value) or value == "false":
                 raise Misconfigured(
                     place=f"partition {key}",
-                    problem=f"{value!r} is no value a member can have (`false` is said by leaving the key"
+                    problem=f"{value!r} is not a value a member can have (`false` is said by leaving the key"
                     " out)",
                     fix=f"give {key} a label value, or leave it out",
                 )
@@ -216,7 +216,7 @@ def _texts(value: Any) -> dict[str, str]:
 
 
 def written_at(meta: JsonObject, key: str, part: str = "labels") -> str:
-    """Return when whoever wrote a label last did, as `managedFields` has it; empty where they do not tell.
+    """Return when a label was last written, as `managedFields` has it; empty where they do not tell.
 
     part: where the key is, among the labels or the annotations.
     """
@@ -235,7 +235,7 @@ class Member:
     """A Secret of the pool, metadata only, as one answer of the API server showed it.
 
     unfit: what of its labels means nothing in the words of its pool. state_since: when its state was last
-    written, by the API server's clock; empty without a state, or where nobody kept it. managed: who wrote
+    written, by the API server's clock; empty without a state, or where it was not kept. managed: who wrote
     which field, as the API server books it. freed_at: when it became free, if it was in use before.
     rests_until: when it may be claimed again. key_ends: when its key ends, as far as it is known.
     """
@@ -296,7 +296,7 @@ class Member:
 
     @property
     def is_to_be_left(self) -> bool:
-        """Whether whoever holds it is to go on to another account."""
+        """Whether its holders must go on to another account."""
         return self.state == State.QUARANTINED and self.annotations.get(STATE_BEFORE) == EVACUATING
 
     @property
@@ -356,7 +356,7 @@ class Member:
 
     @property
     def origin(self) -> str | None:
-        """Where it came from, as it stands; None for one that nobody claimed since it was made or cleaned."""
+        """Where it came from, as it stands; None for one not claimed since it was made or cleaned."""
         return self.annotations.get(CLAIM_ORIGIN)
 
     @property
@@ -375,9 +375,9 @@ class Member:
         return self.bears(record.token) and (self.shared or self.tenant == record.tenant_label)
 
     def is_stripped_of(self, record: Record) -> bool:
-        """Whether somebody took its owner's label off by hand while the token of this claim stayed.
+        """Whether its owner's label was taken off manually while the token of this claim stayed.
 
-        One without a type is not in the pool; or the pool calls its labels otherwise, and nobody knows how.
+        One without a type is not in the pool; or the pool calls its labels otherwise.
         """
         is_known = self.type != "" and not self.shared
         return is_known and self.tenant is None and self.bears(record.token)
@@ -396,7 +396,7 @@ def _json_texts(text: str, place: str, key: str) -> dict[str, str]:
         raise Misconfigured(
             place=place,
             problem=f"{key} is not a JSON object, so its claims cannot be counted",
-            fix="restore it, or remove it if nobody uses the account",
+            fix="restore it, or remove it if the account is not in use",
         )
     return _texts(value)
 
@@ -523,7 +523,7 @@ class Record:
 
     @classmethod
     def parse(cls, body: JsonObject) -> Record:
-        """From its ConfigMap; raises Misconfigured when somebody wrote something else under its name."""
+        """From its ConfigMap; raises Misconfigured if something else is under its name."""
         meta, data = body["metadata"], _texts(body.get("data"))
         try:
             holders: dict[str, Any] = read_json(data["holders"])
@@ -554,8 +554,8 @@ class Record:
         except (KeyError, ValueError, TypeError, AttributeError, Misconfigured):
             raise Misconfigured(
                 place=f"ConfigMap {meta['name']}",
-                problem="it bears the name of a claim but does not hold one",
-                fix="restore it from a backup, or delete it once nobody uses the account it named",
+                problem="it has the name of a claim but does not hold one",
+                fix="restore it from a backup, or delete it once the account it named is not in use",
             ) from None
 
 

@@ -39,7 +39,7 @@ def move(wanted: Wanted, former: str, holder: str) -> Steps[Claimed | None]:
             if member is None or not member.bears(old.token):
                 return None
             if old.limit == 1 or (yield from replace_record(replace(old, limit=1), wanted.namespace)):
-                # N1: from here on nobody else can join the claim under its former name.
+                # N1: from here on no other holder can join the claim under its former name.
                 yield from write(Create(Kind.RECORD, _renamed(old, wanted).render(wanted.namespace)))
             continue
         if new is not None and new.phase is Phase.RELEASING:

@@ -314,7 +314,7 @@ class Pool:
     def sweep(
         self, *, dry_run: bool = False, most: int = FREED_UNASKED, settle_seconds: float = 2.0
     ) -> SweepReport:
-        """Take dead claims off accounts and finish releases and claims that nobody pursues.
+        """Take dead claims off accounts and finish releases and claims that were given up.
 
         most: accounts freed at most; when more are found, none is. settle_seconds: how long a claim in
         progress must stand still to count as given up.
@@ -341,7 +341,7 @@ class Pool:
         """Clean every dirty account; one that fails is quarantined and stops no other.
 
         cleaner: a stable id. wipe: empties the account and answers None, or why it could not; an exception is
-        a failure like any other. take_over: accounts of runs that nobody here sees, whose credentials `wipe`
+        a failure like any other. take_over: accounts of runs not seen here, whose credentials `wipe`
         must rotate. account_type: the only type to clean. at_once: how many `wipe` may empty side by side.
         is_over: whether no more may be begun. stop: ends every `wipe` that runs, by an exception that is no
         Exception, so that its account stays this cleaner's; called on Ctrl-C. hold: around all that is done
@@ -401,7 +401,7 @@ class Pool:
     def _clean(self, listed: Member, token: str, wipe: Wipe) -> Cleaned:
         member = self._run(cleaning.begin(listed, token))
         if member is None:
-            return Cleaned(listed.name, Wiped.RUNNING, "somebody else took it first")
+            return Cleaned(listed.name, Wiped.RUNNING, "another run took it first")
         reason = _wiped(wipe, member)
         settle = cleaning.succeed(member, token) if reason is None else cleaning.fail(member, token, reason)
         outcome = self._run(settle)
@@ -421,7 +421,7 @@ class Pool:
         return member
 
     def evacuate(self, name: str, reason: str) -> Member:
-        """Have an account left by those who hold it; nobody new gets it."""
+        """Have an account left by its holders; no new one gets it."""
         member = self._run(cleaning.evacuate(self.namespace, name, reason))
         self._note_member(name, member.uid, "Evacuated", reason, warning=True)
         return member
@@ -436,7 +436,7 @@ class Pool:
         return member
 
     def decommission(self, name: str) -> Member:
-        """Give an account up without cleaning it; whoever declares it may then remove it."""
+        """Give an account up without cleaning it; its declaration can then be removed."""
         member = self._run(cleaning.decommission(self.namespace, name))
         self._note_member(name, member.uid, "Decommissioned", "given up without cleaning", warning=True)
         return member
@@ -465,7 +465,7 @@ class Pool:
         return dict((self._run(read(Kind.CREDENTIAL, name)) or {}).get("data") or {})
 
     def mark_dirty(self, name: str, reason: str) -> Member:
-        """Have an account cleaned that nobody claims; a tenant who owns it keeps it."""
+        """Have an account cleaned that is not claimed; a tenant who owns it keeps it."""
         member = self._run(cleaning.mark_dirty(self.namespace, name, reason))
         self._note_member(name, member.uid, "MarkedDirty", reason, warning=True)
         return member
@@ -552,7 +552,7 @@ class Pool:
             raise Withheld(
                 place=f"pool {self.namespace}",
                 problem=describe_hold(*hold),
-                fix="use an account that the tenant has, or wait for whoever holds it:"
+                fix="use an account that the tenant has, or wait for its holder:"
                 f" {self._holds.fix(hold[0], self.namespace)}",
             )
         if self._takes_claims:
@@ -623,7 +623,7 @@ def _wiped(wipe: Wipe, member: Member) -> str | None:
         return wipe(member)
     except CredfleetError as error:
         return f"the cleaner failed: {error.problem}"
-    except Exception as error:  # whatever it is, an account that nobody wiped is not left as being cleaned
+    except Exception as error:  # whatever it is, an account that was not wiped is not left as being cleaned
         return f"the cleaner failed with an unforeseen {type(error).__name__}"
 
 
@@ -675,7 +675,7 @@ def _noted(namespace: str, scope: str, reason: str) -> Steps[Holds]:
 
 
 def _signed_settings() -> Steps[PoolConfigMap]:
-    """Read ConfigMap `credfleet-pool`, and add its uid if nobody has; without one the pool is the seed's.
+    """Read ConfigMap `credfleet-pool`, and add its uid if it lacks it; without one the pool is the seed's.
 
     Who may only look or clean leaves the uid to the first claimer.
     """

@@ -83,7 +83,7 @@ from components.errors import (
 
 
 class Again(Enum):
-    """Somebody, perhaps an earlier run of ours, is at work on this very claim: look at its record again."""
+    """Another process, perhaps an earlier run of ours, works on this very claim: look at its record again."""
 
     AGAIN = "again"
 
@@ -281,7 +281,7 @@ def refusal(wanted: Wanted) -> Steps[PoolError]:
         if wrong := misconfiguration(member, keys):
             return Misconfigured(
                 place=f"Secret {member.name}",
-                problem=f"{wrong}; nobody can use this account, and no other is free",
+                problem=f"{wrong}; this account cannot be used, and no other is free",
                 fix="correct its labels and run again",
             )
     in_use = "full" if partition.shared else "owned"
@@ -619,7 +619,7 @@ class Outcome(StrEnum):
 class Released:
     """The outcome of a release.
 
-    member: the account, where a record still named one. last: nobody holds it now.
+    member: the account, where a record still named one. last: it has no holder now.
     """
 
     outcome: Outcome
@@ -661,7 +661,7 @@ def release(name: str, holder: str, namespace: str, fence: Fence | None = None) 
 
 
 def finish(record: Record) -> Steps[bool]:
-    """X1-X3, by whoever meets a Releasing record: off its member, then deleted. False: look again."""
+    """X1-X3, by any process that meets a Releasing one: off its member, then deleted. False: look again."""
     for attempt in count():
         member = yield from get_member(record.member)  # X1
         if member is None or not member.bears(record.token):

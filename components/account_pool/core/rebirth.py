@@ -3,7 +3,7 @@
 A claim's record, and the stack's state, remember an account that the cluster forgot. Of one that a record
 names it is born with that claim; of one that the state knows the owner of, with the owner. Of any other it is
 not known who uses it: it is born dirty, and not even cleaned, until its claim takes it back or an operator
-says that nobody uses it.
+says that it is not in use.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def rotate(run: Run, name: str) -> Steps[Member]:
 
 
 def roll_back(run: Run, name: str) -> Steps[Member]:
-    """Bring the former key back into use, as long as it lives; whoever has the new one lags then."""
+    """Bring the former key back into use, as long as it lives; who has the new one lags then."""
     member = yield from _known(run, name)
     if member.key_phase != KeyPhase.DELIVERED:
         raise _refused(run, member, f"no former key of it is kept ({_phase(member)})")
@@ -129,7 +129,7 @@ def complete(run: Run, name: str) -> Steps[Member]:
         if member.key_phase == KeyPhase.COMPLETING:
             return (yield from _revoke(run, (yield from _held(run, name))))
         if member.key_phase != KeyPhase.DELIVERED:
-            raise _refused(run, member, f"no former key of it is to be revoked ({_phase(member)})")
+            raise _refused(run, member, f"it has no former key to revoke ({_phase(member)})")
         lagging = yield from list_lagging(member)
         if lagging:
             raise _lags(run, member, lagging)
@@ -142,7 +142,7 @@ def complete(run: Run, name: str) -> Steps[Member]:
 
 
 def abort(run: Run, name: str) -> Steps[Member]:
-    """Revoke a second key that nobody has yet."""
+    """Revoke a second key that has no holder yet."""
     member = yield from _held(run, name)
     if member.key_phase == KeyPhase.DELIVERED:
         raise _refused(run, member, "its new key is in use already", "--roll-back")
@@ -159,7 +159,7 @@ def list_lagging(member: Member) -> Steps[Sequence[Lagging]]:
     for token in member.tokens:
         record, is_alive = yield from record_of(token)
         if record is None or not is_alive:
-            found.append(Lagging(token.record, "its claim is gone, and nobody released the account"))
+            found.append(Lagging(token.record, "its claim is gone, and the account was not released"))
             continue
         where = f"tenant {record.tenant}, slot {record.slot}"
         in_use = member.annotations.get(KEY_OPERATION)
@@ -295,7 +295,7 @@ def _revoke(run: Run, member: Member) -> Steps[Member]:
 
 
 def _advance(run: Run, member: Member, phase: KeyPhase | None) -> Steps[Member]:
-    """Enter the next phase with an account of this run; nobody else's is touched."""
+    """Enter the next phase with an account of this run; no other's is touched."""
     begun = member.key_phase
     for attempt in count():
         patch = (
@@ -416,7 +416,7 @@ def _ask(asked: AskProgram) -> Steps[Told]:
 
 
 def _fail(run: Run, member: Member, reason: str) -> Steps[NoReturn]:
-    """Leave the account in its phase, and say why; whoever goes on begins there."""
+    """Leave the account in its phase, and say why; the next run begins there."""
     now = yield from _known(run, member.name)
     if now.annotations.get(KEY_OPERATION) == member.annotations.get(KEY_OPERATION):
         yield from change_member(changes.note_key_reason(now, reason))
@@ -455,7 +455,7 @@ def _refuse_another_run(run: Run, member: Member) -> None:
     if alive is None and member.name not in run.take_over:
         raise NotAllowed(
             place=f"account {member.name}",
-            problem=f"a run rotates its key ({holder or 'unknown'}), and nobody here sees whether it is over",
+            problem=f"a run rotates its key ({holder or 'unknown'}), and it is not known whether it is over",
             fix=f"run this there; where that cannot be, and it is over, add --take-over {member.name}",
         )
 
@@ -471,14 +471,14 @@ def _lags(run: Run, member: Member, lagging: Sequence[Lagging]) -> NotAllowed:
         place=f"account {member.name}",
         problem=f"the former key stays, since it may still be used by {named}",
         fix="run `up` in each of these stacks, then this again; `credfleet pool rotate"
-        f" {member.name} --who -n {run.namespace}` tells who lags",
+        f" {member.name} --who -n {run.namespace}` shows who lags",
     )
 
 
 def _changed(member: Member) -> NotAllowed:
     return NotAllowed(
         place=f"account {member.name}",
-        problem=f"its credential is not the key {_key_in_use(member)} that its rotation knows: somebody wrote"
+        problem=f"its credential is not the key {_key_in_use(member)} that its rotation knows: another wrote"
         " another one since, or the program is another one",
         fix="put that credential back, or name by --stack whose program made the key",
     )

@@ -52,7 +52,7 @@ def members_owned(partition: Partition, tenant_label: str) -> str:
 
 
 def members_free(partition: Partition) -> str:
-    """Select what nobody owns in a partition; a member with a token left behind is not free all the same."""
+    """Select what has no owner in a partition; a member with a token left behind is not free all the same."""
     absent = [f"!{key}" for key in (TENANT_NAME, POOL_STATE, SHARED, INTERNAL)]
     return ",".join([*_members_in(partition), *absent])
 
@@ -104,7 +104,7 @@ def in_order(wanted: Wanted, members: Iterable[Member]) -> list[Member]:
 
 
 def in_turn(wanted: Wanted, bodies: Iterable[JsonObject]) -> list[JsonObject]:
-    """Return members that nobody owns in the order this claim tries them, none of them judged yet."""
+    """Return members without an owner in the order this claim tries them, none of them judged yet."""
     of = turn(wanted.record)
     asked = [(body, written_at(body["metadata"], FREED, "annotations")) for body in asked_for(wanted, bodies)]
     rested = _last_rested(at for body, at in asked if not _is_kept(body["metadata"]))

@@ -1,6 +1,6 @@
-"""What one look at a pool shows, and what of it nobody can read.
+"""What one look at a pool shows, and what of it cannot be read.
 
-Whoever may write to a pool's namespace can make an object that looks like one of the pool's. It is told, and
+A writer of a pool's namespace can make an object that looks like one of the pool's. It is told, and
 the rest of the pool is read all the same.
 """
 
@@ -21,7 +21,7 @@ from components.errors import Misconfigured, Problem
 class PoolSnapshot:
     """Every member and every record of a pool at one moment, members seen first.
 
-    unreadable: names of records nobody can read; whether the claims they stand for live is not judged.
+    unreadable: names of records that cannot be read; whether the claims they stand for live is not judged.
     namespace: of the records.
     holds: where the pool gives no new accounts. consumers: whom it names.
     """
@@ -56,12 +56,12 @@ class PoolSnapshot:
 
     @property
     def problems(self) -> Iterator[Problem]:
-        """What nobody can read, each with what it keeps from working."""
+        """What cannot be read, each with what it keeps from working."""
         for name in sorted(self.unreadable):
             yield Problem(
                 f"ConfigMap {name}",
-                "it bears the name of a claim but cannot be read, so its account is nobody's and stays taken",
-                "restore it from a backup; if nobody uses the account, delete it and run"
+                "it has the name of a claim but cannot be read, so its account has no holder and stays taken",
+                "restore it from a backup; if the account is not in use, delete it and run"
                 f" `credfleet pool sweep -n {self.namespace}`",
             )
 

@@ -18,7 +18,7 @@ from components.account_pool.core.model import Record, Wanted
 def find_place(wanted: Wanted, records: Iterable[Record], closed: Container[str] = ()) -> Wanted:
     """Return the request at the slot of its series it goes to.
 
-    records: of the tenant, as they were listed at one moment. closed: slots whose account takes nobody new.
+    records: of the tenant, as they were listed at one moment. closed: slots of accounts without new holders.
     """
     there = {record.slot: record for record in records if _is_in_series(record, wanted)}
     ordered = sorted(there, key=lambda slot: (len(slot), slot))

@@ -76,7 +76,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a consumer that the pool names has, and could get, of a type and partition that nobody shares.
+    """What a consumer that the pool names has, and could get, of a type and partition that is not shared.
 
     has, most: accounts of the type in all partitions, and how many it may have; None for any number.
     available: what is free of the partition, as far as its quota goes.

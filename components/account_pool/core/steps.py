@@ -143,7 +143,7 @@ def list_side_by_side(first: str, second: str) -> Steps[tuple[list[JsonObject], 
 
 
 def write(call: Create | Replace | Patch | Delete) -> Steps[JsonObject | None]:
-    """One write: the object as it is now, or None when it was not done or nobody knows."""
+    """One write: the object as it is now, or None if it was not done or that is unknown."""
     answer = yield from _ask(call)
     match answer:
         case Found(body):

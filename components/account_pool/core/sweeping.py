@@ -1,6 +1,6 @@
 """What fixes a pool: the sweep after crashes, the recovery after a restored backup.
 
-The sweep takes dead tokens off members and finishes what nobody finishes; it is never needed for safety, and
+The sweep takes dead tokens off members and finishes what was left; it is never needed for safety, and
 any number may run at any time. Members are listed before records, so that a token seen on a member and not
 in the records after it is dead for ever; the other way round a claim made in between would look dead.
 
@@ -37,7 +37,7 @@ from components.account_pool.core.steps import (
 from components.errors import Misconfigured, Problem
 
 FREED_UNASKED = 5
-"""How many members a sweep frees unless somebody says yes: more look like a restored backup."""
+"""How many members a sweep frees without a confirmation: more look like a restored backup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class SweepReport:
     """What a sweep did, or would do, and what it leaves to people.
 
     freed: dead tokens taken off. withheld: dead tokens left on, because they were more than allowed, or
-    nothing was to be written. finished: releases finished, or to be finished. aborted: claims nobody pursued.
+    nothing was to be written. finished: releases finished, or to be finished. aborted: claims given up.
     """
 
     freed: tuple[Orphan, ...] = ()
@@ -122,14 +122,14 @@ def _findings(namespace: str, snapshot: PoolSnapshot, settings: PoolConfigMap) -
         if wrong := misconfiguration(member, keys):
             yield Problem(
                 f"Secret {member.name}",
-                f"{wrong}; nobody can claim or clean it",
+                f"{wrong}; it can be neither claimed nor cleaned",
                 "correct its labels and annotations with kubectl, or in the stack that declares it",
             )
         if member.state == State.CLEANING:
             where = f" on {holder}" if (holder := holder_of(member)) else ""
             yield Problem(
                 f"Secret {member.name}",
-                f"it is being cleaned{where}, and nothing here tells whether its cleaner is still at work",
+                f"it is being cleaned{where}, and it is unknown whether its cleaner still works",
                 "run that cleaner there again under its id; where that cannot be, run"
                 f" `credfleet pool clean --take-over {member.name} -n {namespace}` with a new credential",
             )
@@ -147,7 +147,7 @@ def _finish(record: Record) -> Steps[bool]:
 class RecoveryReport:
     """Records by what became of them: bound again, still bound, or without their account.
 
-    problems: records and accounts that nobody can read, so that nothing became of their claims.
+    problems: records and accounts that cannot be read, so that nothing became of their claims.
     """
 
     rebound: tuple[str, ...]
@@ -201,7 +201,7 @@ def _recover(name: str, namespace: str, *, dry_run: bool) -> Steps[str]:
 
 
 def _is_its_own(member: Member, record: Record) -> Steps[bool]:
-    """Whether the member is in the pool and this tenant's, nobody wipes it, and no living claim is on it."""
+    """Whether the member is in the pool and this tenant's, it is not wiped, and no living claim is on it."""
     if not member.type or member.state == State.CLEANING:
         return False
     if record.partition.shared:

@@ -307,7 +307,7 @@ class _Allotment:
         if member is not None and _stays_with(member, record):
             return self._counted_out(wanted) or _joined(wanted, record, member)
         if record.phase is Phase.BOUND:
-            text = f"account {record.member} was deleted or relabelled by hand; release the claim first"
+            text = f"account {record.member} was deleted or relabelled manually; release the claim first"
             return _refusal(wanted, LostMember, text, record.member)
         if member is None or member.name in self._given or not may_take(member, record):
             return None
@@ -370,7 +370,7 @@ class _Allotment:
         return self._limited(wanted, _expect(wanted, ForecastKind.OWN, text, own.name))
 
     def _free(self, waiting: Mapping[int, Wanted]) -> Iterable[tuple[int, ClaimForecast]]:
-        """Hand out what nobody owns, partition by partition: as many claims as there are places."""
+        """Hand out what has no owner, partition by partition: as many claims as there are places."""
         queues: dict[Partition, list[int]] = defaultdict(list)
         for position, wanted in waiting.items():
             queues[wanted.partition].append(position)
@@ -417,7 +417,7 @@ class _Allotment:
 
 
 def _in_series(wanted: Wanted, snapshot: PoolSnapshot) -> Wanted:
-    """Return the request where it goes if its slot spills: an account that takes nobody new has no room."""
+    """Return the request where it goes if its slot spills: one that takes no new holder has no room."""
     if not wanted.spill:
         return wanted
     members = {member.name: member for member in snapshot.members}
@@ -450,7 +450,7 @@ def _stays_with(member: Member, record: Record) -> bool:
 
 
 def _places(member: Member, partition: Partition) -> int:
-    """Return how many claims of nobody in particular the member can take."""
+    """Return how many claims of no one in particular the member can take."""
     match judge(member, partition, "").verdict:
         case Verdict.ROOM:
             return member.shared_capacity - len(member.shared_claims)
@@ -477,7 +477,7 @@ def _joined(request: Wanted, record: Record, member: Member) -> ClaimForecast:
         return _expect(request, ForecastKind.HELD, f"has {member.name}", member.name)
     if unusable(member, record):
         state = member.state or "misconfigured"
-        text = f"account {member.name} is {state}, so nobody else may use it"
+        text = f"account {member.name} is {state}, so no other tenant may use it"
         return _refusal(request, Withheld, text, member.name)
     if not record.has_room_for(request.holder):
         return _full(request, record)

@@ -1,6 +1,6 @@
 """Which account a slot has while one of its accounts is to be left: the next generation of the slot.
 
-Whoever evacuates an account marks it. The next update of a stack that claims it claims a further account,
+An operator marks an account. The next update of a stack that claims it claims a further account,
 under the next generation of the slot, lets everything follow that one, and gives the marked one back at its
 end. A generation is an ordinary slot with a record of its own, `main`, `main~1`, `main~2`
 (docs/adr/0008-evacuation-by-generations.md).
@@ -96,7 +96,7 @@ def among(claim: ClaimRequest, records: Sequence[Record]) -> ClaimRequest:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What a claim can expect, and under which generation of its slot; None where nobody knows."""
+    """What a claim can expect, and under which generation of its slot; None if it is unknown."""
 
     forecast: ClaimForecast
     generation: int | None

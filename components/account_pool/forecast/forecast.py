@@ -1,6 +1,6 @@
 """What a preview says of its forecast: sentences for people, which its review reads back.
 
-How a sentence begins tells what whoever sees the review may be shown: why a request makes no sense may quote
+How a sentence begins tells what a reader of the review may be shown: why a request makes no sense may quote
 it, and stays in the log.
 """
 
@@ -57,7 +57,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What was told of a pool. unseen: it could not be looked at. Empty: nobody had anything to expect."""
+    """What was told of a pool. unseen: it could not be looked at. Empty: there was nothing to expect."""
 
     expected: Mapping[Claim, Shown] = field(default_factory=dict[Claim, Shown])
     vacancies: tuple[Vacancy, ...] = ()

@@ -32,10 +32,10 @@ SKIPS: Final[Mapping[type[PoolError], str | None]] = {
     QuotaReached: "quota-reached",
     Withheld: "not-allowed",
     LostMember: None,  # resources may still use the account
-    Misconfigured: None,  # nobody knows what the claim has
-    NotAllowed: None,  # whoever runs this lacks a right, for every claim
+    Misconfigured: None,  # it is unknown what the claim has
+    NotAllowed: None,  # the identity that runs this lacks a right, for every claim
     Restored: None,  # every claim looks dead
-    Unreachable: None,  # nobody knows what became of the claim
+    Unreachable: None,  # it is unknown what became of the claim
 }
 """Every error of a pool: the code under which it skips the one claim, or None where it fails the update."""
 

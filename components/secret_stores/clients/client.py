@@ -71,7 +71,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is at a place. owned: the push that asks wrote it; else it is somebody else's.
+    """What is at a place. owned: the push that asks wrote it; else it is another owner's.
 
     content: None when there is an object, and nothing under the property. edition: what a write over it goes
     by, so that a change in between is not overwritten.
@@ -185,7 +185,7 @@ def no_field(place: str, name: str) -> StoreError:
     return StoreError(
         code="absent",
         place=place,
-        problem=f"it is no JSON object with a field {name}",
+        problem=f"it is not a JSON object with a field {name}",
         fix="correct property, or leave it out for the whole value",
     )
 
@@ -197,7 +197,7 @@ def fields_of(value: Value, place: str) -> Gathered:
         raise StoreError(
             code="absent",
             place=place,
-            problem="it is no JSON object, so it has no fields",
+            problem="it is not a JSON object, so it has no fields",
             fix="read it as one value in data",
         )
     return Gathered(fields, value.version)

@@ -75,7 +75,7 @@ class FakeClient:
         return gather(found)
 
     def look(self, place: Place, owner: str) -> Kept | None:
-        """Read what is there; the spec's own entries are nobody's push."""
+        """Read what is there; the spec's own entries are no push's."""
         for entry in self._spec.data:
             if entry.key == place.key:
                 return Kept(entry.value.encode(), owned=False)

@@ -50,7 +50,7 @@ PUSHED_BY: Final = "credfleet-pushed-by"
 """Label of a secret that a push made: a digest of its owner, for Google's labels take no slashes."""
 
 _TOKENS: Final = "https://oauth2.googleapis.com/token"
-"""Where keys are traded for tokens, whatever a key itself says: it comes from whoever wrote the Secret."""
+"""Where keys are traded for tokens, whatever a key itself says: it comes from the writer of the Secret."""
 
 _PATIENCE: Final = Patience(in_all=10.0)
 """Short, because the store's retrySettings repeat it further."""
@@ -194,19 +194,19 @@ def gcpsm_limits(given: Any) -> Iterator[Problem]:
     if not spec.project_id:
         yield Problem(
             "projectID",
-            "it does not say which project's secrets are meant, and the direct back end asks nobody",
+            "it does not say which project's secrets are meant, and the direct back end does not look it up",
             "add projectID",
         )
     if spec.auth is not None and _key_of(spec.auth) is None:
         yield Problem(
             "auth",
             "the direct back end knows no workload identity: it runs in no workload",
-            "give auth.secretRef, leave auth out to be whoever runs this, or use backend: eso",
+            "give auth.secretRef, leave auth out to use the identity that runs this, or use backend: eso",
         )
 
 
 def open_gcpsm(request: ClientRequest) -> SecretsClient:
-    """Log in the way the provider says: by a key of a service account, or as whoever runs this."""
+    """Log in the way the provider says: by a key of a service account, or as the identity that runs this."""
     spec: GcpSecretManagerSpec = request.spec
     reference, target = spec.auth and _key_of(spec.auth), request.google
     if reference is not None:
@@ -244,7 +244,7 @@ def _token(key: bytes, title: str) -> str:
         raise StoreError(
             code="misconfigured",
             place=title,
-            problem="what auth.secretRef names is no key of a service account that Google takes",
+            problem="what auth.secretRef names is not a key of a service account that Google takes",
             fix="make a new key and put it there as it was downloaded",
         ) from None
     return str(credentials.token)

@@ -1,4 +1,4 @@
-"""The client of kind Kubernetes: Secrets of one namespace, read and written as whoever the provider says.
+"""The client of kind Kubernetes: Secrets of one namespace, read and written as the provider's identity.
 
 A key is the name of a Secret there, a property one of its keys. The stack's own cluster is meant unless the
 provider gives another server's address.
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from components.secret_stores.specs import KubernetesServer, KubernetesSpec
 
 PUSHED_BY: Final = f"{PREFIX}pushed-by"
-"""Annotation of a Secret that a push wrote; without it a Secret is somebody else's and never touched."""
+"""Annotation of a Secret that a push wrote; without it a Secret is another owner's and never touched."""
 
 _FIELD_MANAGER: Final = "?fieldManager=credfleet-stores"
 
@@ -154,7 +154,7 @@ class KubernetesClient:
         try:
             reply = self._connection.call(method, path, body=body)
         except Untrusted:
-            problem = "nobody that the provider trusts vouches for the API server's certificate"
+            problem = "no authority that the provider trusts signed the API server's certificate"
             fix = "give server.caBundle or server.caProvider with the certificates of its authority"
             raise self._failed("misconfigured", name, problem, fix) from None
         except NoReply as silence:
@@ -162,7 +162,7 @@ class KubernetesClient:
             problem = f"the API server does not answer{said}"
             raise self._failed("unreachable", name, problem, "run again once it does") from None
         if method == "POST" and reply.lacks_namespace:
-            problem = f"there is no namespace {namespace or self._namespace}, or it is being deleted"
+            problem = f"there is not a namespace {namespace or self._namespace}, or it is being deleted"
             raise self._failed("absent", name, problem, "create it, or correct remoteNamespace")
         said = f"HTTP {reply.status}" if self._foreign else reply.text
         refused = f"the API server refused to {method} it: {said if self._foreign else reply.reason}"
@@ -278,7 +278,7 @@ def _address(server: KubernetesServer | None, cluster: Cluster, title: str) -> C
             raise StoreError(
                 code="misconfigured",
                 place=title,
-                problem="what server.caProvider names is no certificates in PEM",
+                problem="what server.caProvider names is not certificates in PEM",
                 fix="put the certificates of the server's authority there",
             )
     return configuration
@@ -300,7 +300,7 @@ def _context(certificate: bytes, key: bytes, title: str) -> ssl.SSLContext:
             raise StoreError(
                 code="misconfigured",
                 place=title,
-                problem="what auth.cert names is no certificate in PEM with its key",
+                problem="what auth.cert names is not a certificate in PEM with its key",
                 fix="correct the Secrets it names",
             ) from None
     return context

@@ -155,7 +155,7 @@ class Store:
             raise SandboxError(
                 code="state-unreadable",
                 place=str(file),
-                problem=f"it holds no clusters of the HyperFleet stand-in ({type(error).__name__})",
+                problem=f"it holds no clusters of the HyperFleet emulator ({type(error).__name__})",
                 fix="remove the file; the next update brings the stack's clusters again",
             ) from None
 

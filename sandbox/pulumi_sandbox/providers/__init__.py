@@ -19,4 +19,4 @@ MODULES: Final[Mapping[str, str]] = MappingProxyType(
 OFFLINE: Final = "pulumi_sandbox.providers.offline"
 """The module that serves a package by what is recorded, started with `python -m`, PACKAGE and FILE."""
 UNSEEN: Final = ""
-"""In place of a URN: what is recorded of whatever nobody looked at. An engine takes nothing unknown there."""
+"""In place of a URN: what is recorded of what was not looked at. An engine takes nothing unknown there."""

@@ -132,7 +132,7 @@ class Package:
 
     `title` names it for people, `version` is that of the genuine provider whose ways these are. `problems`
     lists what is wrong with options, unknown ones passed over; `configure` makes a provider of options that
-    come as texts; `identity` is the option that, once changed, has every resource made anew.
+    come as texts; `identity` is the option that, once changed, has every resource recreated.
     """
 
     title: str

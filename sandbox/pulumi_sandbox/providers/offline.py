@@ -1,4 +1,4 @@
-"""The local providers as ones that ask nobody: they know what a recorded state says, and nothing else.
+"""The local providers as ones that ask nothing: they know what a recorded state says, and nothing else.
 
 `python -m … PACKAGE FILE ENGINE` serves one; FILE has what is recorded, as JSON.
 
@@ -66,7 +66,7 @@ def offline(package: str, recorded: Recorded) -> Package:
 
 
 def _anything(_options: Properties) -> list[Problem]:
-    """Take options that a stand-in could not serve: those of genuine clouds, which nobody asks here."""
+    """Take options that a local provider could not serve: those of genuine clouds."""
     return []
 
 
@@ -94,7 +94,7 @@ class _NoConnection(Connection):
         return "default"
 
     def find(self, api_version: str, kind: str) -> KubernetesKind | None:
-        """Return how a kind is served; its word in paths is used by nobody."""
+        """Return how a kind is served; its word in paths is not used."""
         built_in = objects.is_built_in(api_version) and kind in _OF_THE_CLUSTER
         return KubernetesKind(api_version, kind, not (built_in or (api_version, kind) in self._wide))
 
@@ -186,7 +186,7 @@ def _taken(inputs: Properties, problems: list[Problem]) -> tuple[Properties, lis
 
 def _as_recorded(recorded: Recorded, urn: str, old: State) -> State:
     _, id_, outputs = recorded.get(urn, ("", "", {}))
-    if id_ != old.id:  # nobody looked at it when the state was recorded
+    if id_ != old.id:  # it was not looked at when the state was recorded
         return State(old.id, recorded[UNSEEN][2], old.inputs)
     return State(old.id, outputs, old.inputs)
 
@@ -208,8 +208,8 @@ def _unasked(place: str) -> SandboxError:
     return SandboxError(
         code="not-recorded",
         place=place,
-        problem="nobody is asked here, and what is recorded does not tell",
-        fix="preview with the cluster, or deploy and record the state anew",
+        problem="no cluster is asked here, and the record does not say",
+        fix="preview with the cluster, or deploy and record the state again",
     )
 
 

@@ -25,7 +25,7 @@ _ADVICE: Final = {
     403: ("not-allowed", "let an administrator grant it, or choose another project or subscription"),
     404: ("not-found", "create what the message names first (depends_on), or run refresh if it is gone"),
     409: ("conflict", "see what the message names: leave it to its owner, or run again if it was busy"),
-    412: ("conflict", "run again; somebody else wrote at the same moment"),
+    412: ("conflict", "run again; another writer wrote at the same moment"),
 }
 
 
@@ -137,7 +137,7 @@ class Rest:
             code="service-unreachable",
             place=f"{self._service.title} at {self._url}",
             problem=f"{answered} ({lost.reason})",
-            fix="start it (the sandbox's `status` tells what runs), or correct its address in the "
+            fix="start it (the sandbox's `status` shows what runs), or correct its address in the "
             "stack's configuration, or let SSL_CERT_FILE name the CA of its certificate; then run again",
         )
 

@@ -284,7 +284,7 @@ def _aborting(call: _Call) -> Callable[[Message, grpc.ServicerContext], Message]
         except (SandboxError, RefusedError) as error:
             reason = without_secrets(str(error), _properties(request))
         except Exception as defect:
-            text = f"a defect of the stand-in: {type(defect).__name__}: {defect}"
+            text = f"a defect of the local provider: {type(defect).__name__}: {defect}"
             reason = without_secrets(text, _properties(request))
         context.abort(grpc.StatusCode.UNKNOWN, reason)
         raise AssertionError("abort raises")

@@ -124,8 +124,8 @@ class Clouds:
             raise SandboxError(
                 code="state-unreadable",
                 place=str(self._record(service)),
-                problem=f"this is not the record of a stand-in ({type(error).__name__})",
-                fix="remove the file; the sandbox makes it anew",
+                problem=f"this is not the record of an emulator ({type(error).__name__})",
+                fix="remove the file; the sandbox makes it again",
             ) from None
 
     def _choose(self, service: CloudService) -> int:

@@ -143,7 +143,7 @@ class ControlPlane:
                 code="state-unreadable",
                 place=str(layout.record),
                 problem=f"this is not the record of a control plane ({type(error).__name__})",
-                fix=f"remove the folder {layout.folder}; the sandbox makes it anew",
+                fix=f"remove the folder {layout.folder}; the sandbox makes it again",
             ) from error
 
     @property
@@ -193,7 +193,7 @@ class ControlPlane:
 
     @property
     def _controllers(self) -> User:
-        """Who the controllers are to the API server: nobody's user."""
+        """Who the controllers are to the API server: a user of no person."""
         return User(f"{self.context}-controllers", ADMIN.groups)
 
     @property
@@ -222,7 +222,7 @@ class ControlPlane:
         return Questions(self.ports.api_server, self._layout.authority, token)
 
     def _start_all(self, progress: Progress) -> ControlPlane:
-        """Start on these ports, or on others if somebody was quicker to take one."""
+        """Start on these ports, or on others if one was taken meanwhile."""
         plane = self
         for _ in range(PORT_ATTEMPTS - 1):
             try:
@@ -280,7 +280,7 @@ def _accounts(layout: Layout) -> list[Account]:
             code="state-unreadable",
             place=str(layout.tokens),
             problem=f"these are not the users of a control plane ({type(error).__name__})",
-            fix="remove it; the next start makes users, tokens and kubeconfig files anew",
+            fix="remove it; the next start makes users, tokens and kubeconfig files again",
         ) from None
 
 

@@ -175,7 +175,7 @@ class Layout:
 
     @property
     def controllers_kubeconfig(self) -> Path:
-        """The kubeconfig of the controllers, which are nobody's user."""
+        """The kubeconfig of the controllers, a user of no person."""
         return self.folder / "controllers.kubeconfig"
 
     def log(self, part: Part) -> Path:

@@ -114,7 +114,7 @@ def is_free(port: int) -> bool:
 
 
 def port_owner(port: int) -> PortOwner | None:
-    """Find the process that listens on `port`; None when nobody does, or one whose sockets we may not see."""
+    """Find the process that listens on `port`; None if none does, or one whose sockets we may not see."""
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             sockets = process.net_connections("tcp")

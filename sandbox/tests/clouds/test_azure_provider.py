@@ -280,7 +280,7 @@ def test_a_resource_is_found_by_its_id_alone(engine: Engine):
     assert found.inputs == {**federation(), "azureApiVersion": "2023-01-31"}
     role = engine.create(ASSIGNMENT, assignment(made.outputs["principalId"]))
     assert engine.get(ASSIGNMENT, role.id).inputs == role.inputs
-    with pytest.raises(grpc.RpcError, match="no id of such a resource"):
+    with pytest.raises(grpc.RpcError, match="not an id of such a resource"):
         engine.get(IDENTITY, GROUP_ID)
 
 

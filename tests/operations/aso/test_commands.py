@@ -201,7 +201,7 @@ def test_what_is_no_text_is_told_as_such(tmp_path: Path, given: str) -> None:
     words = [given if given == "-" else str(path)]
     result = CliRunner().invoke(app, ["aso", "explain", *words], input=b"\xff\xfe")
     assert result.exit_code == 2
-    assert "no text in UTF-8" in result.stderr
+    assert "not UTF-8 text" in result.stderr
 
 
 @cases("text, place", table(__file__, "test_a_manifest_that_is_none_is_told_in_two_lines_without_its_text"))

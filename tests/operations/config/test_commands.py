@@ -79,7 +79,7 @@ def test_what_pulumi_yaml_forbids_is_a_configuration_error(project: Path) -> Non
     configure(project, "config:\n  credfleet:tenants: acme\n")
     result = run("config", "check")
     assert result.exit_code == 2
-    assert "Pulumi.dev.yaml:2:3 credfleet:tenants: it is no map" in result.stderr
+    assert "Pulumi.dev.yaml:2:3 credfleet:tenants: it must be a map" in result.stderr
 
 
 ENCRYPTED_BY = {

@@ -481,7 +481,7 @@ def test_a_namespace_that_is_no_pool_is_refused(pool: FakePool, command: list[st
     result = run(*command, "-n", "nope")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "namespace nope" in result.stderr
-    assert "no pool" in result.stderr
+    assert "not a pool" in result.stderr
 
 
 def test_a_namespace_without_settings_is_a_pool_when_it_has_accounts(pool: FakePool) -> None:

@@ -308,7 +308,7 @@ CASES: Final[Mapping[str, tuple[str, Printed, Fixed]]] = {
     ),
     "a dirty account": ("credfleet pool clean -n {}", dirty_to_the_doctor, is_untouched),
     "an account that was created again": (
-        "credfleet pool mark-dirty {} --reason 'nobody uses it' -n {}",
+        "credfleet pool mark-dirty {} --reason 'not in use' -n {}",
         created_again,
         lambda world: not world.server.member("m0").is_created_again,
     ),

@@ -90,11 +90,11 @@ def test_an_account_gets_the_labels_that_a_declared_one_has_and_its_values_go_no
     ("values", "said"),
     [
         ({}, "no value is given for it"),
-        ({"aws-7": SENTINEL}, "is no JSON object"),
-        ({"aws-7": {}}, "is no JSON object with fields"),
-        ({"aws-7": {"key": 7}}, "is no text"),
+        ({"aws-7": SENTINEL}, "is not a JSON object"),
+        ({"aws-7": {}}, "is not a JSON object with fields"),
+        ({"aws-7": {"key": 7}}, "is not a string"),
         ({"aws-7": {"a key": SENTINEL}}, "cannot be a key of a Secret"),
-        ([SENTINEL], "no JSON object"),
+        ([SENTINEL], "not a JSON object"),
     ],
 )
 def test_nothing_is_written_when_a_value_is_wrong(

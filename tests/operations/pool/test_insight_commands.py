@@ -194,7 +194,7 @@ def test_a_table_marks_the_account_that_is_taken_and_tells_only_the_nearest(pool
     marked = [line for line in lines if line.startswith("→")]
     assert len(marked) == 1
     assert sum("aws-" in line for line in lines) == 20
-    assert lines[-1] == "… and 10 more; --output json tells all"
+    assert lines[-1] == "… and 10 more; --output json lists all"
 
 
 def test_a_type_the_pool_does_not_have_says_so(pool: FakePool) -> None:

@@ -43,7 +43,7 @@ def test_accounts_are_brought_and_imported_with_when_their_keys_end(
     for wrong in ("soon", "2027-02-30", "2027-01-31T12:00:00"):
         refused = credfleet(*bring, wrong)
         assert refused.exit_code == 2
-        assert "--expires-at: it is no time" in " ".join((refused.stdout + refused.stderr).split())
+        assert "--expires-at: it is not a time" in " ".join((refused.stdout + refused.stderr).split())
     assert len(connected.sent) == len(ends)
 
 

@@ -21,10 +21,10 @@ AUTH = "dXNlcjpTM2NyM3Q="  # user:S3cr3t
 SOUND = f'{{"auths":{{"quay.io":{{"auth":"{AUTH}"}},"ghcr.io":{{"auth":"{AUTH}"}}}}}}\n'
 DOUBTFUL = '{"auths":{"quay.io":{"auth":"S3cr3t"},"https://user:S3cr3t@x.io":null}}'
 NOT_SHOWN = (
-    "auths, entry 2: its key is no registry's name, and is not shown since it may be a credential"
+    "auths, entry 2: its key is not a registry's name, and is not shown since it may be a credential"
     " → write HOST, HOST:PORT or a URL, in lower case, without user and password"
 )
-FIX = "have it written anew: podman login --authfile FILE REGISTRY asks for both"
+FIX = "write it again: podman login --authfile FILE REGISTRY prompts for both"
 
 
 @pytest.fixture

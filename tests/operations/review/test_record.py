@@ -72,7 +72,7 @@ def test_what_was_asked_is_answered_again_and_a_claim_is_found_by_its_name(recor
     ("method", "path"), [("POST", LIST), ("GET", "/api/v1/namespaces/others/secrets/x"), ("GET", "/apis")]
 )
 def test_what_nobody_asked_is_not_answered(recording: Recording, method: str, path: str) -> None:
-    with pytest.raises(ClusterError, match="nobody is asked"):
+    with pytest.raises(ClusterError, match="no cluster is asked"):
         RecordedCluster(recording.answers).call(method, path)
 
 

@@ -145,7 +145,7 @@ def test_a_secret_of_the_state_becomes_what_the_program_made_there() -> None:
     assert inputs == {"data": Secret({"key": f"{SEALED}-1"}), "name": "plain"}
     assert conceal_unmade({"copy": Secret("canary"), "own": Secret("canary-2")}, became) == {
         "copy": Secret(f"{SEALED}-1"),
-        "own": Secret(f"{SEALED}-made-by-nobody"),
+        "own": Secret(f"{SEALED}-made-by-none"),
     }
 
 
@@ -160,7 +160,7 @@ def test_a_secret_of_a_state_that_nobody_can_decrypt_becomes_what_the_program_ma
     assert conceal_unmade(outputs, {**unread_outputs(outputs, inputs), **became}) == {
         **made,
         "__inputs": made,
-        "own": Secret(f"{SEALED}-made-by-nobody"),
+        "own": Secret(f"{SEALED}-made-by-none"),
     }
 
 
@@ -168,7 +168,7 @@ def test_a_secret_of_a_state_that_nobody_can_decrypt_becomes_what_the_program_ma
 def test_a_secret_that_the_program_makes_otherwise_is_known_to_nobody(made: Any) -> None:
     inputs, _ = align({"data": Secret({"key": "canary"})}, {} if made is None else {"data": Secret(made)})
 
-    assert inputs == {"data": Secret({"key": f"{SEALED}-made-by-nobody"})}
+    assert inputs == {"data": Secret({"key": f"{SEALED}-made-by-none"})}
 
 
 def test_an_unseen_credential_is_handed_on_whatever_is_made_of_it() -> None:

@@ -148,7 +148,7 @@ def test_each_tenant_is_told_what_it_has_from_where_since_when_and_what_is_not_t
         assert told in tenants["acme"], told
         assert told not in tenants["initech"]
     assert "aws-2" in tenants["initech"]
-    assert "adapter dns" not in tenants["acme"] + tenants["initech"], "it is no tenant's own"
+    assert "adapter dns" not in tenants["acme"] + tenants["initech"], "it is not a tenant's own"
 
 
 @pytest.mark.parametrize("tenants", [2, 200])

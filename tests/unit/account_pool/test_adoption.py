@@ -18,7 +18,7 @@ from components.naming import tenant_label
 from tests.support.memory_pool import POOL, MemoryServer
 
 KEYS = ("eu-access",)
-LONG = "a tenant whose name is no label value"
+LONG = "a tenant whose name is not a label value"
 
 
 def proposed(server: MemoryServer, names: SlotNames) -> dict[str, Any]:

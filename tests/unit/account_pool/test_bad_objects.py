@@ -166,7 +166,7 @@ def test_a_dirty_account_with_an_unreadable_token_is_told_and_stops_no_other(
     assert cleaned == Cleaned("m2", Wiped.CLEANED)
     assert (told.member, told.outcome) == ("m0", Wiped.UNREADABLE)
     assert told.reason is not None
-    assert "is not a token of this protocol → restore it, or remove it if nobody uses" in told.reason
+    assert "is not a token of this protocol → restore it, or remove it if the account" in told.reason
     assert server.member("m0") == before
 
 

@@ -59,7 +59,7 @@ def test_whoever_keeps_what_a_pool_would_not_give_is_named_with_its_stacks_and_t
     told = list(keeping(records, (WEB, Consumer("hand", ("cli",)))))
     assert told == [
         "stack org/data/prod keeps x/0, and gets no more like it: the pool names its consumers, and this is"
-        " no holder of any of them: hand, web",
+        " not a holder of any of them: hand, web",
         "consumer web has 3 aws accounts, and may have 2: it keeps a/0 (stack org/web/dev), b/0 (stack"
         " org/web/dev), c/0 (stack org/web/dev), and gets no more",
     ]

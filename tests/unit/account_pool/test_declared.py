@@ -79,11 +79,11 @@ def brought(tenant: str | None) -> Declaration:
 @pytest.mark.parametrize(
     ("labels", "other", "why"),
     [
-        ({TENANT_NAME: "acme"}, None, "nobody cleaned what is in it"),
-        ({TENANT_NAME: "acme"}, "globex", "nobody cleaned what is in it"),
-        ({TENANT_NAME: "acme", POOL_STATE: "quarantined"}, None, "nobody cleaned what is in it"),
+        ({TENANT_NAME: "acme"}, None, "what is in it was not cleaned"),
+        ({TENANT_NAME: "acme"}, "globex", "what is in it was not cleaned"),
+        ({TENANT_NAME: "acme", POOL_STATE: "quarantined"}, None, "what is in it was not cleaned"),
         ({TENANT_NAME: "acme", POOL_STATE: "cleaning"}, None, "it is being cleaned; wait until it is done"),
-        ({TENANT_NAME: "acme", POOL_STATE: "dirty"}, "globex", "nobody cleaned what is in it"),
+        ({TENANT_NAME: "acme", POOL_STATE: "dirty"}, "globex", "what is in it was not cleaned"),
         ({TENANT_NAME: "acme", POOL_STATE: "dirty"}, None, None),
         ({}, None, None),
     ],

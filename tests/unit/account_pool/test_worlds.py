@@ -5,7 +5,7 @@ object: every combination of up to four writes is a world here, of an operator's
 account is free that nobody cleaned; what claims and accounts then say of each other that cannot both be so is
 told by the status and by a sweep; and sweep, cleaner and new claims, under the same rules, wipe nothing that
 is in use and give nobody what another has. What is left to whom:
-docs/adr/0004-whoever-may-claim-may-release.md.
+docs/adr/0004-a-claimer-may-release.md.
 """
 
 from __future__ import annotations

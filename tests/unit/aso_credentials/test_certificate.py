@@ -67,4 +67,4 @@ def test_a_key_that_is_not_rsa_is_refused() -> None:
     from cryptography.hazmat.primitives.serialization import Encoding
 
     content = certificate(curve_key()).public_bytes(Encoding.PEM) + only_key(curve_key())
-    assert "no RSA key" in str(certificate_fault(content, None))
+    assert "not an RSA key" in str(certificate_fault(content, None))

@@ -87,8 +87,8 @@ FAULTS: Final[Mapping[str, tuple[Mapping[str, bytes], str]]] = {
     "certificate without a key": ({"AZURE_CLIENT_CERTIFICATE": without_key()}, "no private key"),
     "password alone": ({"AZURE_CLIENT_CERTIFICATE_PASSWORD": b"p"}, "no effect"),
     "a part of a cloud": ({"AZURE_AUTHORITY_HOST": b"https://login.example/"}, "go together"),
-    "cloud without URL": ({**CLOUD_KEYS, "AZURE_AUTHORITY_HOST": b"x"}, "no https:// address"),
-    "tenants that are no GUIDs": ({"AZURE_ADDITIONAL_TENANTS": b"example.org"}, "no list of GUIDs"),
+    "cloud without URL": ({**CLOUD_KEYS, "AZURE_AUTHORITY_HOST": b"x"}, "not an https:// address"),
+    "tenants that are no GUIDs": ({"AZURE_ADDITIONAL_TENANTS": b"example.org"}, "not a list of GUIDs"),
     "tenants of a pod": (
         {"AUTH_MODE": b"podidentity", "AZURE_ADDITIONAL_TENANTS": SUB.encode()},
         "is ignored",
@@ -96,8 +96,8 @@ FAULTS: Final[Mapping[str, tuple[Mapping[str, bytes], str]]] = {
     "account in relaxed mode": ({"AZURE_WORKLOAD_IDENTITY_SERVICE_ACCOUNT": b"mine"}, "is ignored"),
     "a key of the operator": ({"USE_WORKLOAD_IDENTITY_AUTH": b"true"}, "no effect"),
     "an unknown mode": ({"AUTH_MODE": b"PODIDENTITY"}, "no method"),
-    "no text": ({"AZURE_CLIENT_SECRET": b"\xff"}, "no text"),
-    "no GUID": ({"AZURE_CLIENT_ID": b"principal"}, "AZURE_CLIENT_ID is no GUID"),
+    "not a string": ({"AZURE_CLIENT_SECRET": b"\xff"}, "not a string"),
+    "no GUID": ({"AZURE_CLIENT_ID": b"principal"}, "AZURE_CLIENT_ID is not a GUID"),
 }
 
 
@@ -129,5 +129,5 @@ def test_a_client_secret_is_text_or_a_field_of_an_object(content: bytes, secret:
 
 @pytest.mark.parametrize("content", [b'{"clientSecret": 7}', b"{}", b'{"clientSecret": "\\ud800"}', b"\xff"])
 def test_a_credential_without_a_client_secret_is_refused_without_its_text(content: bytes) -> None:
-    with pytest.raises(Unfit, match=r"^AZURE_CLIENT_SECRET(:| is no text)"):
+    with pytest.raises(Unfit, match=r"^AZURE_CLIENT_SECRET(:| is not a string)"):
         client_secret_of(content)

@@ -52,7 +52,7 @@ def test_keys_say_where_an_account_differs_from_gardeners_names() -> None:
 
 
 def test_a_key_that_would_choose_another_method_is_refused() -> None:
-    with pytest.raises(ProjectionError, match="AZURE_CLIENT_SECRET is no key of method workloadIdentity"):
+    with pytest.raises(ProjectionError, match="AZURE_CLIENT_SECRET is not a key of method workloadIdentity"):
         plan_keys({"AZURE_CLIENT_SECRET": "clientSecret"}, AsoMethod.WORKLOAD_IDENTITY)
 
 

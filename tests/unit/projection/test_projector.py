@@ -159,7 +159,7 @@ def test_a_source_that_went_to_somebody_else_is_not_delivered(
 ) -> None:
     Projector(secrets).write(WANTED)
     secrets.put(SOURCE, {"key": "dHdv"}, labels=labels)
-    with pytest.raises(ProjectionError, match="somebody else's by now"):
+    with pytest.raises(ProjectionError, match="another tenant by now"):
         Projector(secrets).write(WANTED)
     assert content(secrets) == {"key": "b25l"}
 

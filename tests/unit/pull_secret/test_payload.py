@@ -69,7 +69,7 @@ MISSING = ("auths", "it is missing, so no registry has a credential")
         *(
             pytest.param(
                 f'{{"auths":{other}}}'.encode(),
-                ("auths", "it is no map, so no registry has a credential"),
+                ("auths", "it is not a map, so no registry has a credential"),
                 id=f"auths-{other}",
             )
             for other in ("null", "[]", '"quay.io"', "1", "true")

@@ -1,4 +1,4 @@
-"""What becomes of versions nobody needs any more."""
+"""What becomes of versions that are not needed any more."""
 
 from components.pull_secret.retention import Replaced, Retention, settle_all, settle_replaced
 from components.secret_manager import VersionState

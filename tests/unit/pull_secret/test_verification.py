@@ -34,9 +34,9 @@ def manager(*laid_out: tuple[bytes, VersionState]) -> MemorySecretManager:
 @cases(
     "newer, told",
     {
-        "other-content": ((THEIRS, ENABLED), "; it holds something else"),
+        "other-content": ((THEIRS, ENABLED), "; it holds another value"),
         "same-content": ((OURS, ENABLED), "; it holds the same"),
-        "disabled": ((THEIRS, DISABLED), " and is disabled, so whoever reads the latest"),
+        "disabled": ((THEIRS, DISABLED), " and is disabled, so a reader of the latest"),
     },
 )
 def test_a_newer_version_of_somebody_else_is_named_and_left_alone(
@@ -44,7 +44,7 @@ def test_a_newer_version_of_somebody_else_is_named_and_left_alone(
 ) -> None:
     there = manager((OURS, ENABLED), newer)
     standing, disabled = verify(there, expected(1), before=0)
-    who = "version 2, which somebody else added at 2026-01-02T00:00:00Z, is the latest"
+    who = "version 2, which another writer added at 2026-01-02T00:00:00Z, is the latest"
     assert (standing.latest, disabled, there.writes) == (2, [], [])
     assert standing.overtaken.startswith(f"{who}{told}")
 
@@ -74,7 +74,7 @@ def test_equal_pull_secrets_of_two_clusters_have_different_digests() -> None:
         "gone": ([], "", ["it is gone"]),
         "disabled": ([(OURS, DISABLED)], "", ["it is disabled"]),
         "destroyed": ([(OURS, DESTROYED)], "", ["it is destroyed"]),
-        "overtaken": ([(OURS, ENABLED), (THEIRS, ENABLED)], "", ["version 2, which somebody else added"]),
+        "overtaken": ([(OURS, ENABLED), (THEIRS, ENABLED)], "", ["version 2, which another writer added"]),
         "overtaken-no-more": ([(OURS, ENABLED)], "version 2", ["it is the latest again"]),
     },
 )

@@ -52,7 +52,7 @@ UNFIT = "spec.conditions[0].namespaceRegexes[0] "
     "pattern", ["(", "[a", "a**", "x)", "a{1001}", "^(?!kube-)", "(?<=a)b", "a++", r"(a)\1", r"a\Z"]
 )
 def test_what_re2_does_not_know_is_told_so(pattern: str) -> None:
-    assert judged(pattern).startswith(f"{UNFIT}is no regular expression of RE2")
+    assert judged(pattern).startswith(f"{UNFIT}is not a regular expression of RE2")
 
 
 @pytest.mark.parametrize(

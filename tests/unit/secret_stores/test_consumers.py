@@ -60,5 +60,5 @@ def test_a_fake_says_what_its_spec_says(ref: dict[str, str], content: bytes | No
 def test_a_property_that_is_not_there_is_told_without_the_value() -> None:
     with pytest.raises(StoreError) as caught:
         FAKE.read(RemoteRef.model_validate({"key": "db", "property": "password"}))
-    assert "no JSON object with a field password" in str(caught.value)
+    assert "not a JSON object with a field password" in str(caught.value)
     assert "5432" not in str(caught.value)

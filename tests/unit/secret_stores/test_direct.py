@@ -147,7 +147,7 @@ def test_a_kind_is_used_for_what_it_can_do(capabilities: Capability, purpose: Pu
     ("maintenance", "warning"),
     [
         (Maintenance.MAINTAINED, None),
-        (Maintenance.NOT_MAINTAINED, "nobody maintains providers of kind Own: their faults stay"),
+        (Maintenance.NOT_MAINTAINED, "providers of kind Own are not maintained: their faults stay"),
         (Maintenance.DEPRECATED, "providers of kind Own are deprecated and will go: move to another kind"),
     ],
 )

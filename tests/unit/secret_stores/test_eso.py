@@ -311,7 +311,7 @@ MIXED = {
     "authSecretRef": {"clientId": selector("b", key="k"), "clientCertificate": SECRET},
 }
 ONLY_WITH = "ESO refuses it so in a ClusterSecretStore"
-NEVER_READY = "ESO looks for it before anybody calls|nobody here knows that ESO follows it"
+NEVER_READY = "ESO looks for it before anybody calls|it is not known here that ESO follows it"
 
 
 def ca_spec(namespace: str | None) -> dict[str, Any]:

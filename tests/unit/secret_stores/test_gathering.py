@@ -96,7 +96,7 @@ def test_a_secret_that_has_no_fields_is_told(source: dict[str, Any], code: str) 
     with pytest.raises(StoreError) as told:
         made(FAKE, source)
     assert told.value.code == code
-    assert "no JSON" not in str(told.value).replace("is no JSON object", "")
+    assert "no JSON" not in str(told.value).replace("is not a JSON object", "")
 
 
 class Secrets:

@@ -84,7 +84,7 @@ def test_a_property_is_of_json_only(google: SecretManagerTarget) -> None:
     manager.create(name := secret_name(PROJECT, key), {})
     manager.add(name, b'{"a":1,')
     client = GcpSecretManagerClient(manager, PROJECT, fetch=False)
-    with pytest.raises(StoreError, match="no JSON object with a field a"):
+    with pytest.raises(StoreError, match="not a JSON object with a field a"):
         client.read(RemoteRef.model_validate({"key": key, "property": "a"}))
 
 

@@ -40,7 +40,7 @@ def test_a_property_is_taken_as_the_operator_takes_it(written: str, taken: bytes
 def test_what_is_no_json_object_with_the_field_is_told_without_its_text(content: bytes) -> None:
     with pytest.raises(StoreError) as caught:
         property_of(content, "a", "it")
-    assert (caught.value.code, caught.value.problem) == ("absent", "it is no JSON object with a field a")
+    assert (caught.value.code, caught.value.problem) == ("absent", "it is not a JSON object with a field a")
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def _without_address(host: str, problem: str) -> SandboxError:
         code="metadata-invalid",
         place=f"metadata of the cloud at {host}",
         problem=problem,
-        fix="let azure-native:metadataHost name the stand-in (the sandbox's `status` tells where it is)",
+        fix="let azure-native:metadataHost name the emulator (the sandbox's `status` prints its address)",
     )
 
 

@@ -20,7 +20,7 @@ _GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 VARIABLE: Final = "ARM_METADATA_HOSTNAME"
 """What the genuine provider reads as well where the option is not given."""
 _REQUIRED: Final = {
-    "metadataHost": "the sandbox reaches no real Azure; set it to a stand-in (127.0.0.1:PORT), "
+    "metadataHost": "the sandbox reaches no real Azure; set it to an emulator (127.0.0.1:PORT), "
     "or use the Pulumi CLI",
     "subscriptionId": "no subscription is given; set azure-native:subscriptionId in the stack",
 }
@@ -137,7 +137,7 @@ class Resource:
             raise SandboxError(
                 code="id-invalid",
                 place=id_,
-                problem="it is no id of such a resource",
+                problem="it is not an id of such a resource",
                 fix=f"write {self.path}",
             )
         return {key: value for key, value in found.groupdict().items() if key != _SUBSCRIPTION}

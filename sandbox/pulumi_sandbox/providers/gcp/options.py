@@ -16,9 +16,9 @@ VARIABLE: Final = "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT"
 _TEXTS: Final = frozenset({ENDPOINT, "accessToken", "project"})
 _WITHOUT_EFFECT: Final = frozenset({"pluginDownloadURL", "region", "version", "zone"})
 _REQUIRED: Final = {
-    ENDPOINT: "the sandbox reaches no real Google Cloud; set it to a stand-in (http://127.0.0.1:…/v1/), "
+    ENDPOINT: "the sandbox reaches no real Google Cloud; set it to an emulator (http://127.0.0.1:…/v1/), "
     "or use the Pulumi CLI",
-    "accessToken": "the sandbox looks for no credentials; set any text that is no real token",
+    "accessToken": "the sandbox looks for no credentials; set any text that is not a real token",
 }
 
 

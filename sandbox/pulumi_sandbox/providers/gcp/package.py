@@ -85,7 +85,7 @@ def _replication(replication: Value) -> Properties:
 
 _STATUSES: Final = frozenset({429, 500, 502, 503})
 _DELAYS: Final = (0.5, 1, 2, 4, 8, 10, 10, 10)
-"""The genuine provider's steps; it goes on for twenty minutes, which nobody waits for in a sandbox."""
+"""The genuine provider's steps; it goes on for twenty minutes, too long for a sandbox."""
 
 
 def _after_refusal(refusal: ServiceRefusedError) -> Sequence[float]:
@@ -95,7 +95,7 @@ def _after_refusal(refusal: ServiceRefusedError) -> Sequence[float]:
 def _after_loss(method: Method, loss: Loss) -> Sequence[float]:
     """Repeat what is lost, but after a connection closed without an answer only readings.
 
-    It hides whether the request was served, so a version may have been added that nobody recorded.
+    It hides whether the request was served, so a version may have been added that is not recorded.
     """
     repeated = loss in ("reset", "timeout") or (loss == "closed" and method == "GET")
     return _DELAYS if repeated else ()

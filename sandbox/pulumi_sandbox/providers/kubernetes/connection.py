@@ -127,7 +127,7 @@ class Connection:
             raise SandboxError(
                 code="kubeconfig-invalid",
                 place=self.place,
-                problem="the user's token holds characters that no header bears",
+                problem="the user's token has characters that are invalid in a header",
                 fix="give the token on one line of printable characters, or sign in again",
             ) from None
         return _read(answer.status, answer.data)
@@ -160,7 +160,7 @@ class Connection:
             code="cluster-unreachable",
             place=self.place,
             problem=f"it does not answer ({type(cause).__name__})",
-            fix="start the cluster (the sandbox's `status` tells what runs), or fix address and "
+            fix="start the cluster (the sandbox's `status` shows what runs), or fix address and "
             "certificate in the kubeconfig",
         )
 
@@ -195,7 +195,7 @@ def _connect(options: KubernetesOptions) -> tuple[ApiClient, str]:
         raise SandboxError(
             code="kubeconfig-invalid",
             place=place,
-            problem="its plugin for credentials failed, so nobody would be signed in",
+            problem="its plugin for credentials failed, so there is no login",
             fix="sign in again, or run the command under users.exec of the file to see why it fails",
         )
     namespace = options.namespace or loader.current_context["context"].get("namespace") or "default"

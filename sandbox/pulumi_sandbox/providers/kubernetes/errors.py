@@ -11,7 +11,7 @@ _ADVICE: Final = {
     401: ("not-authenticated", "fix the user's token or certificate in the kubeconfig"),
     403: ("not-allowed", "let an administrator bind a role that allows it, or choose another context"),
     404: ("not-found", "create what the message names first (depends_on), or run refresh if it is gone"),
-    409: ("conflict", "run again; somebody else wrote at the same moment"),
+    409: ("conflict", "run again; another writer wrote at the same moment"),
     422: ("invalid", "correct the field the message names; if it cannot change, use replace_on_changes"),
 }
 
@@ -64,7 +64,7 @@ def described(obj: Properties) -> str:
 def _advice(refused: ApiRefusedError, manager: str) -> tuple[str, str]:
     """Return a code and a fix."""
     if not refused.is_field_conflict:
-        return _ADVICE.get(refused.status, ("refused", "see the message; the API server's log tells more"))
+        return _ADVICE.get(refused.status, ("refused", "see the message, and the API server's log"))
     others = sorted({str(problem.get("message", "")).partition(" using")[0] for problem in refused.causes})
     return (
         "apply-conflict",

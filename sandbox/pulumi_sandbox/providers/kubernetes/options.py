@@ -30,7 +30,7 @@ _CHOICES: Final[dict[str, tuple[tuple[Value, ...], str]]] = {
     "helmReleaseSettings": (({},), "charts are not served here"),
     "kubeClientSettings": (({},), "it is not served here"),
 }
-"""What each option that is no text may be, and why nothing else."""
+"""What each option that is not a string may be, and why nothing else."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The certificate of a stand-in that speaks HTTPS, and the file by which clients trust it.
 
-It vouches for itself, on loopback, and for nothing else: to trust it gives nobody anything to pretend with.
+It vouches for itself, on loopback, and for nothing else: to trust it lets no one pretend anything.
 """
 
 import ssl
@@ -94,7 +94,7 @@ class Certificate:
             files.replace(self.serving, serving, mode=files.PRIVATE)
 
     def trust(self, environment: Mapping[str, str]) -> None:
-        """Write `trusted` anew: what the environment, or else the system, trusts, and this authority."""
+        """Write `trusted` again: what the environment, or else the system, trusts, and this authority."""
         named = environment.get(TRUST_VARIABLE) or ssl.get_default_verify_paths().openssl_cafile
         bundles = [Path(path) for path in (named, *_SYSTEM_BUNDLES)]
         found = (path for path in bundles if path != self.trusted and path.is_file())

@@ -154,7 +154,7 @@ class Service:
             refusal: Gives the service's own way to refuse with an HTTP status.
             own: Further paths below `/sandbox/`.
         """
-        self.name = ""  # what `GET /sandbox/service` answers: whoever serves it as a process sets it
+        self.name = ""  # what `GET /sandbox/service` answers: what serves it as a process sets it
         self.faults = Faults()
         self.journal = Journal()
         self._app = app

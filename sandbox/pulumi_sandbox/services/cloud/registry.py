@@ -16,7 +16,7 @@ class CloudService:
 
     module: where `make_app(folder)` is, which returns the stand-in. address: where a configuration says
     where the service is, its full key and the path inside. usual: the port it gets where the configuration
-    says `:0` and nobody has it. scheme: what its clients speak.
+    says `:0` and it is not there. scheme: what its clients speak.
     """
 
     name: str
@@ -94,9 +94,9 @@ def _address(service: CloudService, values: Mapping[str, str]) -> str:
 
 
 def _port(service: CloudService, address: str) -> int | None:
-    """Return the port of a loopback address; None for somebody else's service.
+    """Return the port of a loopback address; None for a service that is not ours.
 
-    What is no address at all is told by the client that gets it.
+    What is not an address at all is told by the client that gets it.
     """
     try:
         parts = urlsplit(address if "://" in address else f"{service.scheme}://{address}")

@@ -108,7 +108,7 @@ class ResourceId:
         for kind in (PathKind.ASSIGNMENT, PathKind.GROUP, PathKind.IDENTITY, PathKind.FEDERATION):
             if _PATTERNS[kind].fullmatch(text):
                 return cls(kind, text)
-        raise ArmRefusal(404, "InvalidResourceType", f"No resource that this stand-in serves is at '{path}'.")
+        raise ArmRefusal(404, "InvalidResourceType", f"No resource that this emulator serves is at '{path}'.")
 
     @property
     def key(self) -> str:
@@ -166,7 +166,7 @@ class ResourceStore:
             raise SandboxError(
                 code="state-unreadable",
                 place=str(file),
-                problem=f"it holds no resources of the Resource Manager stand-in ({type(error).__name__})",
+                problem=f"it holds no resources of the Resource Manager emulator ({type(error).__name__})",
                 fix="remove the file; the resources are gone then",
             ) from None
 
@@ -310,7 +310,7 @@ _SERVICE_PRINCIPAL: Final = "ServicePrincipal"
 class Directory:
     """Which principals are known: those of the identities, each of them only after a few questions.
 
-    Azure copies a new principal to where role assignments look for it, which takes a moment. Whoever says
+    Azure copies a new principal to where role assignments look for it, which takes a moment. Who says
     that it is a ServicePrincipal does not have to wait for that (Azure's documentation of principalType).
     """
 

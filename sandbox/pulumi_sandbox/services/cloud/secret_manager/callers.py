@@ -55,7 +55,7 @@ def invalid(message: str) -> GcpRefusal:
 
 def not_kept(what: str) -> GcpRefusal:
     """Refuse what this stand-in would silently forget."""
-    return GcpRefusal("UNIMPLEMENTED", f"This stand-in does not keep {what}.")
+    return GcpRefusal("UNIMPLEMENTED", f"This emulator does not keep {what}.")
 
 
 def stale(what: str) -> GcpRefusal:
@@ -100,7 +100,7 @@ _MEMBER: Final = re.compile(
 _OWN_ROLE: Final = re.compile(r"(?:projects|organizations)/[\w-]+/roles/[\w.]+")
 
 EMPTY_ETAG: Final = b"\0\x10\x01"
-"""`ABAB` in base64: the etag of a policy that nobody has set, much like Google's own."""
+"""`ABAB` in base64: the etag of a policy that was never set, much like Google's own."""
 
 
 class Callers:

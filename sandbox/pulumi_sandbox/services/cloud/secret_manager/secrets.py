@@ -213,7 +213,7 @@ def _read(file: Path) -> Kept:
         raise SandboxError(
             code="state-unreadable",
             place=str(file),
-            problem=f"it holds no secret of the Secret Manager stand-in ({type(error).__name__})",
+            problem=f"it holds no secret of the Secret Manager emulator ({type(error).__name__})",
             fix="remove the file; the secret is gone then",
         ) from None
     return kept
@@ -327,7 +327,7 @@ def read_filter(text: str) -> Test:
 
 def _test(field: str, operator: str, value: str) -> Test:
     if field not in ("name", "state") and not field.startswith("labels."):
-        raise invalid(f"The filter names [{field}], by which this stand-in cannot filter.")
+        raise invalid(f"The filter names [{field}], by which this emulator cannot filter.")
 
     def test(attributes: Attributes) -> bool:
         found = attributes.get(field)
