@@ -127,56 +127,20 @@ class Ports:
         return f"https://{LOOPBACK}:{self.api_server}"
 
 
-@dataclass(frozen=True, slots=True)
 class Layout:
     """Where things lie in the state folder of a control plane (an absolute path)."""
 
-    folder: Path
-
-    @property
-    def lock(self) -> Path:
-        """Held while something is started or stopped."""
-        return self.folder / "lock"
-
-    @property
-    def record(self) -> Path:
-        """What a later process has to know."""
-        return self.folder / "control-plane.json"
-
-    @property
-    def tokens(self) -> Path:
-        """The users and their tokens."""
-        return self.folder / "tokens.csv"
-
-    @property
-    def signing_key(self) -> Path:
-        """The key service account tokens are signed with."""
-        return self.folder / "service-accounts.key"
-
-    @property
-    def certificates(self) -> Path:
-        """Where the API server puts the serving certificate it signs itself."""
-        return self.folder / "certificates"
-
-    @property
-    def authority(self) -> Path:
-        """The certificate clients trust."""
-        return self.certificates / "apiserver.crt"
-
-    @property
-    def data(self) -> Path:
-        """The data of etcd."""
-        return self.folder / "data"
-
-    @property
-    def kubeconfigs(self) -> Path:
-        """A kubeconfig file per user."""
-        return self.folder / "kubeconfigs"
-
-    @property
-    def controllers_kubeconfig(self) -> Path:
-        """The kubeconfig of the controllers, a user of no person."""
-        return self.folder / "controllers.kubeconfig"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.lock = folder / "lock"  # held while something is started or stopped
+        self.record = folder / "control-plane.json"  # what a later process has to know
+        self.tokens = folder / "tokens.csv"
+        self.signing_key = folder / "service-accounts.key"
+        self.certificates = folder / "certificates"  # the API server signs its own
+        self.authority = self.certificates / "apiserver.crt"  # what clients trust
+        self.data = folder / "data"
+        self.kubeconfigs = folder / "kubeconfigs"
+        self.controllers_kubeconfig = folder / "controllers.kubeconfig"
 
     def log(self, part: Part) -> Path:
         """Everything a part has said, over all its starts."""

@@ -5,7 +5,6 @@ It vouches for itself, on loopback, and for nothing else: to trust it lets no on
 
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -65,26 +64,13 @@ _SYSTEM_BUNDLES = (
 """Where Debian, Fedora, openSUSE and Alpine keep the system's authorities, as Go looks for them."""
 
 
-@dataclass(frozen=True, slots=True)
 class Certificate:
     """The files of a certificate, in a folder."""
 
-    folder: Path
-
-    @property
-    def serving(self) -> Path:
-        """Certificate and key of the server, for its owner alone."""
-        return self.folder / "serving.pem"
-
-    @property
-    def authority(self) -> Path:
-        """The certificate alone."""
-        return self.folder / "authority.pem"
-
-    @property
-    def trusted(self) -> Path:
-        """The authorities the system trusts, and this one: what `TRUST_VARIABLE` may name safely."""
-        return self.folder / "trusted.pem"
+    def __init__(self, folder: Path) -> None:
+        self.serving = folder / "serving.pem"  # certificate and key of the server, for its owner alone
+        self.authority = folder / "authority.pem"  # the certificate alone
+        self.trusted = folder / "trusted.pem"  # the system's authorities and this: for `TRUST_VARIABLE`
 
     def renew(self) -> None:
         """Make the certificate, unless there is one that stays valid for a while."""
