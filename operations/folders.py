@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from components.errors import CredfleetError
@@ -12,11 +11,21 @@ from operations.stack.at_rest import StackAtRest, find_backend
 from operations.stack.passphrase import find_passphrase
 
 
-@dataclass(frozen=True, slots=True)
 class Folders:
-    """The folder of a Pulumi project (absolute), and the places below it: its sandbox is in `.sandbox`."""
+    """The folder of a Pulumi project (absolute), and the places below it.
 
-    project: Path
+    Removing `sandbox` forgets everything.
+    """
+
+    def __init__(self, project: Path) -> None:
+        self.project = project
+        self.sandbox = project / ".sandbox"
+        self.control_plane = self.sandbox / "control-plane"
+        self.clouds = self.sandbox / "clouds"  # what cloud services' stand-ins keep, and their certificate
+        self.backend = self.sandbox / "backend"  # in the layout of the Pulumi CLI's file backend
+        self.pulumi_home = self.sandbox / "pulumi"  # PULUMI_HOME: there the CLI finds every provider
+        self.report = self.sandbox / "report.html"
+        self.dev_passphrase = project / "stacks" / "dev" / "passphrase"  # public on purpose
 
     @classmethod
     def find(cls, start: Path) -> Folders:
@@ -35,44 +44,9 @@ class Folders:
             fix="change to the checkout of the project",
         )
 
-    @property
-    def sandbox(self) -> Path:
-        """The folder of the sandbox; removing it forgets everything."""
-        return self.project / ".sandbox"
-
-    @property
-    def control_plane(self) -> Path:
-        """State and logs of the API server."""
-        return self.sandbox / "control-plane"
-
-    @property
-    def clouds(self) -> Path:
-        """What the cloud services' stand-ins keep, their certificate and their logs."""
-        return self.sandbox / "clouds"
-
-    @property
-    def backend(self) -> Path:
-        """States of the stacks, in the layout of the Pulumi CLI's file backend."""
-        return self.sandbox / "backend"
-
     def clusters(self, stack: str) -> Path:
         """Return the file that remembers which cluster the resources of a stack are on."""
         return self.sandbox / f"{stack}.cluster.json"
-
-    @property
-    def logs(self) -> Path:
-        """What providers said, and the tracebacks of defects."""
-        return self.sandbox / "logs"
-
-    @property
-    def pulumi_home(self) -> Path:
-        """The home of the Pulumi CLI (PULUMI_HOME), where it finds every provider."""
-        return self.sandbox / "pulumi"
-
-    @property
-    def report(self) -> Path:
-        """The page about the latest update."""
-        return self.sandbox / "report.html"
 
     @property
     def policy_packs(self) -> tuple[Path, ...]:
@@ -84,11 +58,6 @@ class Folders:
         """Return what a stack's environment says to the project's own policy pack, if anything."""
         config = self.project / "policies" / "config" / f"{stack}.json"
         return config if config.is_file() else None
-
-    @property
-    def dev_passphrase(self) -> Path:
-        """The passphrase of stack `dev`, public on purpose."""
-        return self.project / "stacks" / "dev" / "passphrase"
 
     def public_passphrase(self, stack: str) -> Path | None:
         """Return the file of a stack's passphrase if anybody may read it: no stack's but that of `dev`."""

@@ -79,35 +79,17 @@ class Previewed:
     declared: Mapping[str, Properties]
 
 
-@dataclass(frozen=True, slots=True)
 class _Layout:
     """The folder of a preview."""
 
-    folder: Path
-
-    @property
-    def project(self) -> Path:
-        return self.folder / "project"
-
-    @property
-    def programs(self) -> Path:
-        return self.folder / "bin"
-
-    @property
-    def socket(self) -> Path:
-        return self.folder / "engine" / "socket"
-
-    @property
-    def backend(self) -> Path:
-        return self.folder / "backend"
-
-    @property
-    def home(self) -> Path:
-        return self.folder / "home"
-
-    @property
-    def cluster(self) -> Path:
-        return self.folder / "cluster.json"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.project = folder / "project"
+        self.programs = folder / "bin"
+        self.socket = folder / "engine" / "socket"
+        self.backend = folder / "backend"
+        self.home = folder / "home"
+        self.cluster = folder / "cluster.json"
 
 
 def preview(
