@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import count
 from pathlib import Path
-from threading import Lock
 from typing import Any, Self
 
 import uvicorn
@@ -60,36 +59,26 @@ class Fault:
 
 
 class Faults:
-    """Faults that wait for their requests, in the order they were asked for; any thread may ask."""
+    """Faults that wait for their requests, in the order they were asked for."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._waiting: list[Fault] = []
+        self.waiting: list[Fault] = []
 
     def add(self, fault: Fault) -> None:
         """Let a fault wait."""
-        with self._lock:
-            self._waiting.append(fault)
+        self.waiting.append(fault)
 
     def clear(self) -> None:
         """Forget those that still wait."""
-        with self._lock:
-            self._waiting.clear()
-
-    @property
-    def waiting(self) -> list[Fault]:
-        """Those that still wait, with the times that are left to them."""
-        with self._lock:
-            return list(self._waiting)
+        self.waiting.clear()
 
     def take(self, method: str, path: str) -> Fault | None:
         """Return the fault a request meets, and count it down."""
-        with self._lock:
-            for index, fault in enumerate(self._waiting):
-                if fault.meets(method, path):
-                    left = replace(fault, times=fault.times - 1)
-                    self._waiting[index : index + 1] = [left] if left.times > 0 else []
-                    return fault
+        for index, fault in enumerate(self.waiting):
+            if fault.meets(method, path):
+                left = replace(fault, times=fault.times - 1)
+                self.waiting[index : index + 1] = [left] if left.times > 0 else []
+                return fault
         return None
 
 
@@ -112,10 +101,9 @@ class Request:
 
 
 class Journal:
-    """The latest requests, in the order in which they ended; any thread may read."""
+    """The latest requests, in the order in which they ended."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
         self._moments = count(1)
         self._requests: deque[Request] = deque(maxlen=_KEPT)
 
@@ -125,19 +113,16 @@ class Journal:
 
     def add(self, request: Request) -> None:
         """Note a request that has ended."""
-        with self._lock:
-            self._requests.append(request)
+        self._requests.append(request)
 
     def clear(self) -> None:
         """Forget all."""
-        with self._lock:
-            self._requests.clear()
+        self._requests.clear()
 
     @property
     def requests(self) -> list[Request]:
         """All that are kept, in the order in which they began."""
-        with self._lock:
-            return sorted(self._requests, key=lambda request: request.began)
+        return sorted([*self._requests], key=lambda request: request.began)
 
 
 _OWN_PATHS = "/sandbox/"
