@@ -88,6 +88,16 @@ def text(value: Value) -> str:
     return value if isinstance(value, str) else ""
 
 
+def mapping(value: Value) -> Properties:
+    """Return an object as it is, anything else as the empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def mappings(value: Value) -> list[Properties]:
+    """Return the objects of a list, none of anything else."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
 def masked(value: Value) -> Json:
     """Return the value as JSON that may be shown: secrets are `[secret]`, at any depth."""
     match value:

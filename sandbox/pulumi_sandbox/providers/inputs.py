@@ -29,6 +29,15 @@ def option_problems(
     return found + [Problem(key, said) for key, said in required.items() if key not in given]
 
 
+def text_fault(key: str, value: Value, texts: frozenset[str], without_effect: frozenset[str]) -> str:
+    """Say what is wrong with an option that is given; those that are taken are texts."""
+    if key in without_effect:
+        return ""
+    if key not in texts:
+        return "there is no such option, or it is not served here"
+    return "" if isinstance(value, str) else "it must be a text"
+
+
 def option_value(given: Value) -> Value:
     """Return the value a text stands for."""
     if not isinstance(given, str):

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
 from http.client import RemoteDisconnected
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol.values import Properties
+from pulumi_sandbox.protocol.values import Properties, mapping, text
 from pulumi_sandbox.providers import contract
 
 if TYPE_CHECKING:
@@ -154,16 +154,12 @@ class _LostError(Exception):
 def _read(answer: Response) -> Properties:
     content: Properties = {}
     with suppress(ValueError):
-        loaded = json.loads(answer.content or b"{}")
-        content = cast("Properties", loaded) if isinstance(loaded, dict) else {}
+        content = mapping(json.loads(answer.content or b"{}"))
     if answer.ok:
         return content
-    told = content.get("error")
-    told = told if isinstance(told, dict) else {}
+    told = mapping(content.get("error"))
     code = told.get("status") or told.get("code") or ""
-    message = told.get("message")
-    text = message if isinstance(message, str) else ""
-    raise ServiceRefusedError(answer.status_code, str(code), text)
+    raise ServiceRefusedError(answer.status_code, str(code), text(told.get("message")))
 
 
 def _loss(error: RequestException) -> Loss:

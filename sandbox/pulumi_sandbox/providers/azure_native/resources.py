@@ -10,10 +10,10 @@ from functools import cached_property
 from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol.values import UNKNOWN, Path, Properties, Value, contains_unknown, equal
+from pulumi_sandbox.protocol.values import UNKNOWN, Path, Properties, Value, contains_unknown, equal, mapping
 from pulumi_sandbox.providers.contract import InputDiff, Problem, State, already_exists
 from pulumi_sandbox.providers.dispatch import ResourceKind
-from pulumi_sandbox.providers.inputs import Input, changes, declared, option_problems, problems
+from pulumi_sandbox.providers.inputs import Input, changes, declared, option_problems, problems, text_fault
 from pulumi_sandbox.providers.rest import Rest, ask, ask_for
 
 _GUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -79,15 +79,9 @@ def read(given: Mapping[str, str]) -> AzureOptions:
 
 
 def _reason(key: str, value: Value) -> str:
-    if key in _WITHOUT_EFFECT:
-        return ""
-    if key not in _TEXTS:
-        return "there is no such option, or it is not served here"
-    if not isinstance(value, str):
-        return "it must be a text"
-    if key == "subscriptionId" and not _GUID.fullmatch(value):
+    if key == "subscriptionId" and isinstance(value, str) and not _GUID.fullmatch(value):
         return "it must be a GUID"
-    return ""
+    return text_fault(key, value, _TEXTS, _WITHOUT_EFFECT)
 
 
 _PARAMETER: Final = re.compile(r"\{(\w+)\}")
@@ -233,8 +227,7 @@ def to_api(resource: Resource, inputs: Properties) -> Properties:
 
 def outputs(resource: Resource, answer: Properties) -> Properties:
     """Return what an answer tells, `properties` laid flat."""
-    nested = answer.get("properties")
-    told = {**answer, **(nested if isinstance(nested, dict) else {})}
+    told = {**answer, **mapping(answer.get("properties"))}
     shown: Properties = {
         key: value for key, value in told.items() if key in resource.outputs and value is not None
     }

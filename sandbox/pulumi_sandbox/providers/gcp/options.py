@@ -3,11 +3,12 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
-from pulumi_sandbox.protocol.values import Properties, Value
+from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.contract import Problem
-from pulumi_sandbox.providers.inputs import option_problems
+from pulumi_sandbox.providers.inputs import option_problems, text_fault
 
 ENDPOINT: Final = "secretManagerCustomEndpoint"
 VARIABLE: Final = "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT"
@@ -38,7 +39,8 @@ def problems(config: Properties) -> list[Problem]:
     looks for no credentials.
     """
     named = {ENDPOINT: os.environ[VARIABLE]} if os.environ.get(VARIABLE) else {}
-    return option_problems({**named, **config}, _reason, _REQUIRED)
+    reason = partial(text_fault, texts=_TEXTS, without_effect=_WITHOUT_EFFECT)
+    return option_problems({**named, **config}, reason, _REQUIRED)
 
 
 def read(given: Mapping[str, str]) -> GoogleOptions:
@@ -48,11 +50,3 @@ def read(given: Mapping[str, str]) -> GoogleOptions:
         token=given.get("accessToken", ""),
         project=given.get("project", ""),
     )
-
-
-def _reason(key: str, value: Value) -> str:
-    if key in _WITHOUT_EFFECT:
-        return ""
-    if key in _TEXTS:
-        return "" if isinstance(value, str) else "it must be a text"
-    return "there is no such option, or it is not served here"

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, cast
+from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol.values import Properties, Value
+from pulumi_sandbox.protocol.values import Properties, Value, mapping, mappings
 from pulumi_sandbox.providers.contract import Package, Provider
 from pulumi_sandbox.providers.dispatch import Dispatcher, Patience
 from pulumi_sandbox.providers.gcp import options
@@ -31,12 +31,12 @@ def get_secrets(api: Rest, options: GoogleOptions, args: Properties) -> Properti
     wanted = str(args.get("filter") or "")
     parent = f"projects/{project}/secrets"
     listed = ask(api, "list", parent, "GET", parent, query={"filter": wanted}).get("secrets")
-    found = [shown(each) for each in (listed if isinstance(listed, list) else []) if isinstance(each, dict)]
+    found = map(shown, mappings(listed))
     return {
         "filter": wanted or None,
         "id": f"{parent}/filter={wanted}" if wanted else parent,
         "project": project,
-        "secrets": cast("list[Value]", found),
+        "secrets": [*found],
     }
 
 
@@ -70,14 +70,11 @@ def shown(live: Properties) -> Properties:
 
 
 def _replication(replication: Value) -> Properties:
-    live = replication if isinstance(replication, dict) else {}
-    managed = live.get("userManaged")
+    managed = mapping(replication).get("userManaged")
     if isinstance(managed, dict):
-        listed = managed.get("replicas")
         replicas: list[Value] = [
             {"location": each.get("location"), "customerManagedEncryptions": []}
-            for each in (listed if isinstance(listed, list) else [])
-            if isinstance(each, dict)
+            for each in mappings(managed.get("replicas"))
         ]
         return {"autos": [], "userManageds": [{"replicas": replicas}]}
     return {"autos": [{"customerManagedEncryptions": []}], "userManageds": []}

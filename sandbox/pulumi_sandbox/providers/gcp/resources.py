@@ -18,6 +18,8 @@ from pulumi_sandbox.protocol.values import (
     Value,
     contains_unknown,
     equal,
+    mapping,
+    mappings,
     text,
 )
 from pulumi_sandbox.providers.contract import InputDiff, Problem, State, already_exists
@@ -90,11 +92,11 @@ def planned(declared: Value, recorded: Properties | None) -> Properties:
     """
     if contains_unknown(declared):
         return {"labels": declared, "pulumiLabels": UNKNOWN, "effectiveLabels": UNKNOWN}
-    before = _object((recorded or {}).get("effectiveLabels"))
+    before = mapping((recorded or {}).get("effectiveLabels"))
     attributed = recorded is None or ATTRIBUTION.keys() <= before.keys()
-    own: Properties = {**(ATTRIBUTION if attributed else {}), **_object(declared)}
+    own: Properties = {**(ATTRIBUTION if attributed else {}), **mapping(declared)}
     return {
-        "labels": _object(declared),
+        "labels": mapping(declared),
         "pulumiLabels": own,
         "effectiveLabels": {**_others(before, (recorded or {}).get("pulumiLabels")), **own},
     }
@@ -102,17 +104,13 @@ def planned(declared: Value, recorded: Properties | None) -> Properties:
 
 def live_part(live: Value, recorded: Value) -> Properties:
     """Return what is live of the keys that are recorded."""
-    present = _object(live)
-    return {key: present[key] for key in _object(recorded) if key in present}
+    present = mapping(live)
+    return {key: present[key] for key in mapping(recorded) if key in present}
 
 
 def _others(present: Properties, own: Value) -> Properties:
-    owned = _object(own)
+    owned = mapping(own)
     return {key: value for key, value in present.items() if key not in owned}
-
-
-def _object(value: Value) -> Properties:
-    return value if isinstance(value, dict) else {}
 
 
 _REPLICAS: Final = Input("objects", required=True, fields={"location": Input(required=True)})
@@ -163,8 +161,7 @@ class Secrets(ResourceKind):
         inputs = with_defaults(given, _DEFAULTS)
         found = problems(inputs, SCHEMA, UNSERVED)
         found += _replication_problems(given.get("replication"))
-        if not isinstance(inputs["deletionPolicy"], Unknown) and inputs["deletionPolicy"] not in POLICIES:
-            found.append(Problem("deletionPolicy", f"it must be one of {', '.join(POLICIES)}"))
+        found += _policy_problems(inputs["deletionPolicy"])
         if not given.get("project") and not self._options.project:
             found.append(Problem("project", "no project is given; set it, or gcp:project in the stack"))
         return inputs, found
@@ -187,9 +184,7 @@ class Secrets(ResourceKind):
             **planned(new.get("labels"), None),
             **_NOT_ANNOTATED,
             "project": self._project(new),
-            "createTime": UNKNOWN,
-            "expireTime": UNKNOWN,
-            "name": UNKNOWN,
+            **dict.fromkeys(("createTime", "expireTime", "name"), UNKNOWN),
         }
 
     def create(self, urn: str, new: Properties) -> State:
@@ -289,6 +284,12 @@ def _bare(properties: Properties) -> Properties:
     return {key: value for key, value in properties.items() if value not in (None, {})}
 
 
+def _policy_problems(given: Value) -> list[Problem]:
+    if isinstance(given, Unknown) or given in POLICIES:
+        return []
+    return [Problem("deletionPolicy", f"it must be one of {', '.join(POLICIES)}")]
+
+
 def _replication_problems(given: Value) -> list[Problem]:
     chosen = [kind for kind in _REPLICATION_KINDS if isinstance(given, dict) and given.get(kind) is not None]
     if isinstance(given, dict) and len(chosen) != 1:
@@ -304,16 +305,10 @@ def _replication_to_api(given: Value) -> Properties:
 
 def _replication_from_api(live: Value) -> Properties:
     """Return what the service tells as an input."""
-    told = live if isinstance(live, dict) else {}
-    managed = told.get("userManaged")
+    managed = mapping(live).get("userManaged")
     if not isinstance(managed, dict):
         return {"auto": {}}
-    replicas = managed.get("replicas")
-    locations = [
-        {"location": each.get("location")}
-        for each in (replicas if isinstance(replicas, list) else [])
-        if isinstance(each, dict)
-    ]
+    locations = [{"location": each.get("location")} for each in mappings(managed.get("replicas"))]
     return {"userManaged": {"replicas": cast("list[Value]", locations)}}
 
 
@@ -325,7 +320,6 @@ VERSION_SCHEMA: Final[Mapping[str, Input]] = {
 VERSION_UNSERVED: Final = frozenset(
     {"enabled", "isSecretDataBase64", "project", "secretDataWo", "secretDataWoVersion"}
 )
-VERSION_POLICIES: Final = ("DELETE", "ABANDON")
 
 _AS_ADDED: Final[Properties] = {
     "deletionPolicy": "DELETE",
@@ -348,9 +342,8 @@ class Versions(ResourceKind):
         given = declared(new)
         found = problems(given, VERSION_SCHEMA, VERSION_UNSERVED)
         inputs = with_defaults(given, _AS_ADDED)
-        policy, secret = inputs["deletionPolicy"], inputs.get("secret")
-        if not isinstance(policy, Unknown) and policy not in VERSION_POLICIES:
-            found.append(Problem("deletionPolicy", f"it must be one of {', '.join(VERSION_POLICIES)}"))
+        found += _policy_problems(inputs["deletionPolicy"])
+        secret = inputs.get("secret")
         if isinstance(secret, str) and not is_secret_name(secret):
             found.append(Problem("secret", "it must be the id of a secret: projects/PROJECT/secrets/SECRET"))
         return inputs, found
@@ -366,13 +359,8 @@ class Versions(ResourceKind):
 
     def preview_create(self, new: Properties) -> Properties:
         """Return the inputs, and what only the service knows as unknown."""
-        return {
-            **declared(new),
-            "createTime": UNKNOWN,
-            "destroyTime": UNKNOWN,
-            "name": UNKNOWN,
-            "version": UNKNOWN,
-        }
+        told = ("createTime", "destroyTime", "name", "version")
+        return {**declared(new), **dict.fromkeys(told, UNKNOWN)}
 
     def create(self, urn: str, new: Properties) -> State:
         """Add the version; from the first answer on it is recorded."""
@@ -430,8 +418,7 @@ class Versions(ResourceKind):
 
 
 def _decoded(accessed: Properties) -> str:
-    payload = accessed.get("payload")
-    data = text(payload.get("data")) if isinstance(payload, dict) else ""
+    data = text(mapping(accessed.get("payload")).get("data"))
     return base64.b64decode(data).decode(errors="replace")
 
 
@@ -441,13 +428,14 @@ POLICY_VERSION: Final = 3
 
 def granted(policy: Properties, role: str, member: str) -> Properties:
     """Return the policy with the member in the binding of this role."""
-    return _with(policy, [*_bindings(revoked(policy, role, member)), {"role": role, "members": [member]}])
+    without = revoked(policy, role, member)
+    return _with(policy, [*mappings(without.get("bindings")), {"role": role, "members": [member]}])
 
 
 def revoked(policy: Properties, role: str, member: str) -> Properties:
     """Return the policy without the member in bindings of this role."""
     kept: list[Properties] = []
-    for binding in _bindings(policy):
+    for binding in mappings(policy.get("bindings")):
         members = [each for each in _members(binding) if each != member or not _is_of(binding, role)]
         if members:
             kept.append({**binding, "members": [*members]})
@@ -456,12 +444,9 @@ def revoked(policy: Properties, role: str, member: str) -> Properties:
 
 def has(policy: Properties, role: str, member: str) -> bool:
     """Whether the member has the role."""
-    return any(_is_of(binding, role) and member in _members(binding) for binding in _bindings(policy))
-
-
-def _bindings(policy: Properties) -> list[Properties]:
-    bindings = policy.get("bindings")
-    return [each for each in bindings if isinstance(each, dict)] if isinstance(bindings, list) else []
+    return any(
+        _is_of(binding, role) and member in _members(binding) for binding in mappings(policy.get("bindings"))
+    )
 
 
 def _members(binding: Properties) -> list[str]:

@@ -6,7 +6,7 @@ import time
 from typing import Final, cast
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol.values import Properties, Value, text
+from pulumi_sandbox.protocol.values import Properties, Value, mappings, text
 from pulumi_sandbox.providers.contract import already_exists
 from pulumi_sandbox.providers.kubernetes import errors, objects
 from pulumi_sandbox.providers.kubernetes.connection import (
@@ -83,8 +83,7 @@ def taken_over(live: Properties, manager: str) -> list[Value]:
 
 
 def _entries(live: Properties) -> list[Properties]:
-    entries = objects.metadata(live).get("managedFields")
-    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    return mappings(objects.metadata(live).get("managedFields"))
 
 
 def _is_client_side(entry: Properties) -> bool:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol.values import Properties
+from pulumi_sandbox.protocol.values import Properties, mapping, mappings, text
 from pulumi_sandbox.providers import contract
 from pulumi_sandbox.providers.kubernetes import objects
 
@@ -20,12 +20,9 @@ class ApiRefusedError(contract.RefusedError):
     """The API server's own answer to a request it did not fulfil."""
 
     def __init__(self, status: int, answer: Properties) -> None:
-        message = answer.get("message")
-        super().__init__(status, message if isinstance(message, str) else "")
+        super().__init__(status, text(answer.get("message")))
         self.reason = str(answer.get("reason", ""))
-        details = answer.get("details")
-        causes = details.get("causes") if isinstance(details, dict) else None
-        self.causes = tuple(c for c in causes if isinstance(c, dict)) if isinstance(causes, list) else ()
+        self.causes = mappings(mapping(answer.get("details")).get("causes"))
 
     @property
     def is_field_conflict(self) -> bool:

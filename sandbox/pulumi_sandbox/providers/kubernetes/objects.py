@@ -14,6 +14,7 @@ from pulumi_sandbox.protocol.values import (
     conceal,
     conceal_like,
     contains_unknown,
+    mapping,
     reveal,
     text,
 )
@@ -91,7 +92,7 @@ UNSERVED: Final = tuple(
 
 def metadata(obj: Properties) -> Properties:
     """Return the metadata, empty when absent or unknown."""
-    return _object(obj.get("metadata"))
+    return mapping(obj.get("metadata"))
 
 
 def name(obj: Properties) -> str:
@@ -106,7 +107,7 @@ def namespace(obj: Properties) -> str:
 
 def annotation(obj: Properties, key: str) -> str:
     """Return an annotation's value, empty when absent or unknown."""
-    return text(_object(metadata(obj).get("annotations")).get(key))
+    return text(mapping(metadata(obj).get("annotations")).get(key))
 
 
 def is_true(obj: Properties, key: str) -> bool:
@@ -125,7 +126,7 @@ def with_annotation(obj: Properties, key: str, value: str) -> Properties:
     annotations = metadata(obj).get("annotations")
     if isinstance(annotations, Unknown):
         return obj
-    return with_metadata(obj, annotations={**_object(annotations), key: value})
+    return with_metadata(obj, annotations={**mapping(annotations), key: value})
 
 
 def is_kind(obj: Properties, api_version: str, kind: str) -> bool:
@@ -247,7 +248,7 @@ def _secret(inputs: Properties) -> Properties:
         key: base64.b64encode(str(item).encode()).decode() for key, item in string_data.items()
     }
     rest = {key: value for key, value in inputs.items() if key != "stringData"}
-    return {**rest, "data": {**(data if isinstance(data, dict) else {}), **encoded}}
+    return {**rest, "data": {**mapping(data), **encoded}}
 
 
 def _canonical(item: Value) -> Value:
