@@ -93,20 +93,12 @@ class Provider(Protocol):
         """Compare new inputs with what is recorded."""
         ...
 
-    def preview_create(self, urn: str, new: Properties) -> State:
-        """Return what a create would leave, without writing."""
+    def create(self, urn: str, new: Properties, *, preview: bool) -> State:
+        """Create the resource; in a preview return what that would leave, without writing."""
         ...
 
-    def create(self, urn: str, new: Properties) -> State:
-        """Create the resource."""
-        ...
-
-    def preview_update(self, urn: str, old: State, new: Properties) -> State:
-        """Return what an update would leave, without writing."""
-        ...
-
-    def update(self, urn: str, old: State, new: Properties) -> State:
-        """Bring the resource to the new inputs."""
+    def update(self, urn: str, old: State, new: Properties, *, preview: bool) -> State:
+        """Bring the resource to the new inputs; in a preview as `create`."""
         ...
 
     def read(self, urn: str, old: State) -> State:

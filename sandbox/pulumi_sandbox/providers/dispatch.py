@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import ClassVar, TypeAlias, cast
 
 from pulumi_sandbox.errors import SandboxError
@@ -89,26 +90,17 @@ class Dispatcher:
         """See `Provider`."""
         return self._kind(urn).diff(_plain_state(old), _plain(new), ignored)
 
-    def preview_create(self, urn: str, new: Properties) -> State:
+    def create(self, urn: str, new: Properties, *, preview: bool) -> State:
         """See `Provider`."""
-        kind = self._kind(urn)
-        return State("", _concealed(kind.preview_create(_plain(new)), kind, new), {})
+        kind, plain = self._kind(urn), _plain(new)
+        made = State("", kind.preview_create(plain), {}) if preview else kind.create(urn, plain)
+        return replace(made, outputs=_concealed(made.outputs, kind, new))
 
-    def create(self, urn: str, new: Properties) -> State:
+    def update(self, urn: str, old: State, new: Properties, *, preview: bool) -> State:
         """See `Provider`."""
         kind = self._kind(urn)
-        made = kind.create(urn, _plain(new))
-        return State(made.id, _concealed(made.outputs, kind, new), {})
-
-    def preview_update(self, urn: str, old: State, new: Properties) -> State:
-        """See `Provider`."""
-        kind = self._kind(urn)
-        return State("", _concealed(kind.preview_update(_plain_state(old), _plain(new)), kind, new), {})
-
-    def update(self, urn: str, old: State, new: Properties) -> State:
-        """See `Provider`."""
-        kind = self._kind(urn)
-        return State(old.id, _concealed(kind.update(_plain_state(old), _plain(new)), kind, new), {})
+        made = (kind.preview_update if preview else kind.update)(_plain_state(old), _plain(new))
+        return State(old.id, _concealed(made, kind, new), {})
 
     def read(self, urn: str, old: State) -> State:
         """See `Provider`."""

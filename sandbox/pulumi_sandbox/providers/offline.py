@@ -116,14 +116,14 @@ class _Kubernetes(KubernetesProvider):
         """Take what only the local provider does not serve."""
         return _taken(*super().check(urn, old, new, seed))
 
-    def preview_create(self, urn: str, new: Properties) -> State:
+    def create(self, urn: str, new: Properties, *, preview: bool) -> State:
         """Return the inputs."""
-        del urn
-        return State("", new, {})
+        return State("", new, {}) if preview else super().create(urn, new, preview=False)
 
-    def preview_update(self, urn: str, old: State, new: Properties) -> State:
+    def update(self, urn: str, old: State, new: Properties, *, preview: bool) -> State:
         """Return what is recorded, with the new inputs over it."""
-        del urn
+        if not preview:
+            return super().update(urn, old, new, preview=False)
         own = {key: value for key, value in objects.live_object(old.outputs).items() if key != "status"}
         return State("", objects.concealed(_over(own, objects.plain(new)), new), {})
 

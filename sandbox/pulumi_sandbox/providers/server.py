@@ -1,5 +1,7 @@
 """The provider protocol: which method answers which call, how a failure reaches the engine; on gRPC, too."""
 
+# ruff: noqa: N802 - gRPC finds the methods by the names the protocol gives them
+
 from __future__ import annotations
 
 import base64
@@ -13,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from operator import methodcaller
 from typing import Any, Final, TypeAlias
 
 import grpc
@@ -75,16 +78,6 @@ def _forms(part: str) -> Iterator[str]:
     yield base64.b64encode(part.encode(errors="surrogatepass")).decode()
 
 
-_KINDS: Final = {
-    ("add", False): provider_pb2.PropertyDiff.ADD,
-    ("add", True): provider_pb2.PropertyDiff.ADD_REPLACE,
-    ("delete", False): provider_pb2.PropertyDiff.DELETE,
-    ("delete", True): provider_pb2.PropertyDiff.DELETE_REPLACE,
-    ("update", False): provider_pb2.PropertyDiff.UPDATE,
-    ("update", True): provider_pb2.PropertyDiff.UPDATE_REPLACE,
-}
-
-
 _Call: TypeAlias = Callable[[Any], Message]
 """Answers a message of the protocol by another one, and may take its time."""
 
@@ -96,12 +89,12 @@ class ProviderService:
         self._package = package
         self._provider: Provider | None = None
 
-    def check_config(self, request: provider_pb2.CheckRequest) -> provider_pb2.CheckResponse:
+    def CheckConfig(self, request: provider_pb2.CheckRequest) -> provider_pb2.CheckResponse:
         """Refuse options that are not served."""
         found = self._package.problems(wire.decode(request.news))
         return provider_pb2.CheckResponse(inputs=request.news, failures=_failures(found))
 
-    def diff_config(self, request: provider_pb2.DiffRequest) -> provider_pb2.DiffResponse:
+    def DiffConfig(self, request: provider_pb2.DiffRequest) -> provider_pb2.DiffResponse:
         """Whether changed options mean another place."""
         old, new = wire.decode(request.olds), wire.decode(request.news)
         changed = sorted(key for key in old.keys() | new.keys() if not equal(old.get(key), new.get(key)))
@@ -113,20 +106,20 @@ class ProviderService:
             replaces=[key for key in changed if key == self._package.identity and key in old and key in new],
         )
 
-    def configure(self, request: provider_pb2.ConfigureRequest) -> provider_pb2.ConfigureResponse:
+    def Configure(self, request: provider_pb2.ConfigureRequest) -> provider_pb2.ConfigureResponse:
         """Take the options, which come as `PACKAGE:config:OPTION`; nothing is asked for anything yet."""
         options = {key.rpartition(":config:")[2]: value for key, value in request.variables.items()}
         self._provider = self._package.configure(options)
         return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True)
 
-    def check(self, request: provider_pb2.CheckRequest) -> provider_pb2.CheckResponse:
+    def Check(self, request: provider_pb2.CheckRequest) -> provider_pb2.CheckResponse:
         """Complete and judge the inputs."""
         inputs, found = self._configured().check(
             request.urn, wire.decode(request.olds), wire.decode(request.news), request.randomSeed
         )
         return provider_pb2.CheckResponse(inputs=wire.encode(inputs), failures=_failures(found))
 
-    def diff(self, request: provider_pb2.DiffRequest) -> provider_pb2.DiffResponse:
+    def Diff(self, request: provider_pb2.DiffRequest) -> provider_pb2.DiffResponse:
         """Compare the new inputs with the recorded resource."""
         ignored = tuple(values.parse_path(text) for text in request.ignoreChanges)
         verdict = self._configured().diff(request.urn, _old(request), wire.decode(request.news), ignored)
@@ -139,19 +132,19 @@ class ProviderService:
             hasDetailedDiff=True,
         )
 
-    def create(self, request: provider_pb2.CreateRequest) -> provider_pb2.CreateResponse:
+    def Create(self, request: provider_pb2.CreateRequest) -> provider_pb2.CreateResponse:
         """Create a resource, or tell what it would be."""
         provider, new = self._configured(), wire.decode(request.properties)
-        state = (provider.preview_create if request.preview else provider.create)(request.urn, new)
+        state = provider.create(request.urn, new, preview=request.preview)
         return provider_pb2.CreateResponse(id=state.id, properties=wire.encode(state.outputs))
 
-    def update(self, request: provider_pb2.UpdateRequest) -> provider_pb2.UpdateResponse:
+    def Update(self, request: provider_pb2.UpdateRequest) -> provider_pb2.UpdateResponse:
         """Change a resource, or tell what it would become."""
         provider, old, new = self._configured(), _old(request), wire.decode(request.news)
-        state = (provider.preview_update if request.preview else provider.update)(request.urn, old, new)
+        state = provider.update(request.urn, old, new, preview=request.preview)
         return provider_pb2.UpdateResponse(properties=wire.encode(state.outputs))
 
-    def read(self, request: provider_pb2.ReadRequest) -> provider_pb2.ReadResponse:
+    def Read(self, request: provider_pb2.ReadRequest) -> provider_pb2.ReadResponse:
         """Read the live resource; an empty id tells that it is gone."""
         old = State(request.id, wire.decode(request.properties), wire.decode(request.inputs))
         state = self._configured().read(request.urn, old)
@@ -159,28 +152,28 @@ class ProviderService:
             id=state.id, properties=wire.encode(state.outputs), inputs=wire.encode(state.inputs)
         )
 
-    def delete(self, request: provider_pb2.DeleteRequest) -> empty_pb2.Empty:
+    def Delete(self, request: provider_pb2.DeleteRequest) -> empty_pb2.Empty:
         """Delete a resource."""
         old = State(request.id, wire.decode(request.properties), wire.decode(request.old_inputs))
         self._configured().delete(request.urn, old, request.timeout)
         return empty_pb2.Empty()
 
-    def invoke(self, request: provider_pb2.InvokeRequest) -> provider_pb2.InvokeResponse:
+    def Invoke(self, request: provider_pb2.InvokeRequest) -> provider_pb2.InvokeResponse:
         """Call a function."""
         results = self._configured().invoke(request.tok, wire.decode(request.args))
         answer = provider_pb2.InvokeResponse()
         getattr(answer, "return").CopyFrom(wire.encode(results))
         return answer
 
-    def get_plugin_info(self, _request: empty_pb2.Empty) -> plugin_pb2.PluginInfo:
+    def GetPluginInfo(self, _request: empty_pb2.Empty) -> plugin_pb2.PluginInfo:
         """Name the version whose ways these are."""
         return plugin_pb2.PluginInfo(version=self._package.version)
 
-    def attach(self, _request: plugin_pb2.PluginAttach) -> empty_pb2.Empty:
+    def Attach(self, _request: plugin_pb2.PluginAttach) -> empty_pb2.Empty:
         """Accept an engine that did not start this process; the provider never calls it."""
         return empty_pb2.Empty()
 
-    def cancel(self, _request: empty_pb2.Empty) -> empty_pb2.Empty:
+    def Cancel(self, _request: empty_pb2.Empty) -> empty_pb2.Empty:
         """End the waits; requests in flight finish."""
         if self._provider is not None:
             self._provider.cancel()
@@ -206,8 +199,9 @@ def _old(request: provider_pb2.DiffRequest | provider_pb2.UpdateRequest) -> Stat
 
 
 def _detail(change: Change) -> provider_pb2.PropertyDiff:
+    kind = change.kind.upper() + ("_REPLACE" if change.replaces else "")
     return provider_pb2.PropertyDiff(
-        kind=_KINDS[change.kind, change.replaces], inputDiff=change.kind == "delete"
+        kind=provider_pb2.PropertyDiff.Kind.Value(kind), inputDiff=change.kind == "delete"
     )
 
 
@@ -247,30 +241,16 @@ def handler(package: Package) -> grpc.GenericRpcHandler:
     """Return the routes of a package; calls without one are answered with UNIMPLEMENTED."""
     methods = provider_pb2.DESCRIPTOR.services_by_name["ResourceProvider"].methods_by_name
     service = ProviderService(package)
-    calls: dict[str, _Call] = {
-        "CheckConfig": service.check_config,
-        "DiffConfig": service.diff_config,
-        "Configure": service.configure,
-        "Check": service.check,
-        "Diff": service.diff,
-        "Create": service.create,
-        "Update": service.update,
-        "Read": service.read,
-        "Delete": service.delete,
-        "Invoke": service.invoke,
-        "GetPluginInfo": service.get_plugin_info,
-        "Attach": service.attach,
-        "Cancel": service.cancel,
-    }
     return grpc.method_handlers_generic_handler(
         "pulumirpc.ResourceProvider",
         {
             name: grpc.unary_unary_rpc_method_handler(
                 _aborting(call),
-                request_deserializer=GetMessageClass(methods[name].input_type).FromString,
-                response_serializer=_serialized,
+                request_deserializer=GetMessageClass(method.input_type).FromString,
+                response_serializer=methodcaller("SerializeToString"),
             )
-            for name, call in calls.items()
+            for name, method in methods.items()
+            if (call := getattr(service, name, None))
         },
     )
 
@@ -299,7 +279,3 @@ def _properties(request: Message) -> Properties:
         for field, value in request.ListFields()
         if isinstance(value, struct_pb2.Struct)
     }
-
-
-def _serialized(message: Message) -> bytes:
-    return message.SerializeToString()

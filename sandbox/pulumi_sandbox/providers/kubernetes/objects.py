@@ -156,10 +156,6 @@ def parse_id(id_: str) -> tuple[str, str]:
     return (before, after) if after else ("", before)
 
 
-def _object(value: Value) -> Properties:
-    return value if isinstance(value, dict) else {}
-
-
 CREATOR: Final = "pulumi-kubernetes"
 """The manager that creates objects (operation Update), here and in the genuine provider.
 
@@ -382,14 +378,15 @@ def concealed(obj: Properties, model: Properties) -> Properties:
 
 
 def outputs(
-    live: Properties, inputs: Properties, *, model: Properties, field_manager: str, initial_api_version: str
+    live: Properties, inputs: Properties, *, model: Properties, recorded: Properties, urn: str
 ) -> Properties:
     """Return the outputs to record; `model` are the inputs as the program gave them, secrets included."""
+    version = text(recorded.get(_INITIAL_API_VERSION)) or text(inputs.get("apiVersion"))
     return {
         **concealed(cast(Properties, _renamed(live, _UNDERSCORED)), model),
         _INPUTS: concealed(cast(Properties, _renamed(inputs, _UNDERSCORED)), model),
-        _FIELD_MANAGER: field_manager,
-        _INITIAL_API_VERSION: initial_api_version,
+        _FIELD_MANAGER: field_manager(recorded, urn),
+        _INITIAL_API_VERSION: version,
     }
 
 
@@ -405,14 +402,9 @@ def declared(recorded: Properties, old_inputs: Properties) -> Properties:
     return plain(kept if isinstance(kept, dict) else old_inputs)
 
 
-def field_manager(recorded: Properties) -> str:
-    """Return the recorded field manager, empty when there is none."""
-    return text(recorded.get(_FIELD_MANAGER))
-
-
-def initial_api_version(recorded: Properties, inputs: Properties) -> str:
-    """Return the apiVersion that the object was created with."""
-    return text(recorded.get(_INITIAL_API_VERSION)) or text(inputs.get("apiVersion"))
+def field_manager(recorded: Properties, urn: str) -> str:
+    """Return the recorded field manager, else the resource's own."""
+    return text(recorded.get(_FIELD_MANAGER)) or manager_of(urn)
 
 
 def _renamed(value: Value, names: dict[str, str]) -> Value:

@@ -103,37 +103,27 @@ class Provider:
             ignored=ignored,
         )
 
-    def preview_create(self, urn: str, new: Properties) -> State:
-        """Return what a create would leave, as far as the server can tell without writing."""
-        inputs = objects.plain(new)
-        live = None if contains_unknown(inputs) else apply.preview_create(self._api, inputs)
-        return self._previewed(live, inputs, new, objects.manager_of(urn))
-
-    def create(self, urn: str, new: Properties) -> State:
-        """Create the object."""
+    def create(self, urn: str, new: Properties, *, preview: bool) -> State:
+        """Create the object; in a preview ask the server what it would become, as far as that can tell."""
         inputs, manager = objects.plain(new), objects.manager_of(urn)
-        live = apply.create(self._api, urn, inputs, manager=manager, pause=self._patience.wait)
-        version = text(inputs.get("apiVersion"))
-        outputs = objects.outputs(live, inputs, model=new, field_manager=manager, initial_api_version=version)
-        return State(objects.object_id(live), outputs, {})
+        if not preview:
+            live = apply.create(self._api, urn, inputs, manager=manager, pause=self._patience.wait)
+        elif contains_unknown(inputs) or (live := apply.preview_create(self._api, inputs)) is None:
+            return State("", new, {})
+        return _made(live, inputs, new, {}, urn, preview=preview)
 
-    def preview_update(self, urn: str, old: State, new: Properties) -> State:
-        """Return what an update would leave, as far as the server can tell without writing."""
+    def update(self, urn: str, old: State, new: Properties, *, preview: bool) -> State:
+        """Bring the object to the new inputs; in a preview as `create`."""
         inputs, recorded = objects.plain(new), objects.live_object(old.outputs)
-        manager = objects.field_manager(old.outputs) or objects.manager_of(urn)
-        live = None
-        if not contains_unknown(inputs):
-            live = apply.preview_update(self._api, recorded, inputs, manager=manager)
-        return self._previewed(live, inputs, new, manager)
-
-    def update(self, urn: str, old: State, new: Properties) -> State:
-        """Bring the object to the new inputs."""
-        inputs = objects.plain(new)
-        manager = objects.field_manager(old.outputs) or objects.manager_of(urn)
-        live = apply.update(self._api, objects.live_object(old.outputs), inputs, manager=manager)
-        version = objects.initial_api_version(old.outputs, inputs)
-        outputs = objects.outputs(live, inputs, model=new, field_manager=manager, initial_api_version=version)
-        return State(objects.object_id(live), outputs, {})
+        manager = objects.field_manager(old.outputs, urn)
+        if not preview:
+            live = apply.update(self._api, recorded, inputs, manager=manager)
+        elif (
+            contains_unknown(inputs)
+            or (live := apply.preview_update(self._api, recorded, inputs, manager=manager)) is None
+        ):
+            return State("", new, {})
+        return _made(live, inputs, new, old.outputs, urn, preview=preview)
 
     def read(self, urn: str, old: State) -> State:
         """Return the live object, and of the inputs what is live of them; an empty id tells that it is gone.
@@ -150,13 +140,7 @@ class Provider:
         if live is None:
             return State("", {}, {})
         inputs = objects.declared_part(live, old_inputs) if old_inputs else _all_declared(live)
-        outputs = objects.outputs(
-            live,
-            inputs,
-            model=old.inputs,
-            field_manager=objects.field_manager(old.outputs) or objects.manager_of(urn),
-            initial_api_version=objects.initial_api_version(old.outputs, inputs),
-        )
+        outputs = objects.outputs(live, inputs, model=old.inputs, recorded=old.outputs, urn=urn)
         return State(old.id, outputs, objects.concealed(inputs, old.inputs))
 
     def delete(self, _urn: str, old: State, seconds: float) -> None:
@@ -175,16 +159,6 @@ class Provider:
             problem="the sandbox's Kubernetes provider has no functions",
             fix="declare the objects themselves",
         )
-
-    def _previewed(self, live: Properties | None, inputs: Properties, new: Properties, manager: str) -> State:
-        if live is None:
-            return State("", new, {})
-        shown = {key: value for key, value in live.items() if key != "status"}
-        version = text(inputs.get("apiVersion"))
-        outputs = objects.outputs(
-            shown, inputs, model=new, field_manager=manager, initial_api_version=version
-        )
-        return State("", outputs, {})
 
     def _placed(self, inputs: Properties) -> Properties:
         if not isinstance(inputs.get("metadata"), dict):
@@ -224,6 +198,14 @@ def _problems(inputs: Properties) -> list[Problem]:
         reason = "server-side apply cannot use it; leave the name out, or set metadata.name"
         problems.append(Problem("metadata.generateName", reason))
     return problems
+
+
+def _made(
+    live: Properties, inputs: Properties, new: Properties, recorded: Properties, urn: str, *, preview: bool
+) -> State:
+    shown = {key: value for key, value in live.items() if not (preview and key == "status")}
+    outputs = objects.outputs(shown, inputs, model=new, recorded=recorded, urn=urn)
+    return State("" if preview else objects.object_id(live), outputs, {})
 
 
 def _all_declared(live: Properties) -> Properties:

@@ -255,7 +255,7 @@ LIVE: Properties = {
 
 def recorded(model: Properties) -> Properties:
     inputs = {key: value for key, value in LIVE.items() if key != "metadata"}
-    return objects.outputs(LIVE, inputs, model=model, field_manager="m", initial_api_version="v1")
+    return objects.outputs(LIVE, inputs, model=model, recorded={}, urn=URN)
 
 
 def test_outputs_are_the_object_and_what_the_genuine_provider_keeps_beside_it():
@@ -273,7 +273,7 @@ def test_data_of_a_secret_is_secret_whatever_the_program_said():
 def test_the_copy_of_a_secret_that_kubectl_leaves_on_it_is_secret():
     key = "kubectl.kubernetes.io/last-applied-configuration"
     live: Properties = {**LIVE, "metadata": {"name": "n", "annotations": {key: '{"data":{"k":"dg=="}}'}}}
-    shown = objects.outputs(live, live, model={}, field_manager="m", initial_api_version="v1")
+    shown = objects.outputs(live, live, model={}, recorded={}, urn=URN)
     kept = {"name": "n", "annotations": {key: Secret('{"data":{"k":"dg=="}}')}}
     inputs = shown["__inputs"]
     assert isinstance(inputs, dict)
@@ -295,7 +295,7 @@ def test_secrets_of_other_kinds_stay_where_they_were():
 
 def test_dashes_of_schema_extensions_are_underscores_in_programs_and_outputs():
     schema: Properties = {"spec": {"versions": [{"schema": {"x-kubernetes-preserve-unknown-fields": True}}]}}
-    outputs = objects.outputs(schema, schema, model={}, field_manager="m", initial_api_version="v1")
+    outputs = objects.outputs(schema, schema, model={}, recorded={}, urn=URN)
     assert outputs["spec"] == {"versions": [{"schema": {"x_kubernetes_preserve_unknown_fields": True}}]}
     assert objects.declared(outputs, {}) == objects.live_object(outputs) == schema
 
@@ -307,5 +307,5 @@ def test_the_inputs_recorded_in_the_outputs_go_before_those_the_engine_kept():
 
 
 def test_the_first_api_version_is_kept_for_good():
-    assert objects.initial_api_version(recorded({}), {"apiVersion": "v2"}) == "v1"
-    assert objects.initial_api_version({}, {"apiVersion": "v2"}) == "v2"
+    later = objects.outputs(LIVE, {"apiVersion": "v2"}, model={}, recorded=recorded({}), urn=URN)
+    assert later["__initialApiVersion"] == "v1"
