@@ -5,6 +5,8 @@ import os
 import re
 import stat
 import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
 
@@ -54,6 +56,21 @@ def _tell_full(path: Path, error: BaseException) -> None:
             problem="there is no space left to write it; what was there before is unharmed",
             fix="free some space and run the command again",
         ) from None
+
+
+@contextmanager
+def readable(path: Path, faulty: str, fix: str) -> Generator[None]:
+    """Turn what is wrong with a file that was kept into an error; one that is not there stays the reader's.
+
+    faulty: what it is not. Raises SandboxError `state-unreadable`.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        problem = f"{faulty} ({type(error).__name__})"
+        raise SandboxError(code="state-unreadable", place=str(path), problem=problem, fix=fix) from None
 
 
 def make_folder(path: Path) -> Path:

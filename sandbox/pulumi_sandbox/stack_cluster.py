@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from pulumi_sandbox import files
 from pulumi_sandbox.contact import contact
 from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.files import readable
 
 if TYPE_CHECKING:
     from pulumi_sandbox.services import ControlPlane
@@ -31,18 +33,14 @@ class StackCluster:
 
         Raises SandboxError `state-unreadable`.
         """
-        try:
+        fix = "remove it; the next `up` uses the cluster again, or starts one"
+        with (
+            suppress(FileNotFoundError),
+            readable(path, "this does not say which cluster is the stack's", fix),
+        ):
             kept = json.loads(path.read_bytes())
             return cls(Path(kept["kubeconfig"]), kept["server"], kept["uid"], kept["own"])
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise SandboxError(
-                code="state-unreadable",
-                place=str(path),
-                problem=f"this does not say which cluster is the stack's ({type(error).__name__})",
-                fix="remove it; the next `up` uses the cluster again, or starts one",
-            ) from None
+        return None
 
     def remember(self, path: Path) -> None:
         """Keep it for the commands that follow."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from pulumi_sandbox import files
-from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.services import Service
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -145,19 +145,14 @@ class Store:
             SandboxError: `state-unreadable`.
         """
         self._file = file
-        try:
+        self._clusters: dict[str, dict[str, Any]] = {}
+        self._reports: dict[str, dict[str, Report]] = {}
+        faulty = "it holds no clusters of the HyperFleet stand-in"
+        fix = "remove the file; the next update brings the stack's clusters again"
+        with suppress(FileNotFoundError), files.readable(file, faulty, fix):
             kept = read_json(file.read_text(encoding="utf-8"))
             self._clusters = {id_: _known(one) for id_, one in kept["clusters"].items()}
-            self._reports: dict[str, dict[str, Report]] = dict(kept["reports"])
-        except FileNotFoundError:
-            self._clusters, self._reports = {}, {}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise SandboxError(
-                code="state-unreadable",
-                place=str(file),
-                problem=f"it holds no clusters of the HyperFleet emulator ({type(error).__name__})",
-                fix="remove the file; the next update brings the stack's clusters again",
-            ) from None
+            self._reports = dict(kept["reports"])
 
     def cluster(self, id_: str) -> dict[str, Any] | None:
         """Return a cluster."""

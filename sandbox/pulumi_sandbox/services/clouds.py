@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pulumi_sandbox import files
-from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.locks import exclusive
 from pulumi_sandbox.services import processes
 from pulumi_sandbox.services.cloud.certificates import TRUST_VARIABLE, Certificate
@@ -116,17 +115,10 @@ class Clouds:
 
     def _recorded(self, service: CloudService) -> int | None:
         """Return the port it had last, None when it was never started; raises as `started`."""
-        try:
-            return port_of(json.loads(self._record(service).read_bytes())["port"])
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise SandboxError(
-                code="state-unreadable",
-                place=str(self._record(service)),
-                problem=f"this is not the record of an emulator ({type(error).__name__})",
-                fix="remove the file; the sandbox makes it again",
-            ) from None
+        record, fix = self._record(service), "remove the file; the sandbox makes it again"
+        with suppress(FileNotFoundError), files.readable(record, "this is not the record of a stand-in", fix):
+            return port_of(json.loads(record.read_bytes())["port"])
+        return None
 
     def _choose(self, service: CloudService) -> int:
         recorded = self._recorded(service)

@@ -10,6 +10,7 @@ import base64
 import json
 import platform
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import sleep
@@ -128,7 +129,9 @@ class ControlPlane:
         Raises SandboxError `state-unreadable`.
         """
         layout = Layout(folder.resolve())
-        try:
+        fix = f"remove the folder {layout.folder}; the sandbox makes it again"
+        faulty = "this is not the record of a control plane"
+        with suppress(FileNotFoundError), files.readable(layout.record, faulty, fix):
             record = json.loads(layout.record.read_bytes())
             return cls(
                 folder=layout.folder,
@@ -136,15 +139,7 @@ class ControlPlane:
                 ports=Ports(**{part: port_of(port) for part, port in record["ports"].items()}),
                 context=record["context"],
             )
-        except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError) as error:
-            raise SandboxError(
-                code="state-unreadable",
-                place=str(layout.record),
-                problem=f"this is not the record of a control plane ({type(error).__name__})",
-                fix=f"remove the folder {layout.folder}; the sandbox makes it again",
-            ) from error
+        return None
 
     @property
     def server(self) -> str:
@@ -271,17 +266,11 @@ class ControlPlane:
 
 
 def _accounts(layout: Layout) -> list[Account]:
-    try:
+    faulty = "these are not the users of a control plane"
+    fix = "remove it; the next start makes users, tokens and kubeconfig files again"
+    with suppress(FileNotFoundError), files.readable(layout.tokens, faulty, fix):
         return from_token_file(layout.tokens.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError) as error:
-        raise SandboxError(
-            code="state-unreadable",
-            place=str(layout.tokens),
-            problem=f"these are not the users of a control plane ({type(error).__name__})",
-            fix="remove it; the next start makes users, tokens and kubeconfig files again",
-        ) from None
+    return []
 
 
 def _stop(layout: Layout) -> None:

@@ -9,7 +9,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -21,7 +21,6 @@ from uuid import UUID, uuid4
 from starlette.responses import JSONResponse
 
 from pulumi_sandbox import files
-from pulumi_sandbox.errors import SandboxError
 
 _ON_DEMAND: Final[Mapping[int, str]] = {
     401: "AuthenticationFailed",
@@ -157,18 +156,12 @@ class ResourceStore:
         Raises SandboxError `state-unreadable`.
         """
         self._file = file
-        try:
+        self._documents: dict[str, Document] = {}
+        faulty = "it holds no resources of the Resource Manager stand-in"
+        fix = "remove the file; the resources are gone then"
+        with suppress(FileNotFoundError), files.readable(file, faulty, fix):
             documents = json.loads(file.read_text(encoding="utf-8"))
-            self._documents: dict[str, Document] = {each["id"].lower(): each for each in documents}
-        except FileNotFoundError:
-            self._documents = {}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise SandboxError(
-                code="state-unreadable",
-                place=str(file),
-                problem=f"it holds no resources of the Resource Manager emulator ({type(error).__name__})",
-                fix="remove the file; the resources are gone then",
-            ) from None
+            self._documents = {each["id"].lower(): each for each in documents}
 
     def get(self, id_: str) -> Document | None:
         """Return a resource by its id, in any case."""

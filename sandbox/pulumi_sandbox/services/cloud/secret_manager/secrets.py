@@ -27,7 +27,6 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from pulumi_sandbox import files
-from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.services.cloud.secret_manager.callers import (
     EMPTY_ETAG,
     GcpRefusal,
@@ -199,24 +198,24 @@ class SecretStore:
 
 
 def _read(file: Path) -> Kept:
-    try:
+    fix = "remove the file; the secret is gone then"
+    with files.readable(file, "it holds no secret of the Secret Manager stand-in", fix):
         document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         kept = Kept(Secret())
-        json_format.ParseDict(document["secret"], Secret.pb(kept.about))
-        json_format.ParseDict(document["policy"], kept.policy)
+        _fill(Secret.pb(kept.about), document["secret"])
+        _fill(kept.policy, document["policy"])
         for each in document["versions"]:
             data = None if each["data"] is None else base64.b64decode(each["data"])
-            version = Version(SecretVersion(), data)
-            json_format.ParseDict(each["version"], SecretVersion.pb(version.about))
-            kept.versions.append(version)
-    except (ValueError, KeyError, TypeError, json_format.ParseError) as error:
-        raise SandboxError(
-            code="state-unreadable",
-            place=str(file),
-            problem=f"it holds no secret of the Secret Manager emulator ({type(error).__name__})",
-            fix="remove the file; the secret is gone then",
-        ) from None
-    return kept
+            kept.versions.append(Version(SecretVersion(), data))
+            _fill(SecretVersion.pb(kept.versions[-1].about), each["version"])
+        return kept
+
+
+def _fill(message: Message, said: Any) -> None:
+    try:
+        json_format.ParseDict(said, message)
+    except json_format.ParseError as error:
+        raise ValueError(error) from None
 
 
 PAYLOAD_LIMIT: Final = 64 * 1024
