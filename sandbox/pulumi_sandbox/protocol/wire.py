@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from google.protobuf import struct_pb2
+from google.protobuf.json_format import MessageToDict
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import UNKNOWN, Json, Properties, Secret, Unknown, Value
@@ -72,7 +73,7 @@ def _untag_object(json: Mapping[str, Json], read_secret: SecretReader, place: st
     if json.get(KEY) == OUTPUT:
         value = untag(json["value"], read_secret, place) if "value" in json else UNKNOWN
         return Secret(value) if json.get("secret") else value
-    return {key: untag(item, read_secret, f"{place}/{key}") for key, item in json.items()}
+    return {key: untag(json[key], read_secret, f"{place}/{key}") for key in sorted(json)}
 
 
 def decode(struct: struct_pb2.Struct) -> Properties:
@@ -128,7 +129,7 @@ def _read(value: struct_pb2.Value, place: str) -> Value:
     if kind == "struct_value":
         fields = value.struct_value.fields
         if KEY in fields:
-            return untag(_json(value), _read_secret, place)
+            return untag(MessageToDict(value), _read_secret, place)
         return {key: _read(fields[key], key) for key in sorted(fields)}
     if kind == "list_value":
         return [_read(item, place) for item in value.list_value.values]
@@ -143,24 +144,6 @@ def _read(value: struct_pb2.Value, place: str) -> Value:
             )
         return int(number) if number.is_integer() else number
     return value.bool_value if kind == "bool_value" else None
-
-
-def _json(value: struct_pb2.Value) -> Json:
-    """Return a tagged object as it stands, to be untagged."""
-    match value.WhichOneof("kind"):
-        case "bool_value":
-            return value.bool_value
-        case "string_value":
-            return value.string_value
-        case "number_value":
-            return value.number_value
-        case "list_value":
-            return [_json(item) for item in value.list_value.values]
-        case "struct_value":
-            fields = value.struct_value.fields
-            return {key: _json(fields[key]) for key in sorted(fields)}
-        case _:
-            return None
 
 
 def _read_secret(json: Mapping[str, Json], place: str) -> Value:

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from google.cloud.secretmanager_v1.types import (
-    AccessSecretVersionResponse,
     AddSecretVersionRequest,
     DestroySecretVersionRequest,
     ListSecretsResponse,
@@ -60,9 +60,9 @@ class _Asked:
         return read(self.body, message, confidential=confidential)
 
 
-Answer: TypeAlias = Callable[[_Asked], Message]
+Answer: TypeAlias = Callable[[_Asked], Any]
 _Served: TypeAlias = tuple[str, str, str, Answer]
-"""Method, path, permission, and what answers."""
+"""Method, path, permission, and what answers, by a message of protobuf or one of proto-plus."""
 
 
 def make_app(folder: Path) -> Service:
@@ -101,6 +101,7 @@ def _route(above: str, served: _Served, secrets: Secrets, callers: Callers) -> R
         policy = secrets.present_policy(parent, given.get("secret", ""))
         callers.check(header, permission, request.url.path.removeprefix("/v1/"), policy)
         message = answer(_Asked({"parent": parent, **given}, request.query_params, await request.body()))
+        message = message if isinstance(message, Message) else type(message).pb(message)
         as_numbers = "enum-encoding=int" in request.query_params.get("$alt", "")
         return JSONResponse(shown(message, enums_as_numbers=as_numbers))
 
@@ -113,53 +114,39 @@ def _served(secrets: Secrets) -> list[_Served]:
         asked.read(Secret.pb(wanted))
         return wanted
 
-    def create(asked: _Asked) -> Message:
+    def create(asked: _Asked) -> Secret:
         secret = asked.query.get("secretId", "")
-        return Secret.pb(secrets.create(**asked.where, secret=secret, wanted=given(asked)))
+        return secrets.create(**asked.where, secret=secret, wanted=given(asked))
 
-    def get(asked: _Asked) -> Message:
-        return Secret.pb(secrets.get(**asked.where))
-
-    def get_version(asked: _Asked) -> Message:
-        return SecretVersion.pb(secrets.get_version(**asked.where))
-
-    def list_(asked: _Asked) -> Message:
+    def list_(asked: _Asked) -> ListSecretsResponse:
         found = secrets.list(**asked.where, filter_=_filter(asked))
-        return ListSecretsResponse.pb(ListSecretsResponse(secrets=found, total_size=len(found)))
+        return ListSecretsResponse(secrets=found, total_size=len(found))
 
-    def update(asked: _Asked) -> Message:
+    def update(asked: _Asked) -> Secret:
         mask = asked.query.get("updateMask", "")
-        return Secret.pb(secrets.update(**asked.where, wanted=given(asked), mask=mask))
+        return secrets.update(**asked.where, wanted=given(asked), mask=mask)
 
-    def delete(asked: _Asked) -> Message:
+    def delete(asked: _Asked) -> Empty:
         secrets.delete(**asked.where, etag=asked.query.get("etag", ""))
         return Empty()
 
     def set_policy(asked: _Asked) -> Message:
         return secrets.set_policy(**asked.where, wanted=asked.read(SetIamPolicyRequest()).policy)
 
-    def add(asked: _Asked) -> Message:
+    def add(asked: _Asked) -> SecretVersion:
         wanted = AddSecretVersionRequest()
         check_base64(asked.body)
         asked.read(AddSecretVersionRequest.pb(wanted), confidential=True)
-        return SecretVersion.pb(secrets.add_version(**asked.where, payload=wanted.payload))
+        return secrets.add_version(**asked.where, payload=wanted.payload)
 
-    def list_versions(asked: _Asked) -> Message:
+    def list_versions(asked: _Asked) -> ListSecretVersionsResponse:
         found = secrets.list_versions(**asked.where, filter_=_filter(asked))
-        return ListSecretVersionsResponse.pb(
-            ListSecretVersionsResponse(versions=found, total_size=len(found))
-        )
+        return ListSecretVersionsResponse(versions=found, total_size=len(found))
 
-    def to(state: State) -> Answer:
-        def turn(asked: _Asked) -> Message:
-            wanted = DestroySecretVersionRequest()
-            asked.read(DestroySecretVersionRequest.pb(wanted))
-            return SecretVersion.pb(secrets.set_state(**asked.where, state=state, etag=wanted.etag))
-
-        return turn
-
-    def access(asked: _Asked) -> Message:
-        return AccessSecretVersionResponse.pb(secrets.access(**asked.where))
+    def turn(asked: _Asked, state: State) -> SecretVersion:
+        wanted = DestroySecretVersionRequest()
+        asked.read(DestroySecretVersionRequest.pb(wanted))
+        return secrets.set_state(**asked.where, state=state, etag=wanted.etag)
 
     return [
         ("POST", "/secrets", "secrets.create", create),
@@ -168,12 +155,12 @@ def _served(secrets: Secrets) -> list[_Served]:
         ("GET", f"{_SECRET}:getIamPolicy", "secrets.getIamPolicy", lambda a: secrets.policy(**a.where)),
         ("POST", f"{_SECRET}:setIamPolicy", "secrets.setIamPolicy", set_policy),
         ("GET", f"{_SECRET}/versions", "versions.list", list_versions),
-        ("GET", f"{_VERSION}:access", "versions.access", access),
-        ("POST", f"{_VERSION}:enable", "versions.enable", to(State.ENABLED)),
-        ("POST", f"{_VERSION}:disable", "versions.disable", to(State.DISABLED)),
-        ("POST", f"{_VERSION}:destroy", "versions.destroy", to(State.DESTROYED)),
-        ("GET", _VERSION, "versions.get", get_version),
-        ("GET", _SECRET, "secrets.get", get),
+        ("GET", f"{_VERSION}:access", "versions.access", lambda a: secrets.access(**a.where)),
+        ("POST", f"{_VERSION}:enable", "versions.enable", partial(turn, state=State.ENABLED)),
+        ("POST", f"{_VERSION}:disable", "versions.disable", partial(turn, state=State.DISABLED)),
+        ("POST", f"{_VERSION}:destroy", "versions.destroy", partial(turn, state=State.DESTROYED)),
+        ("GET", _VERSION, "versions.get", lambda a: secrets.get_version(**a.where)),
+        ("GET", _SECRET, "secrets.get", lambda a: secrets.get(**a.where)),
         ("PATCH", _SECRET, "secrets.update", update),
         ("DELETE", _SECRET, "secrets.delete", delete),
     ]
