@@ -109,37 +109,30 @@ def gauges_of(
     yield _gauge(
         "credfleet_pool_claimed_accounts",
         "Accounts a tenant has claimed.",
-        _by_tenant(namespace, status.accounts),
-    )
-    yield _gauge(
-        "credfleet_pool_shared_claims",
-        "Claims on a shared account.",
-        (
-            ({**labels.of(each.type, each.partition), "account": each.secret_name}, each.used)
-            for each in shared
+        _by_tenant(
+            namespace,
+            ((each.type, each.tenant) for each in status.accounts if each.standing is AccountUse.CLAIMED),
         ),
     )
-    yield _gauge(
-        "credfleet_pool_shared_capacity",
-        "Claims a shared account takes in parallel.",
-        (
-            ({**labels.of(each.type, each.partition), "account": each.secret_name}, each.capacity)
-            for each in shared
-        ),
-    )
+    for name, help_, counted in (
+        ("claims", "Claims on a shared account.", "used"),
+        ("capacity", "Claims a shared account takes in parallel.", "capacity"),
+    ):
+        yield _gauge(
+            f"credfleet_pool_shared_{name}",
+            help_,
+            ((labels.of_one(each), getattr(each, counted)) for each in shared),
+        )
     yield _gauge(
         "credfleet_pool_tenant_shared_claims",
         "Claims of a tenant on shared accounts; without a tenant those whose record is gone.",
-        _shared_by_tenant(namespace, shared),
+        _by_tenant(namespace, ((each.type, claim.tenant) for each in shared for claim in each.claims)),
     )
     yield _gauge(
         "credfleet_pool_key_end_timestamp_seconds",
         "When the key of an account ends, as seconds since 1970; only of accounts whose end is known.",
         (
-            (
-                {**labels.of(one.type, one.partition), "account": one.secret_name},
-                datetime.fromisoformat(one.key_ends).timestamp(),
-            )
+            (labels.of_one(one), datetime.fromisoformat(one.key_ends).timestamp())
             for one in status.accounts
             if one.key_ends
         ),
@@ -227,16 +220,13 @@ class _Labels:
         shared = "true" if SHARED in present else "false"
         return {"namespace": self._namespace, "type": account_type, **keys, "shared": shared}
 
-
-def _shared_by_tenant(namespace: str, shared: Iterable[Account]) -> Iterator[tuple[Labels, int]]:
-    claims = Counter((each.type, claim.tenant or "") for each in shared for claim in each.claims)
-    for (account_type, tenant), count in sorted(claims.items()):
-        yield {"namespace": namespace, "type": account_type, "tenant": tenant}, count
+    def of_one(self, account: Account) -> Labels:
+        """Return the labels of one account."""
+        return {**self.of(account.type, account.partition), "account": account.secret_name}
 
 
-def _by_tenant(namespace: str, accounts: Iterable[Account]) -> Iterator[tuple[Labels, int]]:
-    claimed = Counter(
-        (each.type, each.tenant or "") for each in accounts if each.standing is AccountUse.CLAIMED
-    )
-    for (account_type, tenant), count in sorted(claimed.items()):
+def _by_tenant(namespace: str, claims: Iterable[tuple[str, str | None]]) -> Iterator[tuple[Labels, int]]:
+    """Count claims, each told by its type and tenant."""
+    counted = Counter((account_type, tenant or "") for account_type, tenant in claims)
+    for (account_type, tenant), count in sorted(counted.items()):
         yield {"namespace": namespace, "type": account_type, "tenant": tenant}, count

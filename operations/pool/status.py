@@ -45,12 +45,7 @@ def pool_namespaces(connection: Connection) -> list[str]:
         names = sorted(each["metadata"]["name"] for each in listed.body["items"])
         return [name for name in names if _has_settings(connection, name)]
     except NoReply as silence:
-        raise ClusterError(
-            code="unreachable",
-            place=connection.server,
-            problem=f"the API server does not answer ({silence})",
-            fix="start it, or name another --kubeconfig",
-        ) from None
+        raise silence.as_error("start it, or name another --kubeconfig") from None
 
 
 def _has_settings(connection: Connection, namespace: str) -> bool:
