@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from pulumi_sandbox.progress_line import ProgressLine
 from pulumi_sandbox.services import Step
@@ -38,14 +38,6 @@ _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 15.0
 
 
-class Claimable(Protocol):
-    """What waiting for an account needs of a pool."""
-
-    def claim(self, request: ClaimRequest) -> Claimed:
-        """Claim once; raises Exhausted when no account is free."""
-        ...
-
-
 def claim(asked: ClaimOptions, where: NamedPoolOptions, wait: str | None) -> CommandResult:
     """Claim an account, waiting for a free one as long as allowed.
 
@@ -59,7 +51,7 @@ def claim(asked: ClaimOptions, where: NamedPoolOptions, wait: str | None) -> Com
     request = in_its_slot(asked, request, pool.records())
     try:
         with ProgressLine() as progress:
-            claimed = claim_within(pool, request, patience, progress)
+            claimed = claim_within(pool.claim, request, patience, progress)
     finally:
         pool.flush()
     how = "already has" if claimed.reused else "now has"
@@ -82,7 +74,7 @@ def claim(asked: ClaimOptions, where: NamedPoolOptions, wait: str | None) -> Com
 
 
 def claim_within(
-    pool: Claimable,
+    claim: Callable[[ClaimRequest], Claimed],
     request: ClaimRequest,
     patience: float,
     progress: Callable[[Step], None],
@@ -95,7 +87,7 @@ def claim_within(
     pause = _FIRST_PAUSE
     while True:
         try:
-            return pool.claim(request)
+            return claim(request)
         except Exhausted:
             elapsed = clock() - began
             if elapsed >= patience:

@@ -278,7 +278,7 @@ REQUEST = ClaimRequest(tenant="acme", type="aws")
 def test_waiting_ends_with_the_first_free_account() -> None:
     pool, clock = FakePool(refusals=[EXHAUSTED, EXHAUSTED]), Hours()
     told: list[Step] = []
-    got = claim_within(pool, REQUEST, 600, told.append, sleep=clock.sleep, clock=clock)
+    got = claim_within(pool.claim, REQUEST, 600, told.append, sleep=clock.sleep, clock=clock)
     assert got.secret_name == "aws-1"
     assert len(pool.asked) == 3
     assert [step.what for step in told] == ["waiting for a free aws account"] * 2
@@ -287,7 +287,7 @@ def test_waiting_ends_with_the_first_free_account() -> None:
 def test_waiting_ends_when_the_time_is_over_after_a_last_look() -> None:
     pool, clock = FakePool(refusals=[EXHAUSTED] * 100), Hours()
     with pytest.raises(Exhausted):
-        claim_within(pool, REQUEST, 20, lambda _step: None, sleep=clock.sleep, clock=clock)
+        claim_within(pool.claim, REQUEST, 20, lambda _step: None, sleep=clock.sleep, clock=clock)
     assert clock.now == 20
     assert clock.naps == [1, 2, 4, 8, 5]
 
@@ -295,7 +295,7 @@ def test_waiting_ends_when_the_time_is_over_after_a_last_look() -> None:
 def test_without_waiting_a_pool_that_is_empty_is_asked_once() -> None:
     pool, clock = FakePool(refusals=[EXHAUSTED] * 2), Hours()
     with pytest.raises(Exhausted):
-        claim_within(pool, REQUEST, 0, lambda _step: None, sleep=clock.sleep, clock=clock)
+        claim_within(pool.claim, REQUEST, 0, lambda _step: None, sleep=clock.sleep, clock=clock)
     assert len(pool.asked) == 1
 
 
@@ -303,7 +303,7 @@ def test_nothing_but_exhaustion_is_waited_for() -> None:
     refused = NotAllowed(place="secrets", problem="may not", fix="ask")
     pool, clock = FakePool(refusals=[refused]), Hours()
     with pytest.raises(NotAllowed):
-        claim_within(pool, REQUEST, 600, lambda _step: None, sleep=clock.sleep, clock=clock)
+        claim_within(pool.claim, REQUEST, 600, lambda _step: None, sleep=clock.sleep, clock=clock)
     assert clock.naps == []
 
 
