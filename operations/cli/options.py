@@ -62,13 +62,16 @@ def complete_stacks(incomplete: str) -> list[str]:
     return sorted(name for name in names if name.startswith(incomplete))
 
 
+def stack_option(help_: str) -> Any:
+    """Return an option that names a stack."""
+    return typer.Option("--stack", "-s", help=help_, autocompletion=complete_stacks)
+
+
 OutputOption = Annotated[Form, form_option("--output", "-o")]
 JsonOption = Annotated[
     bool, typer.Option("--json", callback=note_json, is_eager=True, help="Short for --output json.")
 ]
-StackOption = Annotated[
-    str, typer.Option("--stack", "-s", help="The stack.", show_default=True, autocompletion=complete_stacks)
-]
+StackOption = Annotated[str, stack_option("The stack.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 ClusterOption = Annotated[
     Path | None,

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from pulumi_sandbox.steering import visible
 
 from components.errors import CredfleetError, Misused, Problem
 from operations.cli.inputs import ask
-from operations.cli.options import ClusterOption, YesOption, complete_stacks
+from operations.cli.options import ClusterOption, YesOption, stack_option
 from operations.folders import Folders
 from operations.sandbox.control_plane import CONTEXT
 
@@ -32,24 +32,21 @@ if TYPE_CHECKING:
     from components.connection import ClusterTarget
     from components.stack_config.models import Cluster
 
+
+def _namespace_option(help_: str) -> Any:
+    return typer.Option("--namespace", "-n", help=help_, show_default=False)
+
+
+def part_option(whole: str) -> Any:
+    """Return an option that names a part of a pool or a type."""
+    help_ = f"Part of the {whole}; repeat it for each key."
+    return typer.Option("--partition", metavar="KEY=VALUE", help=help_)
+
+
 NamespaceOption = Annotated[
-    str,
-    typer.Option(
-        "--namespace",
-        "-n",
-        help="Namespace of the pool; by default the stack's, or account-pool.",
-        show_default=False,
-    ),
+    str, _namespace_option("Namespace of the pool; by default the stack's, or account-pool.")
 ]
-NamedNamespaceOption = Annotated[
-    str,
-    typer.Option(
-        "--namespace",
-        "-n",
-        help="Namespace of the pool; required without --stack.",
-        show_default=False,
-    ),
-]
+NamedNamespaceOption = Annotated[str, _namespace_option("Namespace of the pool; required without --stack.")]
 ContextOption = Annotated[
     str | None,
     typer.Option(
@@ -59,22 +56,11 @@ ContextOption = Annotated[
     ),
 ]
 TenantOption = Annotated[str, typer.Option("--tenant", help="The tenant.")]
-PoolStackOption = Annotated[
-    str | None,
-    typer.Option(
-        "--stack", "-s", help="The stack whose pool and cluster are meant.", autocompletion=complete_stacks
-    ),
-]
-
+PoolStackOption = Annotated[str | None, stack_option("The stack whose pool and cluster are meant.")]
 ClusterStackOption = Annotated[
-    str | None,
-    typer.Option(
-        "--stack",
-        "-s",
-        help="The stack: what it declares, and with --live its cluster.",
-        autocompletion=complete_stacks,
-    ),
+    str | None, stack_option("The stack: what it declares, and with --live its cluster.")
 ]
+PartOption = Annotated[list[str] | None, part_option("pool")]
 
 
 class By(StrEnum):
@@ -270,13 +256,7 @@ class WritablePoolOptions(PoolOptions):
 
     def for_a_look(self) -> PoolTarget:
         """Return the same pool where nothing is written."""
-        return PoolTarget(
-            namespace=self.namespace,
-            kubeconfig=self.kubeconfig,
-            context=self.context,
-            uid=self.uid,
-            typed=self.typed,
-        )
+        return PoolTarget(**{each.name: getattr(self, each.name) for each in fields(PoolTarget)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,18 +285,20 @@ def typed_options(**values: object) -> str:
 def _fill(where: PoolOptions) -> None:
     """Fill in what a stack says of a pool, or else the usual namespace."""
     typed = typed_options(stack=where.stack, kubeconfig=where.kubeconfig, context=where.context)
-    object.__setattr__(where, "typed", typed)
-    namespace, found = where.namespace or DEFAULT_NAMESPACE, None
+    given: dict[str, object] = {"typed": typed, "namespace": where.namespace or DEFAULT_NAMESPACE}
     if where.stack is not None:
         from operations.config.settings import pool_of, settings_of
 
         settings = settings_of(where.stack)
         found = PoolTarget.of_stack(pool_of(settings, where.stack), settings.cluster, where.kubeconfig)
-        namespace = where.namespace or found.namespace
-        object.__setattr__(where, "kubeconfig", found.kubeconfig or _remembered(where.stack))
-        object.__setattr__(where, "context", where.context or found.context)
-        object.__setattr__(where, "uid", found.uid)
-    object.__setattr__(where, "namespace", namespace)
+        given |= {
+            "namespace": where.namespace or found.namespace,
+            "kubeconfig": found.kubeconfig or _remembered(where.stack),
+            "context": where.context or found.context,
+            "uid": found.uid,
+        }
+    for name, value in given.items():
+        object.__setattr__(where, name, value)
 
 
 def _folders() -> Folders | None:
@@ -389,10 +371,7 @@ class ClaimOptions:
     spill: Annotated[
         bool, typer.Option("--spill", help="One more account when those of the slot are full.")
     ] = False
-    partition: Annotated[
-        list[str] | None,
-        typer.Option("--partition", metavar="KEY=VALUE", help="Part of the pool; repeat it for each key."),
-    ] = None
+    partition: PartOption = None
     holder: Annotated[
         str | None, typer.Option("--holder", help="Who uses the account; `cli` when it is left out.")
     ] = None

@@ -12,17 +12,19 @@ import typer
 from components.errors import Misused
 from operations.cli.answer import CommandResult
 from operations.cli.command import command, group, parameter
-from operations.cli.options import complete_stacks, form_option
+from operations.cli.options import form_option, stack_option
 from operations.pool.access import (
     DEFAULT_STACK,
     By,
     ClaimOptions,
     NamedPoolOptions,
     OptionalClaimOptions,
+    PartOption,
     PoolOptions,
     PoolTarget,
     TenantOption,
     WritablePoolOptions,
+    part_option,
 )
 
 app = group(
@@ -360,10 +362,7 @@ def rotate(
 HeldTypeOption = Annotated[
     str | None, typer.Option("--type", "-t", help="Type that is held; by default all.")
 ]
-HeldPartOption = Annotated[
-    list[str] | None,
-    typer.Option("--partition", metavar="KEY=VALUE", help="Part of the type; repeat it for each key."),
-]
+HeldPartOption = Annotated[list[str] | None, part_option("type")]
 
 
 @command(app, "credfleet pool hold --type aws --reason 'accounts are moved to another organization'")
@@ -588,10 +587,7 @@ def bring(
             "--values", metavar="FILE", help="JSON object of texts, the credential; - is standard input."
         ),
     ],
-    partition: Annotated[
-        list[str] | None,
-        typer.Option("--partition", metavar="KEY=VALUE", help="Part of the pool; repeat it for each key."),
-    ] = None,
+    partition: PartOption = None,
     update: UpdateOption = False,
     expires_at: Annotated[
         str | None,
@@ -625,15 +621,7 @@ def recover(*, dry_run: DryRunOption = False, where: WritablePoolOptions) -> Com
 @command(alone, "credfleet doctor", "credfleet doctor --stack prod --output json")
 def doctor(
     *,
-    stack: Annotated[
-        str | None,
-        typer.Option(
-            "--stack",
-            "-s",
-            help="Look at the pool and the cluster that a stack means.",
-            autocompletion=complete_stacks,
-        ),
-    ] = None,
+    stack: Annotated[str | None, stack_option("Look at the pool and the cluster that a stack means.")] = None,
     where: PoolTarget,
 ) -> CommandResult:
     """Find what is wrong with a pool, and the command that fixes it.
