@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import typer
 from pulumi_sandbox.steering import escaped, steers, visible
 
-from components.errors import CredfleetError
+from components.errors import CredfleetError, Problem
 from operations.cli.options import Form
 from operations.cli.tables import Commands, Table
 
@@ -84,6 +84,16 @@ def names(answer: CommandResult) -> list[str]:
             fix="take --output json",
         )
     return list(dict.fromkeys(name for table in tables for name in table.names() if name))
+
+
+def as_documents(problems: Iterable[Problem]) -> list[dict[str, str]]:
+    """Return problems for machines."""
+    return [{"place": each.place, "problem": each.problem, "fix": each.fix} for each in problems]
+
+
+def as_lines(problems: Iterable[Problem]) -> Iterator[str]:
+    """Return problems for people, one text each."""
+    return (f"✗ {each.place}: {each.problem}\n→ {each.fix}" for each in problems)
 
 
 def write_json(document: Any) -> None:

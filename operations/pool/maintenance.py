@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ from components.account_pool.core.pool import OPERATOR, Pool
 from components.account_pool.core.sweeping import FREED_UNASKED
 from components.account_pool.forecast.evacuation import slot_and_generation
 from components.errors import ConfigurationError, Problem, how_many
-from operations.cli.answer import CommandResult, Part
+from operations.cli.answer import CommandResult, Part, as_documents, as_lines
 from operations.cli.inputs import ask
 from operations.cli.tables import Column, Table
 from operations.pool.access import WritablePoolOptions
@@ -135,7 +135,7 @@ def sweep(where: WritablePoolOptions, *, dry_run: bool) -> CommandResult:
         "withheld": [each.member for each in report.withheld],
         "finished": [*report.finished],
         "aborted": [*report.aborted],
-        "findings": _as_documents(report.findings),
+        "findings": as_documents(report.findings),
     }
     return CommandResult(document, parts, exit_code=int(bool(report.withheld) and not dry_run))
 
@@ -147,20 +147,16 @@ def recover(where: WritablePoolOptions, *, dry_run: bool) -> CommandResult:
     report = Pool.recover(where.told(), where.namespace, dry_run=dry_run)
     told = {"rebound": [*report.rebound], "intact": [*report.intact], "lost": [*report.lost]}
     return CommandResult(
-        {**told, "problems": _as_documents(report.problems)},
+        {**told, "problems": as_documents(report.problems)},
         [
             *(
                 f"{len(names)} {what}{': ' if names else ''}{', '.join(names)}"
                 for what, names in told.items()
             ),
-            *(f"✗ {each.place}: {each.problem}\n→ {each.fix}" for each in report.problems),
+            *as_lines(report.problems),
         ],
         exit_code=int(bool(report.problems)),
     )
-
-
-def _as_documents(problems: Iterable[Problem]) -> list[dict[str, str]]:
-    return [{"place": each.place, "problem": each.problem, "fix": each.fix} for each in problems]
 
 
 def _changed(where: WritablePoolOptions, change: Callable[[Pool], Member]) -> CommandResult:

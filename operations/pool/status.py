@@ -16,7 +16,7 @@ from components.account_pool.core.status import Account, AccountUse, PoolStatus,
 from components.connection import Connection, NoReply, reach
 from components.errors import ClusterError, CredfleetError, Problem
 from components.labels import HYPERSCALER_TYPE
-from operations.cli.answer import CommandResult, Part
+from operations.cli.answer import CommandResult, Part, as_documents, as_lines
 from operations.cli.tables import Column, Table
 from operations.pool.access import By, PoolTarget
 from operations.pool.waiting import WAIT, describe, oldest_first
@@ -102,7 +102,7 @@ def status_everywhere(where: PoolTarget, *, by: By | None) -> CommandResult:
 
 
 def _told(seen: Sequence[Seen], problems: Sequence[Problem], by: By | None) -> CommandResult:
-    lines = [f"✗ {each.place}: {each.problem}\n→ {each.fix}" for each in problems]
+    lines = as_lines(problems)
     if by is not None:
         groups = [*group(seen, by)]
         document = {"by": str(by), "groups": [*map(_group_as_document, groups)]}
@@ -113,7 +113,7 @@ def _told(seen: Sequence[Seen], problems: Sequence[Problem], by: By | None) -> C
         document = documents[0] if is_one else {"pools": documents}
         parts = [*_parts(seen, datetime.now(UTC)), *lines]
     if problems:
-        document |= {"unreadable": [{"place": p.place, "problem": p.problem, "fix": p.fix} for p in problems]}
+        document |= {"unreadable": as_documents(problems)}
     return CommandResult(document, parts)
 
 
@@ -130,7 +130,7 @@ def _parts(seen: Sequence[Seen], now: datetime) -> Iterator[Part]:
     elif not seen:
         yield "No pool is there that this user may read."
     for each in seen:
-        yield from _problems(each.status)
+        yield from as_lines(each.status.problems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,9 +255,7 @@ def as_document(namespace: str, status: PoolStatus) -> dict[str, Any]:
             }
             for each in status.shares
         ],
-        "problems": [
-            {"place": each.place, "problem": each.problem, "fix": each.fix} for each in status.problems
-        ],
+        "problems": as_documents(status.problems),
     }
 
 
@@ -291,12 +289,6 @@ def _held(status: PoolStatus, namespace: str) -> Iterator[str]:
     for scope, why in status.holds.all():
         of = f" of {scope}" if scope else ""
         yield f"This pool gives no new accounts{of}: {why}\n→ {status.holds.fix(scope, namespace)}"
-
-
-def _problems(status: PoolStatus) -> Iterator[str]:
-    """Return what is wrong with the pool beside its accounts, one text each."""
-    for each in status.problems:
-        yield f"✗ {each.place}: {each.problem}\n→ {each.fix}"
 
 
 def _few(names: Collection[str]) -> str:

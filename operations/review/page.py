@@ -7,6 +7,7 @@ from itertools import accumulate
 from typing import Any, Final
 
 from components.errors import Problem
+from operations.cli.answer import as_documents
 from operations.preview_report.markdown import code, render_sections
 from operations.preview_report.review import review, shorten
 from operations.review.run import Found, unmade_checks
@@ -30,9 +31,7 @@ def as_document(found: Found) -> dict[str, Any]:
         "recorded": found.record.at.isoformat(timespec="seconds") if found.record.code else None,
         "failed": found.failed,
         "otherCode": found.other_code,
-        "problems": [
-            {"place": each.place, "problem": each.problem, "fix": each.fix} for each in found.problems
-        ],
+        "problems": as_documents(found.problems),
         "sealed": {each.name: str(each.standing) for each in found.sealed},
         "unchecked": unmade_checks(found),
         "undecided": found.undecided,
