@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -50,22 +51,49 @@ class SecretRef:
         return f"Secret {self}"
 
 
-@dataclass(frozen=True, slots=True)
-class Projection:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted(ABC):
+    """A Secret that is wanted: what is made of which Secret, where, and for whom.
+
+    source: None for what is in no cluster, whose data are made already. owner: the same text whenever the
+    program runs; two owners never share a target. previously: the owner under former names. incarnation:
+    which of its resources wants it; None for one that an earlier version created.
+    """
+
+    source: SecretRef | None
+    target: SecretRef
+    owner: str
+    previously: Sequence[str] = ()
+    incarnation: str | None = None
+
+    @abstractmethod
+    def data(self, source: JsonObject) -> Mapping[str, str]:
+        """Make the target's data, base64. Raises ProjectionError for a source that does not fit."""
+
+    @abstractmethod
+    def body(self, data: Mapping[str, str]) -> JsonObject:
+        """Draw the target, annotated with its owner under PROJECTED_BY."""
+
+    @abstractmethod
+    def missing(self) -> ProjectionError:
+        """Say that there is no source."""
+
+    @abstractmethod
+    def foreign(self, target: JsonObject, /) -> ProjectionError:
+        """Say that the target belongs to another owner."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Projection(Wanted):
     """A copy that is wanted.
 
-    owner: the same text whenever the program runs; two owners never share a target. source_labels: what the
-    source must be labelled with, so that a copy never follows a Secret that went to another tenant.
-    previously: the owner under former names.
+    source_labels: what the source must be labelled with, so that a copy never follows a Secret that went to
+    somebody else.
     """
 
     source: SecretRef
-    target: SecretRef
-    owner: str
     plan: KeyPlan
     source_labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    previously: Sequence[str] = ()
-    incarnation: str | None = None
 
     def data(self, source: JsonObject) -> dict[str, str]:
         """Make the target's data from the source. Raises ProjectionError for one that is not to be copied."""
@@ -92,7 +120,7 @@ class Projection:
             fix="refresh the stack: its claim may have lost the account",
         )
 
-    def foreign(self, _target: JsonObject) -> ProjectionError:
+    def foreign(self, _target: JsonObject, /) -> ProjectionError:
         """Say that the target belongs to another owner."""
         problem = "it exists and this claim did not write it, so it is not overwritten"
         return taken_error(

@@ -6,7 +6,7 @@ was killed, or whose answer was lost, is finished by the next.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from components.errors import ProjectionError
@@ -14,6 +14,7 @@ from components.projection.model import (
     INCARNATION,
     JsonObject,
     SecretRef,
+    Wanted,
     WrittenCopy,
     annotations_of,
     data_of,
@@ -48,51 +49,6 @@ class Secrets(Protocol):
 
     def delete(self, body: JsonObject) -> bool:
         """Delete this very one."""
-        ...
-
-
-class Wanted(Protocol):
-    """A copy that is wanted: what is made of which Secret, where, and for whom."""
-
-    @property
-    def source(self) -> SecretRef | None:
-        """The Secret it is made from; None for what is in no cluster, whose data are made already."""
-        ...
-
-    @property
-    def target(self) -> SecretRef:
-        """The Secret that is made."""
-        ...
-
-    @property
-    def owner(self) -> str:
-        """Who wants it: the same text whenever the program runs; two owners never share a target."""
-        ...
-
-    @property
-    def previously(self) -> Sequence[str]:
-        """Its owner under former names."""
-        ...
-
-    @property
-    def incarnation(self) -> str | None:
-        """Which of its owner's resources wants it; None for one that an earlier version created."""
-        ...
-
-    def data(self, source: JsonObject) -> Mapping[str, str]:
-        """Make the target's data, base64. Raises ProjectionError for a source that does not fit."""
-        ...
-
-    def body(self, data: Mapping[str, str]) -> JsonObject:
-        """Draw the target, annotated with its owner under PROJECTED_BY."""
-        ...
-
-    def missing(self) -> ProjectionError:
-        """Say that there is no source."""
-        ...
-
-    def foreign(self, target: JsonObject, /) -> ProjectionError:
-        """Say that the target belongs to another owner."""
         ...
 
 

@@ -375,7 +375,8 @@ def _target(
 ) -> Composition:
     first = _sources(props)[0]
     return Composition(
-        origin=first.ref or str(first.version),
+        source=first.ref,
+        origin=str(first.ref or first.version),
         target=SecretRef(props["namespace"], props["targetName"]),
         owner=props["owner"],
         type=type_,

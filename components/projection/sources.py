@@ -9,13 +9,21 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from components.errors import ProjectionError, SecretManagerError
 from components.labels import PREFIX
-from components.projection.model import COMPOSED, JsonObject, SecretRef, data_of, render_secret, taken_error
+from components.projection.model import (
+    COMPOSED,
+    JsonObject,
+    SecretRef,
+    Wanted,
+    data_of,
+    render_secret,
+    taken_error,
+)
 
 if TYPE_CHECKING:
     from components.secret_manager import SecretManager
@@ -121,27 +129,18 @@ class Source:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Composition:
-    """A Secret that was made of sources; a `Wanted` of the projector. content: its values by key.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Composition(Wanted):
+    """A Secret that was made of sources. content: its values by key.
 
-    origin: its first source: a Secret, or the name of a version in Secret Manager.
+    source: the first of them; None for a version in Secret Manager. origin: the name of either.
     """
 
-    origin: SecretRef | str
-    target: SecretRef
-    owner: str
+    origin: str
     type: str = "Opaque"
     content: Mapping[str, bytes] = field(default_factory=dict[str, bytes], repr=False)
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
-    previously: Sequence[str] = ()
-    incarnation: str | None = None
-
-    @property
-    def source(self) -> SecretRef | None:
-        """The Secret that it is made of first; None for what is in Secret Manager."""
-        return self.origin if isinstance(self.origin, SecretRef) else None
 
     def data(self, source: JsonObject) -> Mapping[str, str]:
         """Return the data of the target, in base64: made already, of all its sources."""
@@ -161,7 +160,7 @@ class Composition:
             code="source-missing", place=f"Secret {self.origin}", problem="it is gone by now", fix="run again"
         )
 
-    def foreign(self, _target: JsonObject) -> ProjectionError:
+    def foreign(self, _target: JsonObject, /) -> ProjectionError:
         """Return the error that another owner wrote the target."""
         return taken_error(
             self.target,

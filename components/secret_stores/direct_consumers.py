@@ -17,7 +17,7 @@ from typing import Any, Final
 from components.dynamic import INCARNATION
 from components.errors import CredfleetError, Problem, StoreError
 from components.projection.kubernetes_secrets import open_projector
-from components.projection.model import WrittenCopy
+from components.projection.model import SecretRef, WrittenCopy
 from components.secret_stores.admission import (
     Purpose,
     StoreUse,
@@ -37,7 +37,7 @@ from components.secret_stores.eso_cluster import maker, path_of, release
 from components.secret_stores.kubernetes_server import strange_certificates
 from components.secret_stores.model import goes_by_labels
 from components.secret_stores.pushing import Done, Pusher, place
-from components.secret_stores.reading import Reading, is_current, open_secrets, write_copy
+from components.secret_stores.reading import STORE, Reading, is_current, open_secrets, write_copy
 from components.secret_stores.specs import KubernetesSpec
 from components.secret_stores.stack_cluster import StackCluster
 
@@ -53,8 +53,14 @@ class DirectRead:
         document = {**properties["read"], "namespace": properties["namespace"]}
         document |= {"target": properties["target"], "backend": Backend.DIRECT}
         read = parse(ExternalSecret, f"ExternalSecret {document['name']}", document)
-        previously, incarnation = properties.get("previously") or (), properties.get(INCARNATION)
-        self._reading = Reading(read, properties["owner"], previously, incarnation)
+        self._reading = Reading(
+            source=SecretRef(STORE, read.store.name),
+            target=SecretRef(read.namespace, read.target),
+            owner=properties["owner"],
+            previously=properties.get("previously") or (),
+            incarnation=properties.get(INCARNATION),
+            read=read,
+        )
 
     def admitted(self) -> Use:
         """Find its way, or the reason why there is none, before anybody is asked for a secret."""

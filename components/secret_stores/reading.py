@@ -7,7 +7,7 @@ write, and how it is retried, is what holds for every copy.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn, cast
 
@@ -17,6 +17,7 @@ from components.projection.kubernetes_secrets import KubernetesSecrets
 from components.projection.model import (
     JsonObject,
     SecretRef,
+    Wanted,
     WrittenCopy,
     data_of,
     render_secret,
@@ -29,28 +30,15 @@ from components.secret_stores.consumers import ExternalSecret, RemoteRef
 from components.secret_stores.direct import StackTarget, client_of
 from components.secret_stores.gathering import as_keys
 
-_STORE: Final = "STORE"
+STORE: Final = "STORE"
 """Namespace of what is not a Secret; none of the cluster's is called so."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A Secret that is wanted: which read makes it, and who wants it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading(Wanted):
+    """A Secret that a read makes. source: what the store says, under a name no Secret has."""
 
     read: ExternalSecret
-    owner: str
-    previously: Sequence[str] = ()
-    incarnation: str | None = None
-
-    @property
-    def source(self) -> SecretRef:
-        """What the store says, under a name no Secret has."""
-        return SecretRef(_STORE, self.read.store.name)
-
-    @property
-    def target(self) -> SecretRef:
-        """The Secret that is made."""
-        return SecretRef(self.read.namespace, self.read.target)
 
     def data(self, source: JsonObject) -> Mapping[str, str]:
         """Take the values as they are."""

@@ -16,6 +16,7 @@ from components.projection.model import (
     PROJECTED_BY,
     JsonObject,
     SecretRef,
+    Wanted,
     data_of,
     render_secret,
     taken_error,
@@ -41,22 +42,17 @@ READERS: Final[Mapping[str, Sequence[str]]] = {
 """Where objects are that may refer to a Secret of their namespace, by group and version."""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """A Secret that is wanted of a legacy one; a `Wanted` of the projector.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Migration(Wanted):
+    """A Secret that is wanted of a legacy one.
 
-    owner: the same text whenever the program runs. instance_guid: what a source is labelled with. bound: the
-    binding whose VCAP_SERVICES is wanted; None when it is the source. previously, incarnation: as of any
-    projection.
+    instance_guid: what a source is labelled with. bound: the binding whose VCAP_SERVICES is wanted; None when
+    it is the source.
     """
 
     source: SecretRef
-    target: SecretRef
-    owner: str
     instance_guid: str
     bound: BoundInstance | None = None
-    previously: Sequence[str] = ()
-    incarnation: str | None = None
 
     def data(self, source: JsonObject) -> dict[str, str]:
         """Return the target's data of the legacy Secret's.
@@ -94,7 +90,7 @@ class Migration:
             fix="put it back, name the instance after it, or give the credentials by credentialsFrom",
         )
 
-    def foreign(self, target: JsonObject) -> ProjectionError:
+    def foreign(self, target: JsonObject, /) -> ProjectionError:
         """Return the error of what stands where the migrated Secret belongs."""
         annotations = target["metadata"].get("annotations") or {}
         if target.get("type") != OPAQUE:

@@ -46,7 +46,10 @@ def legacy(secrets: Secrets, namespace: str) -> Migration:
     """A migration whose legacy Secret is there."""
     secrets.put("queue", LEGACY, "servicebinding.io/rabbitmq")
     return Migration(
-        SecretRef(namespace, "queue"), SecretRef(namespace, "queue-migrated"), "pulumi/o/p/s/queue", "guid-1"
+        source=SecretRef(namespace, "queue"),
+        target=SecretRef(namespace, "queue-migrated"),
+        owner="pulumi/o/p/s/queue",
+        instance_guid="guid-1",
     )
 
 

@@ -16,7 +16,13 @@ from components.projection.projector import Projector
 
 SOURCE = SecretRef("pool", "aws-1")
 TARGET = SecretRef("tenant-acme", "aws-account")
-WANTED = Projection(SOURCE, TARGET, "pulumi/o/p/s/acme/aws", plan_keys({}, None), {"tenant-name": "acme"})
+WANTED = Projection(
+    source=SOURCE,
+    target=TARGET,
+    owner="pulumi/o/p/s/acme/aws",
+    plan=plan_keys({}, None),
+    source_labels={"tenant-name": "acme"},
+)
 
 
 @dataclass
