@@ -83,11 +83,11 @@ class ClaimForecasts:
         """
         if not claims and not declared.members:
             return cls()
+        settings = declared.settings
         try:
             if elsewhere:
                 settings = Pool.settings_of(target, declared.namespace) or PoolConfigMap()
-                declared = replace(declared, partition_keys=settings.partition_keys)
-            seen = Pool.snapshot(target, declared.namespace, None if elsewhere else declared.clock)
+            seen = Pool.snapshot(target, declared.namespace, None if elsewhere else settings.clock)
         except (Misconfigured, NotSignedIn) as error:
             raise pulumi.RunError(str(error)) from None
         except CredfleetError as error:
@@ -95,16 +95,16 @@ class ClaimForecasts:
         missing = declared.members.keys() - {member.name for member in seen.members}
         named = {name: marks_of_records(name, declared.members[name], seen.records) for name in missing}
         born = {name: marks for name, marks in named.items() if marks is not None}
-        snapshot = declared.applied_to(_as_moved(seen, claims, declared.partition_keys))
+        snapshot = declared.applied_to(_as_moved(seen, claims, settings.partition_keys))
         members = (born.get(member.name, Marks()).on(member) for member in snapshot.members)
         snapshot = replace(snapshot, members=tuple(members))
         if not elsewhere:
-            holds = replace(snapshot.holds, declared=declared.holds.declared)
-            snapshot = replace(snapshot, consumers=declared.consumers, holds=holds)
+            holds = replace(snapshot.holds, declared=settings.holds.declared)
+            snapshot = replace(snapshot, consumers=settings.consumers, holds=holds)
         claims = sorted(claims, key=lambda claim: not claim.required)  # what fails the update comes first
         is_ours = Stacks.read(Path.cwd()).tenants_of(pulumi.get_stack())
         gone = leaving((each for each in snapshot.records if is_ours(each.tenant)), claims)
-        moves = evacuation.plan_moves(snapshot, claims, declared.partition_keys, gone)
+        moves = evacuation.plan_moves(snapshot, claims, settings.partition_keys, gone)
         held = {h: record.states.get(h, "") for record in snapshot.records for h in record.holders}
         skipped = [
             skips(move.forecast.refusal, required=claim.required or claim.holder in held)
@@ -121,7 +121,7 @@ class ClaimForecasts:
             *(f"{WARNING}{line}" for line in ending_lines(told)),
             *forecast.lines(
                 expected,
-                vacancies(snapshot, asked, declared.partition_keys),
+                vacancies(snapshot, asked, settings.partition_keys),
                 [each for each, is_skipped in zip(expected, skipped, strict=True) if is_skipped],
             ),
             *(
@@ -129,7 +129,7 @@ class ClaimForecasts:
                 for claim, why in zip(claims, cut_off, strict=True)
                 if why
             ),
-            *forecast.joint_lines(snapshot, asked, declared.partition_keys),
+            *forecast.joint_lines(snapshot, asked, settings.partition_keys),
         )
         return cls(
             {

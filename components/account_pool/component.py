@@ -224,16 +224,7 @@ class AccountPool(pulumi.ComponentResource):
     def _keep_roster(self, args: AccountPoolArgs) -> tuple[PoolRoster, ClaimForecasts]:
         """Let nothing of the pool change before it is known that no tenant loses an account."""
         declaration = Declaration(
-            args.namespace,
-            args.settings.partition_keys,
-            args.members,
-            args.allow_destroy,
-            args.settings.scheme.names,
-            args.settings.scheme.shared_capacity,
-            args.settings.consumers,
-            args.settings.clock,
-            args.renamed,
-            args.settings.holds,
+            args.namespace, args.members, args.settings, args.allow_destroy, args.renamed
         )
         owner = current_holder("accountPool", args.namespace)
         roster = PoolRoster(f"{self._name}-roster", PoolRosterArgs.of(declaration, owner), self._child)

@@ -25,6 +25,7 @@ from components.account_pool.core.declared import (
     narrowed_all,
     refusals,
 )
+from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.rebirth import find_lost
 from components.account_pool.core.snapshot import PoolSnapshot
@@ -63,15 +64,16 @@ class PoolRosterArgs:
     @classmethod
     def of(cls, declared: Declaration, owner: str, *, elsewhere: bool = False) -> PoolRosterArgs:
         """Return the properties of a declaration."""
+        said = declared.settings
         return cls(
             namespace=declared.namespace,
-            partition_keys=sorted(declared.partition_keys),
+            partition_keys=sorted(said.partition_keys),
             members={name: _member_properties(one) for name, one in declared.members.items()},
             allow_destroy=declared.allow_destroy,
-            labels=declared.labels or None,
+            labels=said.scheme.names or None,
             elsewhere=elsewhere or None,
-            shared_capacity=declared.shared_capacity,
-            consumers={one.name: one.render() for one in declared.consumers} or None,
+            shared_capacity=said.scheme.shared_capacity,
+            consumers={one.name: one.render() for one in said.consumers} or None,
             owner=owner,
             renamed=declared.renamed or None,
         )
@@ -254,7 +256,9 @@ def _declaration(props: Properties) -> Declaration | None:
         return None
     return Declaration(
         namespace=props["namespace"],
-        partition_keys=tuple(props.get("partitionKeys") or ()),
+        settings=PoolConfigMap(
+            tuple(props.get("partitionKeys") or ()), scheme=LabelScheme(props.get("labels") or {})
+        ),
         members={
             name: DeclaredMember(
                 type=one["type"],
@@ -266,6 +270,5 @@ def _declaration(props: Properties) -> Declaration | None:
             for name, one in (props.get("members") or {}).items()
         },
         allow_destroy=bool(props.get("allowDestroy")),
-        labels=props.get("labels") or {},
         renamed=props.get("renamed") or {},
     )

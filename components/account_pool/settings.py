@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from components.account_pool.core import consumers
 from components.account_pool.core.clock import NOTICE, Clock
+from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.declared import DeclaredMember
 from components.account_pool.core.holds import Holds, scope_of
 from components.account_pool.core.keys import INTERNAL, POOL_STATE
@@ -387,32 +388,26 @@ class AccountPool(ConfigModel):
         return {**given, "namespace": named} if isinstance(named, str) and is_namespace(named) else given
 
     @property
-    def scheme(self) -> LabelScheme:
-        """The words of the pool."""
-        return LabelScheme(self.labels.names, self.shared_capacity)
-
-    @property
-    def clock(self) -> Clock:
-        """The durations of the pool."""
-        return Clock(self.rest_for or "", self.key_max_age or "", self.key_notice or "")
-
-    @property
-    def holds(self) -> Holds:
-        """What the stack declares as held."""
-        return Holds(declared={scope_of(one.type, one.partition): one.reason for one in self.hold})
+    def config_map(self) -> PoolConfigMap:
+        """What the pool says about itself."""
+        return PoolConfigMap(
+            self.partition_keys,
+            self.release_policy,
+            self.limits,
+            LabelScheme(self.labels.names, self.shared_capacity),
+            Holds(declared={scope_of(one.type, one.partition): one.reason for one in self.hold}),
+            tuple(
+                consumers.Consumer(name, one.holders, one.types, one.partitions, one.quotas)
+                for name, one in sorted(self.consumers.items())
+            ),
+            self.protected,
+            Clock(self.rest_for or "", self.key_max_age or "", self.key_notice or ""),
+        )
 
     @property
     def is_in_other_cluster(self) -> bool:
         """Whether it is in another cluster than the stack's."""
         return self.from_ is not None and self.from_.cluster is not None
-
-    @property
-    def named_consumers(self) -> tuple[consumers.Consumer, ...]:
-        """The consumers, by name."""
-        return tuple(
-            consumers.Consumer(name, one.holders, one.types, one.partitions, one.quotas)
-            for name, one in sorted(self.consumers.items())
-        )
 
     @property
     def ruleset(self) -> Ruleset:

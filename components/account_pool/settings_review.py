@@ -105,8 +105,7 @@ def review_pool(
     for name, member in pool.members.items():
         yield from _review_member(name, member, stated, context)
     yield from review_identities(pool.members, existing, stated.rows)
-    settings = PoolConfigMap(protected=pool.protected)
-    yield from review_protected(settings, pool.members, existing)
+    yield from review_protected(pool.config_map, pool.members, existing)
 
 
 def _review_commands(
@@ -200,7 +199,7 @@ class _Supply:
             whole=len(pool.members) == len(stated.members)
             and context.whole("accountPool.members")
             and all(member.tenant in (None, *stated.tenants) for member in pool.members.values()),
-            limits=PoolConfigMap(limits=pool.limits),
+            limits=pool.config_map,
             bringing=pool.bringers.keys(),
         )
 

@@ -21,7 +21,6 @@ from components.account_pool.component import (
     TenantAccounts,
     TenantAccountsArgs,
 )
-from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.declared import Declaration
 from components.account_pool.core.model import ClaimRequest
 from components.account_pool.forecast.forecast import Claim, ForecastInput
@@ -92,7 +91,7 @@ class Tenants:
         """Declare the pool, or what looks at the one of another stack; return what claims come after."""
         if section.from_ is not None:
             self.pool = {"namespace": pulumi.Output.from_input(section.namespace)}
-            declared = Declaration(section.namespace, (), {}, labels=section.labels.names)
+            declared = Declaration(section.namespace, {}, section.config_map)
             owner = current_holder("accountPool", section.namespace)
             args = PoolRosterArgs.of(declared, owner, elsewhere=True)
             roster = PoolRoster("account-pool-elsewhere", args, self._child)
@@ -210,16 +209,7 @@ def _pool_args(
 ) -> AccountPoolArgs:
     return AccountPoolArgs(
         namespace=section.namespace,
-        settings=PoolConfigMap(
-            section.partition_keys,
-            section.release_policy,
-            section.limits,
-            section.scheme,
-            consumers=section.named_consumers,
-            protected=tuple(section.protected),
-            clock=section.clock,
-            holds=section.holds,
-        ),
+        settings=section.config_map,
         members={name: member.declared for name, member in section.members.items()},
         data={
             name: credentials.secret_data(entry)

@@ -250,7 +250,6 @@ def _pool(
     """
     if (section := settings.account_pool) is None:
         return (), None, {}
-    from components.account_pool.core.config_map import PoolConfigMap
     from components.account_pool.core.pool import Pool
     from components.account_pool.core.status import status_of
 
@@ -259,7 +258,7 @@ def _pool(
         snapshot = Pool.snapshot(where.target(), where.namespace)
     except CredfleetError:
         return (), None, {}
-    status = status_of(snapshot, PoolConfigMap(partition_keys=tuple(section.partition_keys)))
+    status = status_of(snapshot, section.config_map)
     shares = tuple(
         Share(type_, place(partition), tuple((str(standing), count) for standing, count in counts.items()))
         for (type_, partition), counts in status.counts.items()

@@ -31,7 +31,7 @@ def request(tenant: str, **more: Any) -> ClaimRequest:
 
 
 def declaration(namespace: str, *members: str) -> Declaration:
-    return Declaration(namespace, (), {name: DeclaredMember("aws", "111") for name in members})
+    return Declaration(namespace, {name: DeclaredMember("aws", "111") for name in members})
 
 
 def inputs(namespace: str, wanted: ClaimRequest, forecasts: ClaimForecasts | None = None) -> Properties:

@@ -524,7 +524,7 @@ class Ups:
 
     def start(self, _held: Mapping[str, Claimed] = NOT_HELD, _run: Run | None = None) -> Steps[Any]:
         """Begin, or begin again after a crash."""
-        declared = Declaration(POOL, (), self.members)
+        declared = Declaration(POOL, self.members)
         listed = yield from list_all(Kind.MEMBER, MEMBERS)
         snapshot = PoolSnapshot.of(listed, (yield from list_all(Kind.RECORD, RECORDS)))
         lost = rebirth.find_lost(declared, declared, snapshot)

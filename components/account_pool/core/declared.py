@@ -10,9 +10,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from components.account_pool.core.clock import Clock
-from components.account_pool.core.consumers import Consumer, held_by
-from components.account_pool.core.holds import Holds
+from components.account_pool.core.config_map import PoolConfigMap
+from components.account_pool.core.consumers import held_by
 from components.account_pool.core.identity import cloud_account, find_other, mark_twins
 from components.account_pool.core.keys import INTERNAL, SHARED_CAPACITY, TENANT_ID
 from components.account_pool.core.model import Member, State, Token, tenant_label
@@ -79,23 +78,16 @@ class DeclaredMember:
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """The pool of a stack: where it is, what divides it, and its members by the names of their Secrets.
+    """The pool of a stack: where it is, its members by the names of their Secrets, and what it says.
 
-    labels: what its accounts call their labels (`Dialect.names`). shared_capacity: of shared accounts that do
-    not say their own. consumers: who alone may claim, where it names some. clock: its durations. renamed: a
-    tenant's former name → its name. holds: where it gives no new accounts.
+    renamed: a tenant's former name → its name.
     """
 
     namespace: str
-    partition_keys: tuple[str, ...]
     members: Mapping[str, DeclaredMember]
+    settings: PoolConfigMap = field(default_factory=PoolConfigMap)
     allow_destroy: bool = False
-    labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    shared_capacity: int | None = None
-    consumers: tuple[Consumer, ...] = ()
-    clock: Clock = field(default_factory=Clock)
     renamed: Mapping[str, str] = field(default_factory=dict[str, str])
-    holds: Holds = field(default_factory=Holds)
 
     def applied_to(self, snapshot: PoolSnapshot) -> PoolSnapshot:
         """Add the members that this update makes to those that are there, and when their keys end then."""
@@ -103,7 +95,7 @@ class Declaration:
         coming = (one.as_member(name) for name, one in self.members.items() if name not in present)
         ends = {name: one.annotations.get(EXPIRES_AT) for name, one in self.members.items()}
         members = mark_twins((*snapshot.members, *coming))
-        timed = (self.clock.declared(member, ends.get(member.name)) for member in members)
+        timed = (self.settings.clock.declared(member, ends.get(member.name)) for member in members)
         return replace(snapshot, members=tuple(timed))
 
 
@@ -139,21 +131,22 @@ def list_new_twins(
 
 def is_touched(old: Declaration, new: Declaration) -> bool:
     """Whether anything changes that could be in use, so that the pool must be looked at."""
-    said = (old.partition_keys, old.labels) != (new.partition_keys, new.labels)
+    was, now = old.settings, new.settings
+    said = (was.partition_keys, was.scheme.names) != (now.partition_keys, now.scheme.names)
     return said or any(_losses(old, new)) or any(_disowned(old, new)) or any(_narrowed(old, new))
 
 
 def refusals(old: Declaration, new: Declaration, snapshot: PoolSnapshot) -> Iterator[Problem]:
     """Return what the new declaration takes away from those who use it; snapshot: of the old namespace."""
     recorded = len(snapshot.records) + len(snapshot.unreadable)
-    if old.partition_keys != new.partition_keys and recorded:
+    if old.settings.partition_keys != new.settings.partition_keys and recorded:
         yield Problem(
             config_path("accountPool", "partitionKeys"),
             f"{how_many(recorded, 'claim')} recorded under the former keys would not be found again",
             "put the keys back, or release every claim first",
         )
     in_use = [member for member in snapshot.members if member.tenant or member.state or member.shared]
-    if old.labels != new.labels and (recorded or in_use):
+    if old.settings.scheme.names != new.settings.scheme.names and (recorded or in_use):
         yield Problem(
             config_path("accountPool", "labels"),
             f"{how_many(recorded, 'claim')} recorded and {how_many(len(in_use), 'account')} with an owner, a"

@@ -74,7 +74,7 @@ class World:
     def previewed(self, was: DeclaredMember = DECLARED, becomes: DeclaredMember | None = None) -> str:
         """Return why a preview does not remove account m0, or make of it what it becomes."""
         then = {} if becomes is None else {"m0": becomes}
-        before, after = (Declaration(NAMESPACE, (), members) for members in ({"m0": was}, then))
+        before, after = (Declaration(NAMESPACE, members) for members in ({"m0": was}, then))
         snapshot = Pool.snapshot(ClusterTarget(), NAMESPACE)
         return "\n".join(map(str, refusals(before, after, snapshot)))
 

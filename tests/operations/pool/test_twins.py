@@ -126,9 +126,7 @@ def test_new_entry_for_an_account_that_a_tenant_brought_is_told(
     )
 
     problems = [
-        *list_new_twins(
-            former, Declaration(NAMESPACE, (), members), Pool.snapshot(ClusterTarget(), NAMESPACE)
-        )
+        *list_new_twins(former, Declaration(NAMESPACE, members), Pool.snapshot(ClusterTarget(), NAMESPACE))
     ]
 
     assert ["Secret m0 of tenant acme" in each.problem for each in problems] == [True] * is_told

@@ -24,7 +24,7 @@ def declared(capacity: int | None) -> Declaration:
     member = DeclaredMember.of(
         "aws", "111", tenant=None, partition={}, shared_capacity=capacity, internal=False
     )
-    return Declaration("pool", (), {"s0": member})
+    return Declaration("pool", {"s0": member})
 
 
 def used_by(*tenants: str) -> MemoryServer:
@@ -73,7 +73,7 @@ def test_claims_that_nobody_can_count_keep_their_places() -> None:
 
 def brought(tenant: str | None) -> Declaration:
     member = DeclaredMember.of("aws", "1", tenant=tenant, partition={}, shared_capacity=None, internal=False)
-    return Declaration("pool", (), {"m0": member})
+    return Declaration("pool", {"m0": member})
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_account_that_was_declared_before_is_lost(
     *, live: dict[str, str] | None, renamed: str, is_lost: bool
 ) -> None:
     members = () if live is None else (Member("m", "u", "1", live),)
-    before, now = (Declaration("pool", (), {name: ONE}) for name in ("m", renamed))
+    before, now = (Declaration("pool", {name: ONE}) for name in ("m", renamed))
     assert find_lost(before, now, PoolSnapshot(members, ())) == ({renamed: "m"} if is_lost else {})
 
 
