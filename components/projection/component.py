@@ -7,7 +7,7 @@ keeps a stack from taking over Secrets of others, in whatever room it declares t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Final
 from urllib.parse import quote
@@ -15,61 +15,28 @@ from urllib.parse import quote
 import pulumi
 
 from components.connection import ClusterTarget, NoReply, connect
-from components.errors import CredfleetError, ProjectionError
-from components.former_names import known_as, names_of
+from components.errors import CredfleetError
+from components.former_names import known_as
 from components.http_answers import HttpOutcome
-from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import path_of
 from components.projection.model import SecretRef, is_composed, is_of_others
-from components.projection.predicted import digests
 from components.projection.provider import SecretProjection, SecretProjectionArgs
 from components.refusing import Importer, keep, refusing
 from components.waiting import declare_unless
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryArgs:
-    """One copy: of which Secret, for whom, under which name.
+class TenantDeliveriesArgs:
+    """The namespace of a tenant, and the copies that are delivered there by slot.
 
-    owner: the holder of the claim. source_labels: what says that the source is the tenant's. keys,
-    aso_credential: as in SecretProjectionArgs. waits: for what there is no copy yet, empty for nothing.
-    previously: its owner under former names. declared: in a preview, the data of the source, where the
-    program declares it. of_pool: the source is in the cluster of the pool, which is another one.
+    waits: slot → for what there is no copy yet, empty for nothing. former: slot → its names before, as
+    `tenant/slot`.
     """
 
-    source_namespace: pulumi.Input[str]
-    source_name: pulumi.Input[str]
-    source_labels: Mapping[str, str]
-    owner: str
-    target_name: str
-    previously: Sequence[str] = ()
-    keys: Mapping[str, str] = field(default_factory=dict[str, str])
-    aso_credential: str | None = None
-    waits: pulumi.Input[str] = ""
-    declared: pulumi.Output[Mapping[str, str] | None] | None = None
-    of_pool: bool = False
-
-    @property
-    def foreseen(self) -> pulumi.Output[Mapping[str, str] | None] | None:
-        """The digests of what the copy will hold."""
-        return None if self.declared is None else self.declared.apply(self._digests)
-
-    def _digests(self, data: Mapping[str, str] | None) -> Mapping[str, str] | None:
-        method = None if self.aso_credential is None else AsoMethod(self.aso_credential)
-        try:
-            return (
-                None if data is None else digests(plan_keys(self.keys, method).apply(data, self.target_name))
-            )
-        except ProjectionError:
-            return None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TenantDeliveriesArgs:
-    """The namespace of a tenant, and what is delivered there by slot."""
-
     namespace: pulumi.Input[str]
-    deliveries: Mapping[str, DeliveryArgs]
+    copies: Mapping[str, SecretProjectionArgs]
+    waits: Mapping[str, pulumi.Input[str]]
+    former: Mapping[str, Sequence[str]]
 
 
 class TenantDeliveries(pulumi.ComponentResource):
@@ -85,36 +52,22 @@ class TenantDeliveries(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: TenantDeliveriesArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        props = {"namespace": args.namespace, "slots": sorted(args.deliveries)}
+        props = {"namespace": args.namespace, "slots": sorted(args.copies)}
         super().__init__(self.TYPE, name, props, opts)
         self.copies = {
             slot: declare_unless(
-                delivery.waits, partial(self._copy, f"{name}/{slot}-copy", args.namespace, delivery)
+                args.waits[slot], partial(self._copy, f"{name}/{slot}", copy, args.former[slot])
             )
-            for slot, delivery in args.deliveries.items()
+            for slot, copy in args.copies.items()
         }
         self.references = {
             slot: copy.apply(lambda made: made and made.reference) for slot, copy in self.copies.items()
         }
         self.register_outputs({"references": self.references})
 
-    def _copy(self, name: str, namespace: pulumi.Input[str], delivery: DeliveryArgs) -> SecretProjection:
-        args = SecretProjectionArgs(
-            source_namespace=delivery.source_namespace,
-            source_name=delivery.source_name,
-            source_labels=delivery.source_labels,
-            target_namespace=namespace,
-            target_name=delivery.target_name,
-            owner=delivery.owner,
-            previously=delivery.previously or None,
-            keys=delivery.keys,
-            aso_credential=delivery.aso_credential,
-            foreseen=delivery.foreseen,
-            of_pool=delivery.of_pool or None,
-        )
-        named = known_as(name.removesuffix("-copy"), names_of(delivery.previously))
-        opts = pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), named)
-        return SecretProjection(name, args, opts)
+    def _copy(self, name: str, args: SecretProjectionArgs, former: Sequence[str]) -> SecretProjection:
+        opts = pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), known_as(name, former))
+        return SecretProjection(f"{name}-copy", args, opts)
 
 
 _SPARED: Final[Mapping[str, str]] = {

@@ -17,6 +17,7 @@ from components.account_pool.claim_forecast import ClaimForecasts, KeyInUse
 from components.account_pool.component import (
     AccountPool,
     AccountPoolArgs,
+    ClaimedAccount,
     Grantee,
     TenantAccounts,
     TenantAccountsArgs,
@@ -30,13 +31,14 @@ from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.rules import Fault
 from components.connection import ClusterTarget
 from components.credentials import Credentials
-from components.former_names import known_as
+from components.errors import ProjectionError
+from components.former_names import known_as, names_of
 from components.holding import current_holder
 from components.labels import TENANT, TENANT_NAME
 from components.naming import TENANT_NAMESPACE_END, config_path, tenant_label
-from components.projection.component import DeliveryArgs, TenantDeliveries, TenantDeliveriesArgs
+from components.projection.component import TenantDeliveries, TenantDeliveriesArgs
 from components.projection.predicted import digests
-from components.projection.provider import SecretProjection
+from components.projection.provider import SecretProjection, SecretProjectionArgs
 from components.projection.settings import Delivery
 from components.stack_config.models import Tenant
 from components.stack_config.stack import Settings
@@ -167,25 +169,51 @@ class Tenants:
         self._owners |= {f"{name}/{claim.slot}": _owner(claim, self._owner) for claim in claims}
         declared = {slot: self._declared_data(one["secretName"]) for slot, one in claimed.accounts.items()}
         copies = {
-            claim.slot: _delivery(
-                claim, claimed, copy, self._owner, declared[claim.slot], of_pool=self._is_in_other_cluster
-            )
+            claim.slot: self._copy(claim, claimed.accounts[claim.slot], copy, namespace, declared[claim.slot])
             for claim in claims
             if (copy := tenant.accounts[claim.slot].deliver_to) is not None
         }
         for slot, data in declared.items():
             if data is not None:
                 self._data[f"{name}/{slot}"] = data.apply(lambda known: known and digests(known))
-        for slot, copy in copies.items():
-            if (foreseen := copy.foreseen) is not None:
-                self._copied[f"{name}/{slot}"] = foreseen
         delivered: Mapping[str, pulumi.Output[str | None]] = {}
         if copies:
-            args = TenantDeliveriesArgs(namespace=namespace, deliveries=copies)
+            args = TenantDeliveriesArgs(
+                namespace=namespace,
+                copies=copies,
+                waits=claimed.skipped,
+                former={claim.slot: names_of(claim.previously) for claim in claims},
+            )
             deliveries = TenantDeliveries(name, args, child)
             delivered = deliveries.references
             self._copies |= {f"{name}/{slot}": copy for slot, copy in deliveries.copies.items()}
         return {"namespace": namespace, "accounts": claimed.accounts, "deliveries": delivered}
+
+    def _copy(
+        self,
+        claim: ClaimRequest,
+        claimed: ClaimedAccount,
+        copy: Delivery,
+        namespace: pulumi.Output[str],
+        declared: pulumi.Output[Mapping[str, str] | None] | None,
+    ) -> SecretProjectionArgs:
+        """Copy what a claim got, as long as it is the tenant's. declared: in a preview, the data of it."""
+        foreseen = None if declared is None else declared.apply(partial(_foresee, copy))
+        if foreseen is not None:
+            self._copied[f"{claim.tenant}/{claim.slot}"] = foreseen
+        return SecretProjectionArgs(
+            source_namespace=claimed["namespace"],
+            source_name=claimed["secretName"],
+            source_labels=_owner(claim, self._owner),
+            target_namespace=namespace,
+            target_name=copy.target,
+            owner=claim.holder,
+            previously=claim.previously or None,
+            keys=copy.keys,
+            aso_credential=copy.aso_credential,
+            foreseen=foreseen,
+            of_pool=self._is_in_other_cluster or None,
+        )
 
     def _declared_data(
         self, secret_name: pulumi.Output[str]
@@ -258,29 +286,12 @@ def _account_reader(name: str, namespace: pulumi.Output[str], opts: pulumi.Resou
     return Grantee(kind="ServiceAccount", name=reader.metadata.name, namespace=namespace)
 
 
-def _delivery(
-    claim: ClaimRequest,
-    claimed: TenantAccounts,
-    copy: Delivery,
-    owner_label: str,
-    declared: pulumi.Output[Mapping[str, str] | None] | None,
-    *,
-    of_pool: bool,
-) -> DeliveryArgs:
-    """Copy what a claim got, as long as it is the tenant's."""
-    return DeliveryArgs(
-        source_namespace=claimed.accounts[claim.slot]["namespace"],
-        source_name=claimed.accounts[claim.slot]["secretName"],
-        source_labels=_owner(claim, owner_label),
-        owner=claim.holder,
-        previously=claim.previously,
-        target_name=copy.target,
-        keys=copy.keys,
-        aso_credential=copy.aso_credential,
-        waits=claimed.skipped[claim.slot],
-        declared=declared,
-        of_pool=of_pool,
-    )
+def _foresee(copy: Delivery, data: Mapping[str, str] | None) -> Digests | None:
+    """Return the digests of what a copy will hold."""
+    try:
+        return None if data is None else digests(copy.plan.apply(data, copy.target))
+    except ProjectionError:
+        return None
 
 
 def _owner(claim: ClaimRequest, label: str) -> Mapping[str, str]:
