@@ -109,11 +109,7 @@ class PoolRosterProvider(DynamicProvider):
         """
         see = cache(self._census)
         try:
-            problems = [
-                *_problems(olds, inputs, see),
-                *_twins(olds, inputs, see),
-                *self._narrowed(inputs, see),
-            ]
+            problems = [*_problems(olds, inputs, see), *self._narrowed(inputs, see)]
             failures = [CheckFailure("", _line(problem)) for problem in problems]
             _tell_who_keeps(inputs, see)
             if inputs.get("elsewhere"):
@@ -162,9 +158,10 @@ class PoolRosterProvider(DynamicProvider):
             )
         settings = settings or PoolConfigMap()
         if dict(settings.scheme.names) != (inputs.get("labels") or {}):
+            named = ", ".join(f"{name}: {key}" for name, key in settings.scheme.names.items())
             raise Misconfigured(
                 place="credfleet:accountPool.labels",
-                problem=f"pool {namespace} calls the labels of its accounts {_named(settings.scheme.names)}",
+                problem=f"pool {namespace} calls the labels of its accounts {named or 'as credfleet does'}",
                 fix="say the same under accountPool.labels as the stack that declares the pool",
             )
 
@@ -179,8 +176,7 @@ class PoolRosterProvider(DynamicProvider):
     def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
         """Look once more, now that it counts; nothing in the cluster has changed yet."""
         try:
-            see = cache(self._census)
-            problems = [*_problems(olds, news, see), *_twins(olds, news, see)]
+            problems = [*_problems(olds, news, cache(self._census))]
         except CredfleetError as error:
             raise RunError(f"what is in use is unknown: {error}") from None
         if problems:
@@ -206,33 +202,24 @@ class PoolRoster(DynamicResource[PoolRosterArgs], module="credfleet", name="Pool
 
 
 def _problems(olds: Properties, news: Properties, see: Callable[[str], PoolSnapshot]) -> Iterator[Problem]:
+    """Return what members in use would lose, and which new ones the pool has under another name."""
     old, new = _declaration(olds), _declaration(news)
-    if old is not None and new is not None and is_touched(old, new):
+    if new is None:
+        return
+    if old is not None and is_touched(old, new):
         yield from refusals(old, new, see(old.namespace))
-
-
-def _twins(olds: Properties, news: Properties, see: Callable[[str], PoolSnapshot]) -> Iterator[Problem]:
-    """Return which members that are new here the pool has under another name."""
-    old, new = _declaration(olds), _declaration(news)
-    known = {} if old is None or new is None or old.namespace != new.namespace else old.members
-    if new is not None and not new.members.items() <= known.items():
+    known = {} if old is None or old.namespace != new.namespace else old.members
+    if not new.members.items() <= known.items():
         yield from list_new_twins(known, new, see(new.namespace))
 
 
 def _tell_who_keeps(news: Properties, see: Callable[[str], PoolSnapshot]) -> None:
     """Say who has what the consumers that are declared would not be given, while the pool names others."""
     if news.get("consumers") and not news.get("elsewhere"):
-        snapshot, consumers = see(str(news["namespace"])), _consumers(news)
+        snapshot, named = see(str(news["namespace"])), sorted(news["consumers"].items())
+        consumers = tuple(Consumer.parse(name, said) for name, said in named)
         for line in keeping(snapshot.records, consumers) if snapshot.consumers != consumers else ():
             log(f"warning: {line}")
-
-
-def _consumers(props: Properties) -> tuple[Consumer, ...]:
-    return tuple(Consumer.parse(name, said) for name, said in sorted((props.get("consumers") or {}).items()))
-
-
-def _named(names: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}: {key}" for name, key in names.items()) or "as credfleet does"
 
 
 def _line(problem: Problem) -> str:
