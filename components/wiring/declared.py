@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import pulumi
@@ -20,7 +19,6 @@ Digests: TypeAlias = Mapping[str, str]
 """Key of a Secret → digest of its value."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
     """What the tenants of a stack got.
 
@@ -31,14 +29,15 @@ class Declared:
     None, or absent, where this stack does not declare it.
     """
 
-    namespaces: Mapping[str, pulumi.Output[str]]
-    accounts: Mapping[Account, ClaimedAccount]
-    owners: Mapping[Account, Mapping[str, str]]
-    skipped: Mapping[Account, pulumi.Output[str]]
-    ready: Mapping[Account, pulumi.Output[Sequence[pulumi.Resource]]]
-    deliveries: Mapping[Account, pulumi.Output[SecretProjection | None]]
-    data: Mapping[Account, pulumi.Output[Digests | None]]
-    copied: Mapping[Account, pulumi.Output[Digests | None]]
+    def __init__(self) -> None:
+        self.namespaces: dict[str, pulumi.Output[str]] = {}
+        self.accounts: dict[Account, ClaimedAccount] = {}
+        self.owners: dict[Account, Mapping[str, str]] = {}
+        self.skipped: dict[Account, pulumi.Output[str]] = {}
+        self.ready: dict[Account, pulumi.Output[Sequence[pulumi.Resource]]] = {}
+        self.deliveries: dict[Account, pulumi.Output[SecretProjection | None]] = {}
+        self.data: dict[Account, pulumi.Output[Digests | None]] = {}
+        self.copied: dict[Account, pulumi.Output[Digests | None]] = {}
 
     def waits(self, account: Account) -> pulumi.Output[str]:
         """Return for what it waits that hangs on a claim; nothing once that has its account."""

@@ -17,7 +17,6 @@ from components.account_pool.claim_forecast import ClaimForecasts, KeyInUse
 from components.account_pool.component import (
     AccountPool,
     AccountPoolArgs,
-    ClaimedAccount,
     Grantee,
     TenantAccounts,
     TenantAccountsArgs,
@@ -38,7 +37,7 @@ from components.labels import TENANT, TENANT_NAME
 from components.naming import TENANT_NAMESPACE_END, config_path, tenant_label
 from components.projection.component import TenantDeliveries, TenantDeliveriesArgs
 from components.projection.predicted import digests
-from components.projection.provider import SecretProjection, SecretProjectionArgs
+from components.projection.provider import SecretProjectionArgs
 from components.projection.settings import Delivery
 from components.stack_config.models import Tenant
 from components.stack_config.stack import Settings
@@ -61,16 +60,9 @@ class Tenants:
         self._cluster = settings.cluster
         protect = pulumi.ResourceOptions(protect=section is not None and section.protect)
         self._child, self._kept = opts, pulumi.ResourceOptions.merge(opts, protect)
-        self._namespaces = {name: tenant.namespace for name, tenant in settings.tenants.items()}
         self._renamed = {old: name for name, one in settings.tenants.items() for old in one.previously}
         self._owner = TENANT_NAME if section is None else section.labels.tenant
-        self._is_in_other_cluster = section is not None and section.is_in_other_cluster
-        self._copies: dict[Account, pulumi.Output[SecretProjection | None]] = {}
-        self._skipped: dict[Account, pulumi.Output[str]] = {}
-        self._data: dict[Account, pulumi.Output[Digests | None]] = {}
-        self._copied: dict[Account, pulumi.Output[Digests | None]] = {}
-        self._owners: dict[Account, Mapping[str, str]] = {}
-        self._ready: dict[Account, pulumi.Output[Sequence[pulumi.Resource]]] = {}
+        self.declared = Declared()
         self.claims: dict[Account, AccountClaim] = {}
         self.keys: Mapping[Account, KeyInUse] = {}
         self._keeps: Callable[[str], bool] = lambda _: False
@@ -104,7 +96,7 @@ class Tenants:
             self._foreseen, self._state = forecasts.claims, roster.state
             self.keys = forecasts.keys_of(claims)
             return [roster]
-        args = replace(_pool_args(section, credentials, claims), renamed=self._renamed)
+        args = _pool_args(section, credentials, claims, self._renamed)
         self._settings = args.settings
         pool = AccountPool("account-pool", args, self._child)
         self.pool = {"namespace": pool.namespace, "members": pool.members}
@@ -113,28 +105,11 @@ class Tenants:
         return pool.claimable
 
     @property
-    def declared(self) -> Declared:
-        """What other rooms refer to."""
-        return Declared(
-            namespaces={self._namespaces[name]: one["namespace"] for name, one in self.tenants.items()},
-            accounts={
-                f"{name}/{slot}": account
-                for name, tenant in self.tenants.items()
-                for slot, account in tenant["accounts"].items()
-            },
-            owners=self._owners,
-            skipped=self._skipped,
-            ready=self._ready,
-            deliveries=self._copies,
-            data=self._data,
-            copied=self._copied,
-        )
-
-    @property
     def waiting(self) -> Mapping[str, pulumi.Output[str]]:
         """What is skipped, and what copies wait for it."""
-        claims = {f"claim {account}": why for account, why in self._skipped.items()}
-        return {**claims, **{f"copy {account}": self.declared.waits(account) for account in self._copies}}
+        claims = {f"claim {account}": why for account, why in self.declared.skipped.items()}
+        copies = {f"copy {each}": self.declared.waits(each) for each in self.declared.deliveries}
+        return {**claims, **copies}
 
     def _declare(
         self,
@@ -146,7 +121,9 @@ class Tenants:
         named = known_as(name, tenant.previously)
         child = pulumi.ResourceOptions.merge(self._child, named)
         kept = pulumi.ResourceOptions.merge(self._kept, named)
-        namespace = _tenant_namespace(name, tenant, kept).metadata.name
+        metadata = ObjectMetaArgs(name=tenant.namespace, labels={TENANT: tenant_label(name)})
+        made = Namespace(f"{name}{TENANT_NAMESPACE_END}", metadata=metadata, opts=kept)
+        namespace = self.declared.namespaces[tenant.namespace] = made.metadata.name
         if claimable is None or not claims:
             return {"namespace": namespace, "accounts": {}, "deliveries": {}}
         claimed = TenantAccounts(
@@ -163,19 +140,19 @@ class Tenants:
             ),
             pulumi.ResourceOptions.merge(child, pulumi.ResourceOptions(depends_on=claimable)),
         )
-        self._skipped |= {f"{name}/{slot}": why for slot, why in claimed.skipped.items()}
-        self.claims |= {f"{name}/{slot}": claim for slot, claim in claimed.claims.items()}
-        self._ready |= {f"{name}/{slot}": ready for slot, ready in claimed.ready.items()}
-        self._owners |= {f"{name}/{claim.slot}": _owner(claim, self._owner) for claim in claims}
-        declared = {slot: self._declared_data(one["secretName"]) for slot, one in claimed.accounts.items()}
-        copies = {
-            claim.slot: self._copy(claim, claimed.accounts[claim.slot], copy, namespace, declared[claim.slot])
-            for claim in claims
-            if (copy := tenant.accounts[claim.slot].deliver_to) is not None
-        }
-        for slot, data in declared.items():
+        copies: dict[str, SecretProjectionArgs] = {}
+        for claim in claims:
+            slot, account = claim.slot, f"{name}/{claim.slot}"
+            self.claims[account] = claimed.claims[slot]
+            self.declared.accounts[account] = claimed.accounts[slot]
+            self.declared.skipped[account] = claimed.skipped[slot]
+            self.declared.ready[account] = claimed.ready[slot]
+            self.declared.owners[account] = _owner(claim, self._owner)
+            data = self._declared_data(claimed.accounts[slot]["secretName"])
             if data is not None:
-                self._data[f"{name}/{slot}"] = data.apply(lambda known: known and digests(known))
+                self.declared.data[account] = data.apply(lambda known: known and digests(known))
+            if (copy := tenant.accounts[slot].deliver_to) is not None:
+                copies[slot] = self._copy(account, claim, copy, namespace, data)
         delivered: Mapping[str, pulumi.Output[str | None]] = {}
         if copies:
             args = TenantDeliveriesArgs(
@@ -186,13 +163,14 @@ class Tenants:
             )
             deliveries = TenantDeliveries(name, args, child)
             delivered = deliveries.references
-            self._copies |= {f"{name}/{slot}": copy for slot, copy in deliveries.copies.items()}
+            for slot, made in deliveries.copies.items():
+                self.declared.deliveries[f"{name}/{slot}"] = made
         return {"namespace": namespace, "accounts": claimed.accounts, "deliveries": delivered}
 
     def _copy(
         self,
+        account: Account,
         claim: ClaimRequest,
-        claimed: ClaimedAccount,
         copy: Delivery,
         namespace: pulumi.Output[str],
         declared: pulumi.Output[Mapping[str, str] | None] | None,
@@ -200,11 +178,12 @@ class Tenants:
         """Copy what a claim got, as long as it is the tenant's. declared: in a preview, the data of it."""
         foreseen = None if declared is None else declared.apply(partial(_foresee, copy))
         if foreseen is not None:
-            self._copied[f"{claim.tenant}/{claim.slot}"] = foreseen
+            self.declared.copied[account] = foreseen
+        claimed = self.declared.accounts[account]
         return SecretProjectionArgs(
             source_namespace=claimed["namespace"],
             source_name=claimed["secretName"],
-            source_labels=_owner(claim, self._owner),
+            source_labels=self.declared.owners[account],
             target_namespace=namespace,
             target_name=copy.target,
             owner=claim.holder,
@@ -212,7 +191,7 @@ class Tenants:
             keys=copy.keys,
             aso_credential=copy.aso_credential,
             foreseen=foreseen,
-            of_pool=self._is_in_other_cluster or None,
+            of_pool=(self._section is not None and self._section.is_in_other_cluster) or None,
         )
 
     def _declared_data(
@@ -233,33 +212,31 @@ class Tenants:
 
 
 def _pool_args(
-    section: pool_settings.AccountPool, credentials: Credentials, claims: Sequence[ClaimRequest]
+    section: pool_settings.AccountPool,
+    credentials: Credentials,
+    claims: Sequence[ClaimRequest],
+    renamed: Mapping[str, str],
 ) -> AccountPoolArgs:
+    entries = {name: member.credentials_from.entry for name, member in section.members.items()}
+    own = {name: entry for name, entry in entries.items() if entry is not None}
     return AccountPoolArgs(
         namespace=section.namespace,
         settings=section.config_map,
         members={name: member.declared for name, member in section.members.items()},
-        data={
-            name: credentials.secret_data(entry)
-            for name, member in section.members.items()
-            if (entry := member.credentials_from.entry) is not None
-        },
-        configured={
-            name: partial(configured_digest, credentials, entry)
-            for name, member in section.members.items()
-            if (entry := member.credentials_from.entry) is not None
-        },
+        data={name: credentials.secret_data(entry) for name, entry in own.items()},
+        configured={name: partial(configured_digest, credentials, entry) for name, entry in own.items()},
         elsewhere={
             name: member.credentials_from.source(
                 config_path("accountPool", "members", name, "credentialsFrom")
             )
             for name, member in section.members.items()
-            if member.credentials_from.entry is None
+            if name not in own
         },
         claims=claims,
         allow_destroy=section.allow_destroy,
         admission_policy=section.admission_policy,
         protect=section.protect,
+        renamed=renamed,
         claimers=_grantees(section.claimers),
         cleaners=_grantees(section.cleaners),
         bringers={tenant: _grantees(people) for tenant, people in section.bringers.items()},
@@ -268,11 +245,6 @@ def _pool_args(
 
 def _grantees(subjects: Sequence[pool_settings.Subject]) -> Sequence[Grantee]:
     return [Grantee(kind=one.kind, name=one.name, namespace=one.namespace) for one in subjects]
-
-
-def _tenant_namespace(name: str, tenant: Tenant, opts: pulumi.ResourceOptions) -> Namespace:
-    metadata = ObjectMetaArgs(name=tenant.namespace, labels={TENANT: tenant_label(name)})
-    return Namespace(f"{name}{TENANT_NAMESPACE_END}", metadata=metadata, opts=opts)
 
 
 def _account_reader(name: str, namespace: pulumi.Output[str], opts: pulumi.ResourceOptions) -> Grantee:
@@ -300,21 +272,14 @@ def _owner(claim: ClaimRequest, label: str) -> Mapping[str, str]:
 
 
 def _claims(name: str, tenant: Tenant, section: pool_settings.AccountPool) -> Sequence[ClaimRequest]:
-    return [
-        _claim(name, tenant.previously, slot, account, section) for slot, account in tenant.accounts.items()
-    ]
+    return [_claim(name, tenant, slot, section) for slot in tenant.accounts]
 
 
-def _claim(
-    tenant: str,
-    tenants: Sequence[str],
-    slot: str,
-    account: pool_settings.Slot,
-    section: pool_settings.AccountPool,
-) -> ClaimRequest:
+def _claim(name: str, tenant: Tenant, slot: str, section: pool_settings.AccountPool) -> ClaimRequest:
+    account = tenant.accounts[slot]
     pool = account.pool(section.ruleset)
     if isinstance(pool, Fault):
         raise TypeError(f"settings let an account through that no pool serves: {pool.problem}")
-    claim = account.claim_on(pool, tenant, slot, current_holder(tenant, slot))
-    names = [(t, s) for t in (tenant, *tenants) for s in (slot, *account.previously)][1:]
+    claim = account.claim_on(pool, name, slot, current_holder(name, slot))
+    names = [(t, s) for t in (name, *tenant.previously) for s in (slot, *account.previously)][1:]
     return replace(claim, previously=tuple(current_holder(*each) for each in names))
