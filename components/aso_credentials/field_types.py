@@ -19,10 +19,6 @@ _IDENTITY: Final = re.compile(r"[A-Za-z0-9][-A-Za-z0-9_]{2,127}")
 _DURATION: Final = re.compile(r"never|([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
 
 
-def _matches(pattern: re.Pattern[str], problem: str, fix: str) -> AfterValidator:
-    return must(lambda text: pattern.fullmatch(text) is not None, problem, fix)
-
-
 def _is_subject(text: str) -> bool:
     namespace, _, name = text.removeprefix(SUBJECT).partition(":")
     return text.startswith(SUBJECT) and is_namespace(namespace) and is_object_name(name)
@@ -39,8 +35,8 @@ Guid: TypeAlias = Annotated[
 ]
 Issuer: TypeAlias = Annotated[
     str,
-    _matches(
-        _ISSUER,
+    must(
+        _ISSUER.fullmatch,
         "no token has such an issuer: it is an https:// address without blanks, ? and #",
         "copy the cluster's OIDC issuer URL byte for byte, its last slash included",
     ),
@@ -55,7 +51,11 @@ Subject: TypeAlias = Annotated[
 ]
 Duration: TypeAlias = Annotated[
     str,
-    _matches(_DURATION, "the operator does not start with it", "give a duration such as 1h or 90m, or never"),
+    must(
+        _DURATION.fullmatch,
+        "the operator does not start with it",
+        "give a duration such as 1h or 90m, or never",
+    ),
 ]
 Scope: TypeAlias = Annotated[
     str,
@@ -75,16 +75,16 @@ RoleName: TypeAlias = Annotated[
 ]
 GroupName: TypeAlias = Annotated[
     str,
-    _matches(
-        _GROUP,
+    must(
+        _GROUP.fullmatch,
         "Azure takes no such resource group: up to 90 letters, digits and -_.(), no dot at the end",
         "rename it, such as rg-identities",
     ),
 ]
 IdentityName: TypeAlias = Annotated[
     str,
-    _matches(
-        _IDENTITY,
+    must(
+        _IDENTITY.fullmatch,
         "Azure takes no such identity: 3 to 128 letters, digits, '-' and '_', no sign at the beginning",
         "rename it, such as team-b",
     ),

@@ -19,7 +19,8 @@ from components.projection.keys import AsoMethod
 
 Data: TypeAlias = Mapping[str, bytes]
 
-_URL = re.compile(r"https://[^\s/]\S*")
+ADDRESS: Final = re.compile(r"https://[a-z0-9.-]+(:[0-9]+)?(/[^\s%?#]*)?", re.IGNORECASE | re.ASCII)
+"""An address of a cloud, written plainly: of what Go's `net/url` takes besides, nothing is Azure's."""
 
 _KEYS: Final[Mapping[AsoMethod, frozenset[str]]] = {
     AsoMethod.SERVICE_PRINCIPAL_SECRET: frozenset({keys.CLIENT_SECRET}),
@@ -133,4 +134,4 @@ def _cloud_faults(texts: Mapping[str, str]) -> Iterator[str]:
     if 0 < len(given) < len(keys.CLOUD):
         yield f"{', '.join(keys.CLOUD)} go together"
     else:
-        yield from (f"{key} is not an https:// address" for key in given if not _URL.fullmatch(texts[key]))
+        yield from (f"{key} is not an https:// address" for key in given if not ADDRESS.fullmatch(texts[key]))

@@ -6,7 +6,6 @@ itself by `tests/witness/test_azure.py`.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from enum import StrEnum
@@ -20,15 +19,6 @@ from components.naming import is_object_name
 from components.projection.keys import AsoMethod
 
 _TENANT: Final = re.compile(rb"[A-Za-z0-9.-]+")
-_ESCAPE = r"%[0-9A-Fa-f]{2}"
-_HOST = r"(?:[\w.~!$&'()*+,;=<>\"-]|[^\x00-\x7f]|%25|%[89A-Fa-f][0-9A-Fa-f])*"
-_AUTHORITY: Final = re.compile(
-    r"https:(?:[^/\x00-\x1f\x7f][^\x00-\x1f\x7f]*"
-    rf"|(?://(?:(?:[\w.~!$&'()*+,;=:-]|{_ESCAPE})*@)?(?:{_HOST}|\[(?P<address>[^]/?#]*)\])(?::[0-9]*)?|(?!//))"
-    rf"(?:/(?:[^%?#\x00-\x1f\x7f]|{_ESCAPE})*)?(?:\?[^#\x00-\x1f\x7f]*)?(?:\#(?:[^%]|{_ESCAPE})*)?)?",
-    re.IGNORECASE | re.ASCII,
-)
-"""An address of scheme https, as far as Go's `net/url` is particular about one."""
 
 
 class RefusalKind(StrEnum):
@@ -102,22 +92,12 @@ def _unknown_place(method: AsoMethod, data: Data, operator: Operator) -> ScopedR
     if tenant != WITHHELD and not _TENANT.fullmatch(tenant):
         how = "is not an id of a tenant, with nothing around it" if tenant else "is empty"
         return ScopedRefusal(RefusalKind.TENANT, f"{keys.TENANT} {how}: write the bare GUID")
-    host = data.get(keys.AUTHORITY_HOST) or (own or {}).get(keys.AUTHORITY_HOST) or b"https:"
-    if _is_authority(host.decode(errors="replace")):
+    host = data.get(keys.AUTHORITY_HOST) or (own or {}).get(keys.AUTHORITY_HOST)
+    if not host or model.ADDRESS.fullmatch(host.decode(errors="replace")):
         return None
     return ScopedRefusal(
         RefusalKind.AUTHORITY, f"{keys.AUTHORITY_HOST} is not an https:// address: correct it"
     )
-
-
-def _is_authority(text: str) -> bool:
-    found = _AUTHORITY.fullmatch(text)
-    if found is None or found["address"] is None:
-        return found is not None
-    try:
-        return bool(ipaddress.IPv6Address(found["address"].replace("%25", "%", 1)))
-    except ValueError:
-        return False
 
 
 def _takes_the_environment(method: AsoMethod | None, operator: Operator) -> bool:

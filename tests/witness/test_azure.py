@@ -247,35 +247,10 @@ _IDS: Final = (
     "é".encode(),
 )
 _HOSTS: Final = (
-    *("https://login.example/", "https://login.example", "HTTPS://LOGIN.EXAMPLE", "https://login.example\n"),
-    *(
-        "http://login.example/",
-        "login.example",
-        "",
-        " https://login.example/",
-        "https://",
-        "https:",
-        "https:x",
-    ),
-    *("https://h:80/", "https://h:x/", "https://h:80:80/", "https://[::1]/", "https://[::1", "https://[x]/"),
-    *("https://a b/", "https://h/%zz", "https://h/%20", "https://%zz/", "https://u:p@h/", "https://u p@h/"),
-    *(
-        "https://h/?q=%zz",
-        "https://h/#%zz",
-        "https://h/#f",
-        "https://é/",
-        "https://h\x7f/",
-        "://h",
-        "ht tps://h",
-    ),
-    *(
-        "https://h:/",
-        "https://:80/",
-        "https://[::1]:80/",
-        "https://[fe80::1%25eth0]/",
-        "https://h<>/",
-        "https://h%25",
-    ),
+    *("https://login.example/", "https://login.example", "HTTPS://LOGIN.EXAMPLE", "https://h:80/", ""),
+    *("https://login.example\n", "http://login.example/", " https://login.example/", "login.example"),
+    *("https://h:x/", "https://h:80:80/", "https://[::1", "https://[x]/", "https://a b/", "https://h/%zz"),
+    *("https://%zz/", "https://u p@h/", "https://h\x7f/", "://h", "ht tps://h"),
 )
 _MODES: Final = (b"", b"workloadidentity", b"podidentity", b"PodIdentity", b"podidentity\n", b"x")
 _ACCOUNTS: Final = (b"", b"mine", b"my.own", b"My_Own", b"-x", b"x" * 254, b"x\n")
