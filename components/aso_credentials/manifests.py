@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from components.aso_credentials import keys
-from components.aso_credentials.resolution import Owner, Resource, SecretName
+from components.aso_credentials.resolution import Owner, Resource
 from components.documents import Document, Step, Unreadable, read_all
 from components.errors import CredfleetError
 from components.naming import is_namespace, is_object_name
+from components.projection.model import SecretRef
 
 Manifest: TypeAlias = Mapping[str, Any]
 
@@ -52,10 +53,10 @@ class Found:
             problem = "a value of it is a date to YAML, and Kubernetes knows none"
             raise self._invalid(problem, "write it in quotes", *_unfit(self.manifest)) from None
 
-    def secret_name(self) -> SecretName:
+    def secret_name(self) -> SecretRef:
         """Return where the Secret is; raises CredfleetError, code `yaml-invalid`."""
         metadata = self._metadata()
-        return SecretName(_namespace(metadata), str(metadata["name"]))
+        return SecretRef(_namespace(metadata), str(metadata["name"]))
 
     def secret_data(self) -> Mapping[str, bytes]:
         """Return the data of the Secret as Kubernetes would keep it.

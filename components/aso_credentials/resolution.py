@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from components.aso_credentials import keys
 from components.aso_credentials.federation import SUBJECT
 from components.errors import CredfleetError
 from components.projection.keys import AsoMethod
+from components.projection.model import SecretRef
 
 TRUE: Final = frozenset({b"1", b"t", b"T", b"true", b"TRUE", b"True"})
 """What Go reads as true."""
@@ -19,17 +20,7 @@ WITHHELD: Final = b"\0withheld"
 """Stands for a value of a Secret that is known only to be there: before an update, keys are all there is."""
 
 
-class SecretName(NamedTuple):
-    """A Secret by its namespace and name."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-
-Secrets: TypeAlias = Mapping[SecretName, Mapping[str, bytes]]
+Secrets: TypeAlias = Mapping[SecretRef, Mapping[str, bytes]]
 
 
 class Scope(StrEnum):
@@ -115,7 +106,7 @@ class Operator:
 
         Raises CredfleetError, code `misconfigured`, for settings with which ASO does not start.
         """
-        place = SecretName(self.namespace, keys.GLOBAL_SETTINGS)
+        place = SecretRef(self.namespace, keys.GLOBAL_SETTINGS)
         environment = secrets.get(place)
         settings = environment or {}
         mode = settings.get(keys.WORKLOAD_IDENTITY_MODE, b"")
@@ -152,7 +143,7 @@ class Resolution:
     """
 
     resource: Resource
-    secret: SecretName | None = None
+    secret: SecretRef | None = None
     scope: Scope | None = None
     method: AsoMethod | None = None
     subject: str | None = None

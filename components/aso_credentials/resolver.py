@@ -22,7 +22,6 @@ from components.aso_credentials.resolution import (
     Resolution,
     Resource,
     Scope,
-    SecretName,
     Secrets,
     Severity,
 )
@@ -35,6 +34,7 @@ from components.aso_credentials.scoped import (
     subject_of,
 )
 from components.projection.keys import AsoMethod
+from components.projection.model import SecretRef
 
 _NO_RETRY: Final = (
     "ASO does not try again by itself: after the fix, change the resource's spec or annotations,"
@@ -78,7 +78,7 @@ class _Resolver:
         name = resource.annotations.get(keys.CREDENTIAL_FROM)
         if name is not None:
             return self.annotated(resource, name)
-        secret = SecretName(resource.namespace, keys.NAMESPACE_SECRET)
+        secret = SecretRef(resource.namespace, keys.NAMESPACE_SECRET)
         if self.data_of(secret, resource) is not None:
             return self.scoped(resource, secret, Scope.NAMESPACE)
         return self.of_operator(resource)
@@ -91,7 +91,7 @@ class _Resolver:
                 f" {resource.namespace}; ASO falls back to no other credential"
             )
             return Resolution(resource, scope=Scope.RESOURCE, fault=_failed(message))
-        secret = SecretName(resource.namespace, name)
+        secret = SecretRef(resource.namespace, name)
         if self.data_of(secret, resource) is not None:
             return self.scoped(resource, secret, Scope.RESOURCE)
         elsewhere = sorted(str(other) for other in self.secrets if other.name == name)
@@ -102,12 +102,12 @@ class _Resolver:
         )
         return Resolution(resource, secret, Scope.RESOURCE, fault=_failed(message))
 
-    def writers(self, secret: SecretName, reader: Resource) -> Sequence[Resource]:
+    def writers(self, secret: SecretRef, reader: Resource) -> Sequence[Resource]:
         """Return the resources of which ASO writes a Secret, but for the one that would read it."""
         near = (one for one in self.resources if one.namespace == secret.namespace and one is not reader)
         return [one for one in near if secret.name in one.writes]
 
-    def data_of(self, secret: SecretName, reader: Resource) -> Mapping[str, bytes] | None:
+    def data_of(self, secret: SecretRef, reader: Resource) -> Mapping[str, bytes] | None:
         """Return what a Secret holds, or will hold; None if nothing writes it."""
         writers = self.writers(secret, reader)
         if not writers:
@@ -115,7 +115,7 @@ class _Resolver:
         written = {key: WITHHELD for one in writers for key in one.writes[secret.name]}
         return {**written, **self.secrets.get(secret, {})}
 
-    def scoped(self, resource: Resource, secret: SecretName, scope: Scope) -> Resolution:
+    def scoped(self, resource: Resource, secret: SecretRef, scope: Scope) -> Resolution:
         data = self.data_of(secret, resource) or {}
         chosen = Resolution(resource, secret, scope)
         refused = refusal(data, self.operator)
@@ -132,7 +132,7 @@ class _Resolver:
         return replace(chosen, subject=subject_of(data, secret, self.operator))
 
     def of_operator(self, resource: Resource) -> Resolution:
-        secret = SecretName(self.operator.namespace, keys.GLOBAL_SETTINGS)
+        secret = SecretRef(self.operator.namespace, keys.GLOBAL_SETTINGS)
         settings = self.secrets.get(secret, {})
         if not settings.get(keys.SUBSCRIPTION):
             message = (

@@ -14,9 +14,10 @@ from typing import Final, NamedTuple
 from components.aso_credentials import keys, model
 from components.aso_credentials.certificate import certificate_fault
 from components.aso_credentials.model import Data, method_of
-from components.aso_credentials.resolution import WITHHELD, Operator, SecretName
+from components.aso_credentials.resolution import WITHHELD, Operator
 from components.naming import is_object_name
 from components.projection.keys import AsoMethod
+from components.projection.model import SecretRef
 
 _TENANT: Final = re.compile(rb"[A-Za-z0-9.-]+")
 
@@ -123,7 +124,7 @@ def refused_by_entra(data: Data, operator: Operator) -> str | None:
     return None
 
 
-def subject_of(data: Data, secret: SecretName, operator: Operator) -> str | None:
+def subject_of(data: Data, secret: SecretRef, operator: Operator) -> str | None:
     """Return whom the federated credential must trust; None unless the method is workload identity."""
     if method_of(data) is not AsoMethod.WORKLOAD_IDENTITY:
         return None

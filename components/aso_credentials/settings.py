@@ -24,7 +24,7 @@ from components.aso_credentials.field_types import (
     Subject,
 )
 from components.aso_credentials.model import Data
-from components.aso_credentials.resolution import WITHHELD, Resolution, SecretName, Secrets
+from components.aso_credentials.resolution import WITHHELD, Resolution, Secrets
 from components.aso_credentials.resolver import resolve
 from components.aso_credentials.resource_files import KEY, DeclaredResource, Resources, read_resources
 from components.aso_credentials.roles import assignment_name
@@ -34,6 +34,7 @@ from components.config.document import nearest
 from components.config.field_types import Flag, Name, NamespaceName, ObjectName, Positive, Text
 from components.config.section import Problems, ReviewContext, Section, Written
 from components.errors import Problem
+from components.projection.model import SecretRef
 from components.projection.settings import CredentialSource, Delivery
 
 _ORIGINS: Final[Mapping[str, tuple[str, str]]] = {
@@ -242,17 +243,17 @@ class AsoCredentials(Section):
         return bool(self.identities or self.resource_groups)
 
     @property
-    def global_name(self) -> SecretName:
+    def global_name(self) -> SecretRef:
         """Where the operator's settings are."""
-        return SecretName(self.operator.namespace, keys.GLOBAL_SETTINGS)
+        return SecretRef(self.operator.namespace, keys.GLOBAL_SETTINGS)
 
     def entries(self) -> Iterator[Entry]:
         """Yield every credential of a namespace or of resources."""
         for namespace, credential in self.namespaces.items():
-            secret = SecretName(namespace, keys.NAMESPACE_SECRET)
+            secret = SecretRef(namespace, keys.NAMESPACE_SECRET)
             yield Entry(namespace, self.place("namespaces", namespace), secret, credential)
         for name, named in self.named.items():
-            secret = SecretName(named.namespace, named.secret_name or name)
+            secret = SecretRef(named.namespace, named.secret_name or name)
             yield Entry(name, self.place("named", name), secret, named, named.previously)
 
     def strict_accounts(self) -> Collection[tuple[str, str]]:
@@ -329,7 +330,7 @@ class AsoCredentials(Section):
         The values of copies of claimed accounts are unknown before the update.
         """
         found = {
-            SecretName(account.namespace, account.delivery.target): _copied(account.delivery)
+            SecretRef(account.namespace, account.delivery.target): _copied(account.delivery)
             for account in context.accounts.values()
             if account.delivery is not None
         }
@@ -520,7 +521,7 @@ class Entry:
 
     key: str
     place: str
-    secret: SecretName
+    secret: SecretRef
     credential: AsoCredential
     previously: Sequence[str] = ()
 

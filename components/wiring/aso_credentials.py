@@ -19,7 +19,6 @@ from components.aso_credentials.credential import AsoCredential
 from components.aso_credentials.keys import GLOBAL_SETTINGS, NAMESPACE_SECRET
 from components.aso_credentials.model import Data
 from components.aso_credentials.provider import AsoProjectionArgs, OperatorPin, OperatorPinArgs
-from components.aso_credentials.resolution import SecretName
 from components.aso_credentials.resources import AsoResourceArgs, AsoResources, AsoResourcesArgs
 from components.aso_credentials.service_account import AsoServiceAccount, AsoServiceAccountArgs
 from components.aso_credentials.settings import AsoCredentials, Entry
@@ -28,6 +27,7 @@ from components.config.section import ReviewContext
 from components.connection import ClusterTarget
 from components.former_names import known_as
 from components.holding import current_holder
+from components.projection.model import SecretRef
 from components.projection.provider import source_inputs
 from components.waiting import join_reasons, pending
 from components.wiring.declared import Declared
@@ -53,9 +53,9 @@ def declare_aso_credentials(
     resources = made.resources({secret: one.served for secret, one in secrets.items()})
     outputs = {
         "globalSettings": references.get(section.global_name),
-        "namespaces": {name: references[SecretName(name, NAMESPACE_SECRET)] for name in section.namespaces},
+        "namespaces": {name: references[SecretRef(name, NAMESPACE_SECRET)] for name in section.namespaces},
         "named": {
-            name: references[SecretName(named.namespace, named.secret_name or name)]
+            name: references[SecretRef(named.namespace, named.secret_name or name)]
             for name, named in section.named.items()
         },
         "identities": {
@@ -252,18 +252,18 @@ class _Declaring:
         )
 
     def resources(
-        self, declared: Mapping[SecretName, pulumi.Input[Sequence[pulumi.Resource]]]
+        self, declared: Mapping[SecretRef, pulumi.Input[Sequence[pulumi.Resource]]]
     ) -> Mapping[str, str]:
         """Declare the resources of each file behind the Secrets that serve them; warn of what surprises.
 
         declared: what a resource has to outlive, by the Secret that serves it.
         """
-        copies: Mapping[SecretName | None, str] = {
-            SecretName(account.namespace, account.delivery.target): name
+        copies: Mapping[SecretRef | None, str] = {
+            SecretRef(account.namespace, account.delivery.target): name
             for name, account in self._context.accounts.items()
             if account.delivery is not None
         }
-        served: Mapping[SecretName | None, pulumi.Input[Sequence[pulumi.Resource]]] = {**declared}
+        served: Mapping[SecretRef | None, pulumi.Input[Sequence[pulumi.Resource]]] = {**declared}
         found, problems = self._section.read_resources(self._context.root)
         if problems:
             raise TypeError(f"settings let resources through that cannot be read: {problems[0].problem}")
@@ -289,9 +289,9 @@ class _Declaring:
 
     def _behind(
         self,
-        secret: SecretName | None,
-        declared: Mapping[SecretName | None, pulumi.Input[Sequence[pulumi.Resource]]],
-        copies: Mapping[SecretName | None, str],
+        secret: SecretRef | None,
+        declared: Mapping[SecretRef | None, pulumi.Input[Sequence[pulumi.Resource]]],
+        copies: Mapping[SecretRef | None, str],
     ) -> _Behind:
         """Return what a resource outlives, and for what it waits, by the Secret that serves it."""
         if secret in declared or secret not in copies:

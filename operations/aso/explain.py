@@ -8,11 +8,12 @@ from urllib.parse import quote
 
 from components.aso_credentials import keys
 from components.aso_credentials.manifests import Found, objects_in
-from components.aso_credentials.resolution import Operator, Resolution, Resource, SecretName, Secrets
+from components.aso_credentials.resolution import Operator, Resolution, Resource, Secrets
 from components.aso_credentials.resolver import resolve
 from components.aso_credentials.settings import AsoCredentials
 from components.connection import Connection, NoReply
 from components.errors import CredfleetError
+from components.projection.model import SecretRef
 from operations.cli.answer import CommandResult, Part
 from operations.cli.inputs import STANDARD_INPUT, place_of
 from operations.cli.tables import Column, Table
@@ -27,17 +28,17 @@ def live_secrets(connection: Connection, resources: Iterable[Resource], operator
 
     Raises CredfleetError: `not-allowed`, or `cluster-unreachable` when no answer comes.
     """
-    wanted = {SecretName(operator_namespace, keys.GLOBAL_SETTINGS)}
+    wanted = {SecretRef(operator_namespace, keys.GLOBAL_SETTINGS)}
     for resource in resources:
-        wanted.add(SecretName(resource.namespace, keys.NAMESPACE_SECRET))
+        wanted.add(SecretRef(resource.namespace, keys.NAMESPACE_SECRET))
         name = resource.annotations.get(keys.CREDENTIAL_FROM, "")
         if name and "/" not in name:
-            wanted.add(SecretName(resource.namespace, name))
-    found = {name: _read(connection, name) for name in sorted(wanted)}
+            wanted.add(SecretRef(resource.namespace, name))
+    found = {name: _read(connection, name) for name in sorted(wanted, key=str)}
     return {name: data for name, data in found.items() if data is not None}
 
 
-def _read(connection: Connection, secret: SecretName) -> Mapping[str, bytes] | None:
+def _read(connection: Connection, secret: SecretRef) -> Mapping[str, bytes] | None:
     namespace, name = quote(secret.namespace, safe=""), quote(secret.name, safe="")
     try:
         reply = connection.call("GET", f"/api/v1/namespaces/{namespace}/secrets/{name}")
@@ -51,7 +52,7 @@ def _read(connection: Connection, secret: SecretName) -> Mapping[str, bytes] | N
     return Found(f"Secret {secret}", body).secret_data()
 
 
-def _failed(code: str, secret: SecretName, problem: str) -> CredfleetError:
+def _failed(code: str, secret: SecretRef, problem: str) -> CredfleetError:
     return CredfleetError(
         code=code,
         place=f"Secret {secret}",
@@ -66,7 +67,7 @@ def read_manifests(files: Iterable[Path]) -> tuple[list[Resource], Secrets]:
     Other objects are passed over. Raises CredfleetError, code `yaml-invalid`, with file and line or object.
     """
     resources: list[Resource] = []
-    secrets: dict[SecretName, Mapping[str, bytes]] = {}
+    secrets: dict[SecretRef, Mapping[str, bytes]] = {}
     for path in _each_file(files):
         for found in objects_in(_content(path), place_of(str(path))):
             if found.is_secret:

@@ -20,10 +20,11 @@ from components.aso_credentials import keys
 from components.aso_credentials.certificate import CertificateFault, certificate_fault
 from components.aso_credentials.credential import AsoCredential
 from components.aso_credentials.model import method_of
-from components.aso_credentials.resolution import Operator, Reason, Resolution, Resource, SecretName
+from components.aso_credentials.resolution import Operator, Reason, Resolution, Resource
 from components.aso_credentials.resolver import resolve
 from components.aso_credentials.scoped import RefusalKind, refusal
 from components.projection.keys import AsoMethod, plan_keys
+from components.projection.model import SecretRef
 from tests.support import certificates
 from tests.support.proving import counted
 from tests.witness.conftest import Witness
@@ -100,8 +101,8 @@ def compare(witness: Witness, given: list[tuple[Data, Operator]]) -> Sequence[An
 def explained(data: Data, settings: Mapping[str, bytes], operator: Operator) -> Resolution:
     """Return what `aso explain` says of a resource that the Secret serves."""
     secrets = {
-        SecretName("team", keys.NAMESPACE_SECRET): data,
-        SecretName(operator.namespace, keys.GLOBAL_SETTINGS): settings,
+        SecretRef("team", keys.NAMESPACE_SECRET): data,
+        SecretRef(operator.namespace, keys.GLOBAL_SETTINGS): settings,
     }
     return resolve([Resource("team", "ResourceGroup", "rg")], secrets, operator)[0]
 

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 from components.aso_credentials import keys
-from components.aso_credentials.resolution import Operator, Resource, SecretName
+from components.aso_credentials.resolution import Operator, Resource
 from components.aso_credentials.resolver import resolve
 from components.aso_credentials.settings import GlobalSettings
 from components.aso_credentials.settings import Operator as Given
+from components.projection.model import SecretRef
 
 SUB, TENANT, CLIENT = (f"00000000-0000-4000-8000-0000000000{end}" for end in ("aa", "bb", "cc"))
-PLACE = SecretName(keys.OPERATOR_NAMESPACE, keys.GLOBAL_SETTINGS)
+PLACE = SecretRef(keys.OPERATOR_NAMESPACE, keys.GLOBAL_SETTINGS)
 IDS = {"subscriptionId": SUB, "tenantId": TENANT, "clientId": CLIENT}
 SECRET = {"servicePrincipal": {**IDS, "secretFrom": "x"}}
 TOKEN = {"workloadIdentity": IDS}

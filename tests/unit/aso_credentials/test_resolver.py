@@ -8,9 +8,10 @@ from typing import Final, TypeAlias
 import pytest
 
 from components.aso_credentials import keys
-from components.aso_credentials.resolution import WITHHELD, Operator, Owner, Resolution, Resource, SecretName
+from components.aso_credentials.resolution import WITHHELD, Operator, Owner, Resolution, Resource
 from components.aso_credentials.resolver import resolve
 from components.errors import CredfleetError
+from components.projection.model import SecretRef
 from tests.support.cases import cases, table
 from tests.support.certificates import pem, without_key
 
@@ -56,7 +57,7 @@ def one(
 def together(
     secrets: Mapping[tuple[str, str], Data], *resources: Resource, operator: Operator | None = None
 ) -> tuple[Resolution, ...]:
-    named = {SecretName(*name): data for name, data in secrets.items()}
+    named = {SecretRef(*name): data for name, data in secrets.items()}
     return resolve(resources, named, operator or Operator())
 
 
