@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pulumi
 
@@ -34,6 +35,10 @@ from components.wiring.declared import Declared
 
 if TYPE_CHECKING:
     from components.aso_credentials.identity import AsoWorkloadIdentity
+
+
+_Behind: TypeAlias = tuple[pulumi.Input[Sequence[pulumi.Resource]], pulumi.Output[str] | None]
+"""What a resource outlives, and for what it waits."""
 
 
 def declare_aso_credentials(
@@ -192,7 +197,7 @@ class _Declaring:
         if entry.credential.workload_identity is not None:
             identity, account = self._identity_of(entry.credential), self._accounts.get(entry.account)
             after = [*(identity.trusted if identity else ()), *(account.trusted if account else ())]
-        return AsoSecretArgs(
+        args = AsoSecretArgs(
             namespace=self._declared.namespace(entry.secret.namespace),
             secret_name=entry.secret.name,
             data=self._data(entry).apply(whole),
@@ -200,27 +205,24 @@ class _Declaring:
             place=entry.place,
             allow_subscription_change=entry.credential.allow_subscription_change,
             after=after,
-            **self._composed(entry, whole),
         )
+        return self._composed(entry, args, whole) if entry.credential.is_referred else args
 
-    def _composed(self, entry: Entry, whole: Callable[[Data], Data]) -> _Composed:
-        """Return how the Secret is made of others, if what is secret of its credential is in the cluster."""
-        credential = entry.credential
-        if not credential.is_referred:
-            return {}
+    def _composed(self, entry: Entry, args: AsoSecretArgs, whole: Callable[[Data], Data]) -> AsoSecretArgs:
+        """Have the Secret made of others: what is secret of its credential is in the cluster."""
         sources, waits = zip(
             *(
                 self._declared.source(source, f"{entry.place}.servicePrincipal.{key}")
-                for key, source in credential.sources.items()
+                for key, source in entry.credential.sources.items()
             ),
             strict=True,
         )
-        own, proofs = credential.plain()
+        own, proofs = entry.credential.plain()
         plain = {key: value.decode() for key, value in whole(own).items()}
         strict = entry.secret != self._section.global_name and self._section.operator.strict
         composed = AsoProjectionArgs(
-            namespace=self._declared.namespace(entry.secret.namespace),
-            target_name=entry.secret.name,
+            namespace=args.namespace,
+            target_name=args.secret_name,
             owner=current_holder(self._section.KEY, first_name(entry.key, entry.previously)),
             sources=source_inputs(sources),
             recipe={
@@ -231,7 +233,7 @@ class _Declaring:
             },
         )
         self.waiting[f"ASO credential {entry.key}"] = join_reasons(waits)
-        return {"composed": composed, "waits": join_reasons(waits)}
+        return replace(args, composed=composed, waits=join_reasons(waits))
 
     def _identity_of(self, credential: AsoCredential) -> AsoWorkloadIdentity | None:
         """Return the identity of this stack that a credential is for."""
@@ -258,12 +260,14 @@ class _Declaring:
 
         declared: what a resource has to outlive, by the Secret that serves it.
         """
-        copies: Mapping[SecretRef | None, str] = {
-            SecretRef(account.namespace, account.delivery.target): name
-            for name, account in self._context.accounts.items()
-            if account.delivery is not None
+        behind: dict[SecretRef | None, _Behind] = {
+            secret: (first, None) for secret, first in declared.items()
         }
-        served: Mapping[SecretRef | None, pulumi.Input[Sequence[pulumi.Resource]]] = {**declared}
+        for name, account in self._context.accounts.items():
+            if account.delivery is not None:
+                copy = self._declared.deliveries[name].apply(lambda made: [made] if made else [])
+                secret = SecretRef(account.namespace, account.delivery.target)
+                behind.setdefault(secret, (copy, self._declared.waits(name)))
         found, problems = self._section.read_resources(self._context.root)
         if problems:
             raise TypeError(f"settings let resources through that cannot be read: {problems[0].problem}")
@@ -275,9 +279,11 @@ class _Declaring:
                     manifest=one.manifest,
                     namespace=self._declared.namespace(one.resource.namespace),
                     credential=one.credential,
-                    **self._behind(resolution.secret, served, copies),
+                    outlives=outlives,
+                    waits=waits,
                 )
                 for one, resolution in group
+                for outlives, waits in [behind.get(resolution.secret, ((), None))]
             ]
             self.waiting |= {f"resource {one.name}": one.waits for one in args if one.waits is not None}
             cluster = ClusterTarget.parse(pulumi.Config("credfleet").get("cluster"))
@@ -286,26 +292,3 @@ class _Declaring:
             for hint in resolution.hints:
                 pulumi.log.warn(f"{one.place} {one.resource}: {hint}")
         return {one.name: str(resolution.secret) for one, resolution in resolved}
-
-    def _behind(
-        self,
-        secret: SecretRef | None,
-        declared: Mapping[SecretRef | None, pulumi.Input[Sequence[pulumi.Resource]]],
-        copies: Mapping[SecretRef | None, str],
-    ) -> _Behind:
-        """Return what a resource outlives, and for what it waits, by the Secret that serves it."""
-        if secret in declared or secret not in copies:
-            return {"outlives": declared.get(secret, ()), "waits": None}
-        account = copies[secret]
-        copy = self._declared.deliveries[account].apply(lambda made: [made] if made else [])
-        return {"outlives": copy, "waits": self._declared.waits(account)}
-
-
-class _Composed(TypedDict, total=False):
-    composed: AsoProjectionArgs
-    waits: pulumi.Output[str]
-
-
-class _Behind(TypedDict):
-    outlives: pulumi.Input[Sequence[pulumi.Resource]]
-    waits: pulumi.Output[str] | None
