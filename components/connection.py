@@ -145,26 +145,22 @@ class Connection:
     sign_in: says how the user signs in again; without it, a 401 is an answer like others.
     """
 
+    server: str = ""
+    """The address of the API server."""
+
     def __init__(self, client: ApiClient, sign_in: Callable[[], str] | None = None) -> None:
         self._client, self._sign_in = client, sign_in
-        self._server = str(client.configuration.host).rstrip("/")
+        self.server = str(client.configuration.host).rstrip("/")
         manager = client.rest_client.pool_manager
         self._send: Callable[..., Any]
         if manager.proxy is None:
             # The manager would look the server up for each call again, which costs a sixth of it.
-            self._send, self._root = (
-                manager.connection_from_url(self._server).urlopen,
-                urlsplit(self._server).path,
-            )
+            self._send = manager.connection_from_url(self.server).urlopen
+            self._root = urlsplit(self.server).path
         else:
-            self._send, self._root = manager.urlopen, self._server
+            self._send, self._root = manager.urlopen, self.server
         self._token: str | None = None
         self._token_until = 0.0
-
-    @property
-    def server(self) -> str:
-        """The address of the API server."""
-        return self._server
 
     @cached_property
     def patient(self) -> Connection:
@@ -206,14 +202,14 @@ class Connection:
             said = _innermost(error)
             raise (Untrusted if _UNTRUSTED in said else NoReply)(said) from None
         if response.status == _UNAUTHENTICATED and self._sign_in is not None:
-            raise NotSignedIn(server=self._server, fix=self._sign_in())
+            raise NotSignedIn(server=self.server, fix=self._sign_in())
         reply = _reply(path, response.status, answered, _seconds(response.headers.get("Retry-After")))
         return replace(reply, date=response.headers.get("Date", ""))
 
     def _current_token(self) -> str | None:
         if time.monotonic() >= self._token_until:
             bearer = self._client.configuration.auth_settings().get("BearerToken")
-            self._token = _header_of(str(bearer["value"]), self._server) if bearer else None
+            self._token = _header_of(str(bearer["value"]), self.server) if bearer else None
             self._token_until = time.monotonic() + TOKEN_SECONDS
         return self._token
 
@@ -249,14 +245,10 @@ def _header_of(value: str, server: str) -> str:
 
 def _innermost(error: BaseException) -> str:
     """Return what a failure of the system says; of others the name, as their text may hold what was sent."""
-    while (cause := error.__cause__ or _wrapped(error)) is not None:
-        error = cause
+    wrapped = (each for each in error.args if isinstance(each, BaseException))  # as urllib3's of TLS do
+    if (cause := error.__cause__ or next(wrapped, None)) is not None:
+        return _innermost(cause)
     return str(error.args[-1]) if error.args and isinstance(error, OSError) else type(error).__name__
-
-
-def _wrapped(error: BaseException) -> BaseException | None:
-    """Return the failure that another one holds without naming it its cause, as urllib3's of TLS do."""
-    return next((each for each in error.args if isinstance(each, BaseException)), None)
 
 
 def _seconds(text: str | None) -> float:
@@ -273,13 +265,8 @@ class _PatientConnection(Connection):
     """
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self._connection, self.server = connection, connection.server
         self._limit = FIRST_ANSWER_SECONDS
-
-    @property
-    def server(self) -> str:
-        """The address of the API server."""
-        return self._connection.server
 
     @cached_property
     def patient(self) -> Connection:
@@ -320,13 +307,8 @@ class Recording(Connection):
 
     def __init__(self, connection: Connection) -> None:
         """Ask through a connection."""
-        self._connection = connection
+        self._connection, self.server = connection, connection.server
         self.answers: dict[str, Any] = {}
-
-    @property
-    def server(self) -> str:
-        """The address of the API server."""
-        return self._connection.server
 
     def call(self, method: str, path: str, **given: Any) -> Reply:
         """Call, and keep the answer."""
@@ -339,14 +321,11 @@ class Recording(Connection):
 class RecordedCluster(Connection):
     """Answers what was recorded; a claim's record is found among those that were listed."""
 
+    server = "the cluster as it was recorded"
+
     def __init__(self, answers: Mapping[str, Any]) -> None:
         """Take the answers by the path that was asked."""
         self._answers = answers
-
-    @property
-    def server(self) -> str:
-        """Say that there is none."""
-        return "the cluster as it was recorded"
 
     def call(self, method: str, path: str, **_given: Any) -> Reply:
         """Answer as then. Raises ClusterError for what was not asked."""

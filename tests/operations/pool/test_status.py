@@ -152,12 +152,10 @@ def test_one_pool_that_cannot_be_read_hides_no_other(monkeypatch: pytest.MonkeyP
 class Answers(Connection):
     """Answers by path; what is not said is refused."""
 
+    server = "https://cluster"
+
     def __init__(self, **answers: Any) -> None:
         self.answers = answers
-
-    @property
-    def server(self) -> str:
-        return "https://cluster"
 
     def call(self, method: str, path: str, **_given: Any) -> Reply:
         assert method == "GET"
