@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
@@ -51,7 +51,7 @@ class Numbers(StrEnum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Number:
-    """A number by the text it is written as."""
+    """A number by the text it is written as; while it is read, a word such as NaN as well."""
 
     text: str
 
@@ -101,10 +101,10 @@ def read(text: bytes, numbers: Numbers = Numbers.FLOAT) -> Document:
     try:
         raw = read_json(
             characters,
-            object_pairs_hook=_Members,
-            parse_int=_Literal,
-            parse_float=_Literal,
-            parse_constant=_Literal,
+            object_pairs_hook=tuple,
+            parse_int=Number,
+            parse_float=Number,
+            parse_constant=Number,
         )
     except TooDeep:
         raise _invalid((), f"they are nested deeper than {DEEPEST_JSON} levels", "flatten them") from None
@@ -157,20 +157,6 @@ def _quoted(text: str) -> str:
     return f'"{_SURROGATE.sub(_NO_CHARACTER, escaped)}"'
 
 
-@dataclass(frozen=True, slots=True)
-class _Literal:
-    """A number, or one of the words NaN, Infinity and -Infinity, as it was given."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Members:
-    """An object as it was given, repeated keys included."""
-
-    pairs: list[tuple[str, Any]]
-
-
 @dataclass(slots=True)
 class _Reader:
     numbers: Numbers
@@ -178,10 +164,10 @@ class _Reader:
 
     def settle(self, raw: Any, path: Path) -> JsonValue:
         match raw:
-            case _Literal():
+            case Number():
                 return self._number(raw.text, path)
-            case _Members():
-                return self._object(raw.pairs, path)
+            case tuple():
+                return self._object(raw, path)
             case list():
                 return [self.settle(each, (*path, index)) for index, each in enumerate(raw)]
             case str():
@@ -189,7 +175,7 @@ class _Reader:
             case _:
                 return raw
 
-    def _object(self, pairs: list[tuple[str, Any]], path: Path) -> dict[str, JsonValue]:
+    def _object(self, pairs: Iterable[tuple[str, Any]], path: Path) -> dict[str, JsonValue]:
         settled: dict[str, JsonValue] = {}
         for given, raw in pairs:
             key = self._text(given, (*path, given))

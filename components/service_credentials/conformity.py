@@ -11,7 +11,6 @@ import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 from components.errors import CredfleetError, Problem
@@ -47,7 +46,6 @@ _URI = re.compile(
     rf"(?:\?(?:{_PCHAR}|[/?])*)?(?:\#(?:{_PCHAR}|[/?])*)?"
 )
 _KEY_BEGIN = re.compile(r"-----BEGIN (?P<kind>([A-Z0-9]+ )*PRIVATE KEY)-----")
-_ANOTHER_KEY: Final = "correct it, or choose another key name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,19 +133,13 @@ def _unfit_entries(members: Mapping[str, JsonValue]) -> Iterator[Problem]:
                 "a type that is empty or no string classifies nothing, and differs from the Secret's type",
                 "give a string such as postgresql, or leave it out",
             )
-        rule = _WELL_KNOWN.get(key)
-        if rule is not None and not rule.holds(value):
+        wanted, holds = _WELL_KNOWN.get(key, ("", bool))
+        if wanted and not holds(value):
             yield Problem(
                 key,
-                f"servicebinding.io gives this key a meaning, and its value is not {rule.wanted}",
-                _ANOTHER_KEY,
+                f"servicebinding.io gives this key a meaning, and its value is not {wanted}",
+                "correct it, or choose another key name",
             )
-
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    wanted: str
-    holds: Callable[[JsonValue], bool]
 
 
 def _is_host(value: JsonValue) -> bool:
@@ -164,14 +156,6 @@ def _is_host(value: JsonValue) -> bool:
 def _is_port(value: JsonValue) -> bool:
     text = value.text if isinstance(value, Number) else value
     return isinstance(text, str) and _PORT.fullmatch(text) is not None and 1 <= int(text) <= 65535
-
-
-def _is_uri(value: JsonValue) -> bool:
-    return isinstance(value, str) and _URI.fullmatch(value) is not None
-
-
-def _is_text(value: JsonValue) -> bool:
-    return isinstance(value, str)
 
 
 def _is_certificate_chain(value: JsonValue) -> bool:
@@ -201,15 +185,13 @@ def _is_private_key(value: JsonValue) -> bool:
     return bool(end and content)
 
 
-_WELL_KNOWN: Final[Mapping[str, _Rule]] = MappingProxyType(
-    {
-        "host": _Rule("a host name or an IP address", _is_host),
-        "port": _Rule("a port from 1 to 65535", _is_port),
-        "uri": _Rule("a URI (RFC 3986)", _is_uri),
-        "username": _Rule("a string", _is_text),
-        "password": _Rule("a string", _is_text),
-        "certificates": _Rule("a chain of X.509 certificates in PEM", _is_certificate_chain),
-        "private-key": _Rule("a private key in PEM", _is_private_key),
-    }
-)
+_WELL_KNOWN: Final[Mapping[str, tuple[str, Callable[[JsonValue], bool]]]] = {
+    "host": ("a host name or an IP address", _is_host),
+    "port": ("a port from 1 to 65535", _is_port),
+    "uri": ("a URI (RFC 3986)", lambda value: isinstance(value, str) and bool(_URI.fullmatch(value))),
+    "username": ("a string", lambda value: isinstance(value, str)),
+    "password": ("a string", lambda value: isinstance(value, str)),
+    "certificates": ("a chain of X.509 certificates in PEM", _is_certificate_chain),
+    "private-key": ("a private key in PEM", _is_private_key),
+}
 """Entries with a meaning of their own (servicebinding.io 1.1, "Well-known Secret Entries")."""
