@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -16,13 +15,11 @@ from components.errors import CredfleetError
 SECRET_MANAGER: Final = "gcp:secretManagerCustomEndpoint"  # noqa: S105 - the key of an address
 HYPERFLEET: Final = "credfleet:pullSecrets.hyperfleet.apiUrl"
 
-VARIABLES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        SECRET_MANAGER: "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT",
-        "azure-native:metadataHost": "ARM_METADATA_HOSTNAME",
-        HYPERFLEET: "HYPERFLEET_API_URL",
-    }
-)
+VARIABLES: Final[Mapping[str, str]] = {
+    SECRET_MANAGER: "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT",
+    "azure-native:metadataHost": "ARM_METADATA_HOSTNAME",
+    HYPERFLEET: "HYPERFLEET_API_URL",
+}
 """Key of a stack's file → the variable that has the address where the file leaves the port open."""
 
 
@@ -42,8 +39,7 @@ def is_in_environment(key: str) -> bool:
 def settle(key: str, address: str) -> str:
     """Return an address of a stack's file, or the environment's where the file leaves the port open.
 
-    Raises:
-        CredfleetError: code `sandbox-unknown`, where the environment has none.
+    Raises CredfleetError, code `sandbox-unknown`, where the environment has none.
     """
     if not leaves_port_open(address):
         return address
