@@ -94,16 +94,15 @@ def review_pool(
                 f"no member is of type {name}, so the limit would never count",
                 nearest(name, known),
             )
+    keys = stated.partition_keys if context.whole("accountPool.partitionKeys") else None
     for index, held in enumerate(pool.hold):
-        for key in held.partition if context.whole("accountPool.partitionKeys") else ():
-            if key not in stated.partition_keys:
-                place = config_path("accountPool", "hold", index, "partition")
-                yield _unknown_partition(place, key, stated.partition_keys)
+        place = config_path("accountPool", "hold", index, "partition")
+        yield from _unknown_partitions(place, held.partition, keys)
     for key, commands in (("cleaning", pool.cleaning), ("keys", pool.keys)):
         yield from _review_commands(key, commands, known - {"default"}, context)
-    yield from _review_consumers(pool, stated, context)
+    yield from _review_consumers(pool, keys)
     for name, member in pool.members.items():
-        yield from _review_member(name, member, stated, context)
+        yield from _review_member(name, member, keys, stated, context)
     yield from review_identities(pool.members, existing, stated.rows)
     yield from review_protected(pool.config_map, pool.members, existing)
 
@@ -127,7 +126,7 @@ def _review_commands(
             )
 
 
-def _review_consumers(pool: AccountPool, stated: Stated, context: ReviewContext) -> Problems:
+def _review_consumers(pool: AccountPool, keys: Collection[str] | None) -> Problems:
     for name, consumer in pool.consumers.items():
         place = config_path("accountPool", "consumers", name)
         for holder in consumer.holders:
@@ -136,9 +135,7 @@ def _review_consumers(pool: AccountPool, stated: Stated, context: ReviewContext)
                     problem = f"{holder} is within the holders of {other}, and a holder has one consumer"
                     yield Problem(f"{place}.holders", problem, "give each holder to one of the two")
         for index, partition in enumerate(consumer.partitions):
-            for key in partition if context.whole("accountPool.partitionKeys") else ():
-                if key not in stated.partition_keys:
-                    yield _unknown_partition(f"{place}.partitions[{index}]", key, stated.partition_keys)
+            yield from _unknown_partitions(f"{place}.partitions[{index}]", partition, keys)
         for account_type in consumer.quotas if consumer.types else ():
             if account_type not in consumer.types:
                 yield Problem(
@@ -248,9 +245,8 @@ def _review_account(place: str, tenant: str, account: Slot, supply: _Supply, *, 
     partition = account.partition_in(choice)
     if supply.keys is None:
         return
-    strange = [key for key in partition if key not in supply.keys]
-    for key in strange:
-        yield _unknown_partition(f"{place}.partition", key, supply.keys)
+    strange = [*_unknown_partitions(f"{place}.partition", partition, supply.keys)]
+    yield from strange
     if strange or not supply.whole or supply.serves(tenant, choice, partition):
         return
     kind = f"shared {choice.type}" if choice.shared else choice.type
@@ -272,14 +268,14 @@ def _review_aso(place: str, type_: str) -> Problems:
         )
 
 
-def _review_member(name: str, member: Member, stated: Stated, context: ReviewContext) -> Problems:
+def _review_member(
+    name: str, member: Member, keys: Collection[str] | None, stated: Stated, context: ReviewContext
+) -> Problems:
     place = config_path("accountPool", "members", name)
     if member.tenant is not None and member.tenant not in stated.tenants and context.whole("tenants"):
         problem = f"{member.tenant} is not a tenant, so no claim would ever get its account"
         yield Dangling(f"{place}.tenant", problem, nearest(member.tenant, stated.tenants))
-    for key in member.partition if context.whole("accountPool.partitionKeys") else ():
-        if key not in stated.partition_keys:
-            yield _unknown_partition(f"{place}.partition", key, stated.partition_keys)
+    yield from _unknown_partitions(f"{place}.partition", member.partition, keys)
     place, source = f"{place}.credentialsFrom", member.credentials_from
     if source.account is not None or (source.in_secret and source.in_secret[0] == context.pool):
         problem = "what another account of the pool is opened with opens no second one"
@@ -365,9 +361,12 @@ def _foreign_id(member: Member | ExistingMember) -> tuple[str, str] | None:
     return None
 
 
-def _unknown_partition(place: str, key: str, known: Collection[str]) -> Problem:
-    return Dangling(
-        place,
-        f"{key} is none of the pool's partition keys, so it would choose nothing",
-        f"{nearest(key, known)} Or add it to accountPool.partitionKeys.",
-    )
+def _unknown_partitions(place: str, partition: Iterable[str], keys: Collection[str] | None) -> Problems:
+    """Refuse keys that are none of the pool's; keys: None where nobody knows those."""
+    for key in partition:
+        if keys is not None and key not in keys:
+            yield Dangling(
+                place,
+                f"{key} is none of the pool's partition keys, so it would choose nothing",
+                f"{nearest(key, keys)} Or add it to accountPool.partitionKeys.",
+            )
