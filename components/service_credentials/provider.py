@@ -32,7 +32,7 @@ from components.errors import CredfleetError, ProjectionError
 from components.go_json import Numbers
 from components.http_answers import HttpOutcome
 from components.importing import IMPORT_LOCK
-from components.projection.kubernetes_secrets import open_projector
+from components.projection.kubernetes_secrets import open_projector, open_secrets
 from components.projection.model import SecretRef, is_replaced
 from components.projection.provider import CompositionArgs, CompositionProvider
 from components.service_credentials.binding import (
@@ -136,7 +136,7 @@ class ServiceMigrationProvider(FollowingProvider):
         if props["handedOver"]:
             open_projector(self.cluster).remove(wanted)
             if props.get("removeLegacy"):
-                _remove_legacy(self._connected(), wanted)
+                self._remove_legacy(wanted.source)
             return outputs
         written = open_projector(self.cluster).write(wanted)
         return {
@@ -161,17 +161,23 @@ class ServiceMigrationProvider(FollowingProvider):
         """Whether the migrated Secret is what the legacy one makes of it now."""
         return bool(props["handedOver"]) or open_projector(self.cluster).is_current(_migration(props), digest)
 
-    def _connected(self) -> Connection:
-        return reach(ClusterTarget.parse(self.cluster), "run again once it does")
+    def _remove_legacy(self, secret: SecretRef) -> None:
+        """Delete the legacy Secret if it is one, and nothing refers to it; raises ProjectionError."""
+        if (fault := _still_read(_reached(self), secret)) is not None:
+            raise fault
+        secrets = open_secrets(self.cluster)
+        found = secrets.get(secret)
+        if found is not None and str(found.get("type")).startswith(SECRET_TYPE):
+            secrets.delete(found)
 
     def _still_read(self, wanted: Migration) -> Iterator[CheckFailure]:
         """Name who refers to the legacy Secret; in a cluster that cannot be seen, the update does."""
         try:
-            readers = _readers(self._connected(), wanted.source)
+            fault = _still_read(_reached(self), wanted.source)
         except CredfleetError:
             return
-        if readers:
-            yield CheckFailure("removeLegacy", _still_read(wanted.source, readers))
+        if fault is not None:
+            yield CheckFailure("removeLegacy", str(fault))
 
     def _obstacles(self, inputs: Properties) -> Iterator[CheckFailure]:
         """Say what is in the way now; in a cluster that cannot be seen, the update says it."""
@@ -187,58 +193,38 @@ class ServiceMigrationProvider(FollowingProvider):
             yield CheckFailure("instance", str(unfit))
 
 
-def _readers(connection: Connection, secret: SecretRef) -> list[str]:
-    """Return who refers to a Secret, KIND/NAME; raises ProjectionError when some of it may not be listed."""
+def _reached(provider: DynamicProvider) -> Connection:
+    return reach(ClusterTarget.parse(provider.cluster), "run again once it does")
+
+
+def _still_read(connection: Connection, secret: SecretRef) -> ProjectionError | None:
+    """Return that others refer to a Secret; raises ProjectionError when some of it may not be listed."""
     found: list[str] = []
-    groups = {str(each["name"]) for each in _called(connection, "GET", "/apis").body.get("groups") or []}
+    groups = {str(each["name"]) for each in _called(connection, "/apis").body.get("groups") or []}
     for group, kinds in READERS.items():
         # of a group that is not served, the API server says so without JSON
         for kind in kinds if group == CORE or group.split("/")[1] in groups else ():
-            reply = _called(
-                connection, "GET", f"/{group}/namespaces/{quote(secret.namespace, safe='')}/{kind}"
-            )
+            reply = _called(connection, f"/{group}/namespaces/{quote(secret.namespace, safe='')}/{kind}")
             found += [f"{kind}/{name}" for name in referring(reply.body.get("items") or [], secret.name)]
-    return found
+    if not found:
+        return None
+    fix = "let them read the new one, then run again"
+    return _failed(secret.place, f"it is still read by {', '.join(found)}", fix)
 
 
-def _remove_legacy(connection: Connection, wanted: Migration) -> None:
-    """Delete the legacy Secret if it is one, and nothing refers to it; raises ProjectionError."""
-    if readers := _readers(connection, wanted.source):
-        raise _refused(wanted.source, _still_read(wanted.source, readers))
-    namespace, name = quote(wanted.source.namespace, safe=""), quote(wanted.source.name, safe="")
-    path = f"/api/v1/namespaces/{namespace}/secrets/{name}"
-    found = _called(connection, "GET", path)
-    if found.answer is HttpOutcome.ABSENT or not str(found.body.get("type")).startswith(SECRET_TYPE):
-        return
-    metadata = found.body["metadata"]
-    preconditions = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
-    _called(connection, "DELETE", path, {"preconditions": preconditions})
-
-
-def _called(connection: Connection, method: str, path: str, body: Properties | None = None) -> Reply:
-    """Make a call about a legacy Secret; what is not there is an answer. Raises ProjectionError."""
+def _called(connection: Connection, path: str) -> Reply:
+    """Look at something; what is not there is an answer. Raises ProjectionError."""
     try:
-        reply = connection.call(method, path, body=body)
+        reply = connection.call("GET", path)
     except NoReply as silence:
-        raise _refused(None, f"the API server does not answer ({silence})\n→ run again") from None
+        raise _failed(path, f"the API server does not answer ({silence})", "run again") from None
     if reply.answer not in (HttpOutcome.DONE, HttpOutcome.ABSENT):
-        raise _refused(
-            None, f"the API server refused to {method} {path}: {reply.reason}\n→ let it, and run again"
-        )
+        raise _failed(path, f"the API server refused to GET it: {reply.reason}", "let it, and run again")
     return reply
 
 
-def _still_read(secret: SecretRef, readers: Sequence[str]) -> str:
-    return (
-        f"Secret {secret} is still read by {', '.join(readers)}\n→ let them read the new one, then run again"
-    )
-
-
-def _refused(secret: SecretRef | None, text: str) -> ProjectionError:
-    problem, _, fix = text.partition("\n→ ")
-    return ProjectionError(
-        code="not-possible", place=f"Secret {secret or 'of a service'}", problem=problem, fix=fix
-    )
+def _failed(place: str, problem: str, fix: str) -> ProjectionError:
+    return ProjectionError(code="not-possible", place=place, problem=problem, fix=fix)
 
 
 class ServiceMigration(DynamicResource[ServiceMigrationArgs], module="credfleet", name="ServiceMigration"):
@@ -433,7 +419,7 @@ class WorkloadBindingProvider(DynamicProvider):
 
     def create_resource(self, props: Properties) -> Properties:
         """Apply it all; what was given before and is not any more goes with it."""
-        connection = reach(ClusterTarget.parse(self.cluster), "run again once it does")
+        connection = _reached(self)
         path, live = self._live(connection, props)
         versions = self._versions(connection, props) if props["restart"] else None
         given = replace(_given(props), restarted_for=versions, incarnation=props.get(INCARNATION))
@@ -457,43 +443,40 @@ class WorkloadBindingProvider(DynamicProvider):
             raise
 
     def _has_all(self, props: Properties) -> bool:
-        connection = reach(ClusterTarget.parse(self.cluster), "run again once it does")
-        return is_given(self._live(connection, props)[1], _given(props))
+        return is_given(self._live(_reached(self), props)[1], _given(props))
 
     def delete_resource(self, _id: str, props: Properties) -> bool:
         """Take everything back from a workload that is still there, unless a later incarnation gave it."""
-        connection = reach(ClusterTarget.parse(self.cluster), "run again once it does")
-        path = _workload_path(connection, props)
-        found = _called(connection, "GET", path) if path else None
-        if path is None or found is None or found.answer is not HttpOutcome.DONE:
+        connection = _reached(self)
+        if (found := _workload(connection, props)) is None:
             return True
-        if is_replaced(found.body, props.get(INCARNATION)):
+        path, live = found
+        if is_replaced(live, props.get(INCARNATION)):
             return False
-        self._apply(connection, path, nothing(found.body))
+        self._apply(connection, path, nothing(live))
         return True
 
     def _live(self, connection: Connection, props: Properties) -> tuple[str, Mapping[str, Any]]:
         """Return path and body of the workload; raises ProjectionError when it can be given nothing."""
         place = f"{props['kind']} {props['namespace']}/{props['name']}"
-        path = _workload_path(connection, props)
-        found = _called(connection, "GET", path) if path else None
-        if path is None or found is None or found.answer is not HttpOutcome.DONE:
+        if (found := _workload(connection, props)) is None:
             problem, fix = "it is not there", "create it first, or correct apiVersion, kind and name"
             raise ProjectionError(code="workload-missing", place=place, problem=problem, fix=fix)
         takes_files = bool(props["directories"])
-        if (fault := unfit(found.body, props["containers"], takes_files=takes_files)) is not None:
+        if (fault := unfit(found[1], props["containers"], takes_files=takes_files)) is not None:
             raise ProjectionError(code="workload-unfit", place=place, problem=fault.problem, fix=fault.fix)
-        return path, found.body
+        return found
 
     def _versions(self, connection: Connection, props: Properties) -> str:
         """Return one text for the versions of all its Secrets."""
         namespace = quote(props["namespace"], safe="")
         names = sorted({props["vcapSecret"], *props["directories"].values()})
         paths = [f"/api/v1/namespaces/{namespace}/secrets/{quote(name, safe='')}" for name in names]
-        found = [_called(connection, "GET", path).body for path in paths]
+        found = [_called(connection, path).body for path in paths]
         return "-".join(str((one.get("metadata") or {}).get("resourceVersion")) for one in found)
 
     def _apply(self, connection: Connection, path: str, body: Mapping[str, Any]) -> None:
+        place = f"{body['kind']} {body['metadata']['namespace']}/{body['metadata']['name']}"
         try:
             reply = connection.call(
                 "PATCH",
@@ -502,11 +485,11 @@ class WorkloadBindingProvider(DynamicProvider):
                 content_type="application/apply-patch+yaml",
             )
         except NoReply as silence:
-            raise _refused(None, f"the API server does not answer ({silence})\n→ run again") from None
+            raise _failed(place, f"the API server does not answer ({silence})", "run again") from None
         if reply.answer is not HttpOutcome.DONE:
             raise ProjectionError(
                 code="workload-unfit",
-                place=f"{body['kind']} {body['metadata']['namespace']}/{body['metadata']['name']}",
+                place=place,
                 problem=f"the API server refused to apply what it is given: {reply.text}",
                 fix="let only one owner set the same variables and mounts, then run again",
             )
@@ -527,12 +510,14 @@ class WorkloadBinding(DynamicResource[WorkloadBindingArgs], module="credfleet", 
     provider = WorkloadBindingProvider
 
 
-def _workload_path(connection: Connection, props: Properties) -> str | None:
-    """Return where a workload is, None when its kind is not served."""
+def _workload(connection: Connection, props: Properties) -> tuple[str, dict[str, Any]] | None:
+    """Return path and body of a workload; None when it is not there, or its kind is not served."""
     version = props["apiVersion"]
-    kinds = served_kinds(lambda path: _called(connection, "GET", path).body, version)
+    kinds = served_kinds(lambda path: _called(connection, path).body, version)
     if props["kind"] not in kinds:
         return None
     group = "/api/v1" if version == "v1" else f"/apis/{version}"
     namespace, name = quote(props["namespace"], safe=""), quote(props["name"], safe="")
-    return f"{group}/namespaces/{namespace}/{kinds[props['kind']]}/{name}"
+    path = f"{group}/namespaces/{namespace}/{kinds[props['kind']]}/{name}"
+    found = _called(connection, path)
+    return (path, found.body) if found.answer is HttpOutcome.DONE else None

@@ -232,7 +232,7 @@ def test_the_legacy_secret_goes_on_request_once_nothing_refers_to_it(
     assert secrets.live("queue")["type"] == TYPE
     going = migration(namespace, handedOver=True, removeLegacy=True)
     (reason,) = provider.refusals(going, made.inputs)
-    assert f"Secret {namespace}/queue is still read by pods/reader" in reason
+    assert f"Secret {namespace}/queue: it is still read by pods/reader" in reason
     pods.delete(name="reader", namespace=namespace, body={"gracePeriodSeconds": 0})
     assert provider.refusals(going, made.inputs) == []
     gone = provider.update(made, going)
