@@ -446,12 +446,6 @@ class _Text:
     around: Mapping[str, Any]
     value: str
 
-    def names_nothing(self) -> bool:
-        return True
-
-    def is_anybodys(self) -> bool:
-        return False
-
     def is_namespace(self) -> bool:
         return self.value == self.file.data.get("namespace")
 
@@ -475,14 +469,8 @@ class _Text:
         folder = os.path.realpath((root / self.file.folder).parent)
         return Path(os.path.realpath(root / path)).is_relative_to(Path(folder, self.file.name))
 
-    def is_identity(self) -> bool:
-        return self.value in self._declared("identities")
-
-    def is_named(self) -> bool:
-        return self.value in self._declared("named")
-
-    def is_group(self) -> bool:
-        return self.value in self._declared("resourceGroups")
+    def is_declared(self, part: str) -> bool:
+        return self.value in self._declared(part)
 
     def is_scope(self) -> bool:
         groups = self._declared("resourceGroups")
@@ -492,31 +480,30 @@ class _Text:
         return _map(_map(self.file.data.get("asoCredentials")).get(part))
 
 
-_REFERENCES: Final[Sequence[tuple[re.Pattern[str], Callable[[_Text], bool]]]] = [
-    (re.compile(pattern), rule)
-    for pattern, rule in (
-        (r"accounts/.*|asoCredentials/[^/]+/[^/]+/tags/.*", _Text.names_nothing),
-        (r"secretStores/[^/]+/[^/]+/(spec|provider)/(.*/)?caBundle/file", _Text.is_file),
-        (r"secretStores/[^/]+/[^/]+/(spec|provider)/(.*/)?remoteNamespace", _Text.is_namespace),
-        (r"secretStores/[^/]+/[^/]+/(spec|provider)/(.*/)?namespace", _Text.is_selected_namespace),
-        (r"secretStores/[^/]+/[^/]+/(spec|provider)/.*", _Text.names_nothing),
-        (
-            r"[^/]+/[^/]+/[^/]+/namespace|secretStores/pushes/[^/]+/data/.*/remoteNamespace",
-            _Text.is_namespace,
-        ),
-        (r"(.*/[^/]+From|secretStores/(reads|pushes)/.*|pullSecrets/.*/project)/account", _Text.is_account),
-        (r".*From/secret", _Text.is_secret),
-        (r".*From/gcpSecret", _Text.is_anybodys),
-        (r".*From(/entry)?", _Text.is_credential),
-        (r"asoCredentials/.*/workloadIdentity/identity", _Text.is_identity),
-        (r"asoCredentials/.*/(workload|pod)Identity/clientId", _Text.is_anybodys),
-        (r"asoCredentials/identities/[^/]+/resourceGroup", _Text.is_group),
-        (r"asoCredentials/identities/[^/]+/roles/[^/]+/scope", _Text.is_scope),
-        (r"asoCredentials/resources/[^/]+/file", _Text.is_file),
-        (r"asoCredentials/resources/[^/]+/credential", _Text.is_named),
-    )
-]
+_RULES: Final[Sequence[tuple[str, Callable[[_Text], bool]]]] = (
+    (r"accounts/.*|asoCredentials/[^/]+/[^/]+/tags/.*", lambda _: True),
+    (r"secretStores/[^/]+/[^/]+/(spec|provider)/(.*/)?caBundle/file", _Text.is_file),
+    (r"secretStores/[^/]+/[^/]+/(spec|provider)/(.*/)?remoteNamespace", _Text.is_namespace),
+    (r"secretStores/[^/]+/[^/]+/(spec|provider)/(.*/)?namespace", _Text.is_selected_namespace),
+    (r"secretStores/[^/]+/[^/]+/(spec|provider)/.*", lambda _: True),
+    (
+        r"[^/]+/[^/]+/[^/]+/namespace|secretStores/pushes/[^/]+/data/.*/remoteNamespace",
+        _Text.is_namespace,
+    ),
+    (r"(.*/[^/]+From|secretStores/(reads|pushes)/.*|pullSecrets/.*/project)/account", _Text.is_account),
+    (r".*From/secret", _Text.is_secret),
+    (r".*From/gcpSecret", lambda _: False),
+    (r".*From(/entry)?", _Text.is_credential),
+    (r"asoCredentials/.*/workloadIdentity/identity", lambda text: text.is_declared("identities")),
+    (r"asoCredentials/.*/(workload|pod)Identity/clientId", lambda _: False),
+    (r"asoCredentials/identities/[^/]+/resourceGroup", lambda text: text.is_declared("resourceGroups")),
+    (r"asoCredentials/identities/[^/]+/roles/[^/]+/scope", _Text.is_scope),
+    (r"asoCredentials/resources/[^/]+/file", _Text.is_file),
+    (r"asoCredentials/resources/[^/]+/credential", lambda text: text.is_declared("named")),
+)
 """The path of a text, as a pattern → whether it names the tenant's own; the first one counts."""
+
+_REFERENCES: Final = [(re.compile(pattern), rule) for pattern, rule in _RULES]
 
 
 def _is_in(scope: str, name: object, group: object) -> bool:
