@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from components.naming import HELD_AS, config_path
 
@@ -153,15 +154,21 @@ class NoReply(Exception):  # noqa: N818 - not an error of the program: a fact ab
 
 
 class PoolError(CredfleetError):
-    """Whatever the account pool refuses or cannot do."""
+    """Whatever the account pool refuses or cannot do. CODE: of the class."""
+
+    CODE: ClassVar[str]
+
+    def __init__(self, *, place: str, problem: str, fix: str) -> None:
+        super().__init__(code=self.CODE, place=place, problem=problem, fix=fix)
 
 
 class Exhausted(PoolError):  # noqa: N818 - the word of the protocol
     """No member of the partition is free: nothing was claimed, nothing is left behind."""
 
+    CODE = "exhausted"
+
     def __init__(self, *, pool: str, account_type: str, partition: str, counts: str) -> None:
         super().__init__(
-            code="exhausted",
             place=f"pool {pool}",
             problem=(
                 f"no free {account_type} account is left (partition {partition}): {counts}; "
@@ -174,9 +181,10 @@ class Exhausted(PoolError):  # noqa: N818 - the word of the protocol
 class LimitReached(PoolError):  # noqa: N818 - the word of the protocol
     """The claim has as many holders as its limit allows."""
 
+    CODE = "limit-reached"
+
     def __init__(self, *, tenant: str, account_type: str, member: str, holders: int, limit: int) -> None:
         super().__init__(
-            code="limit-reached",
             place=f"account {member}",
             problem=(
                 f"tenant {tenant} already uses this {account_type} account "
@@ -189,9 +197,10 @@ class LimitReached(PoolError):  # noqa: N818 - the word of the protocol
 class QuotaReached(PoolError):  # noqa: N818 - as LimitReached
     """The consumer has as many accounts of the type as the pool gives it."""
 
+    CODE = "quota-reached"
+
     def __init__(self, *, consumer: str, account_type: str, most: int, who: str) -> None:
         super().__init__(
-            code="quota-reached",
             place=f"consumer {consumer}",
             problem=f"it may have {how_many(most, f'{account_type} account')} at most"
             + (f", and {who} have them" if who else ""),
@@ -202,17 +211,17 @@ class QuotaReached(PoolError):  # noqa: N818 - as LimitReached
 class Misconfigured(PoolError):  # noqa: N818 - the word of the protocol
     """A pool, member, record or request that no protocol step can make sense of; never retried."""
 
-    def __init__(self, *, place: str, problem: str, fix: str) -> None:
-        super().__init__(code="misconfigured", place=place, problem=problem, fix=fix)
+    CODE = "misconfigured"
 
 
 class LostMember(PoolError):  # noqa: N818 - the word of the protocol
     """A bound claim whose member was deleted, replaced or relabelled manually."""
 
+    CODE = "lost-member"
+
     def __init__(self, *, member: str, owner: str | None, tenant: str) -> None:
         now = f"owned by {owner}" if owner else "without an owner, or gone"
         super().__init__(
-            code="lost-member",
             place=f"account {member}",
             problem=(
                 f"the account of tenant {tenant} was deleted, replaced or relabelled manually (now: {now}); "
@@ -225,8 +234,7 @@ class LostMember(PoolError):  # noqa: N818 - the word of the protocol
 class NotAllowed(PoolError):  # noqa: N818 - the word of the protocol
     """The API server, or the state of a member, does not allow it."""
 
-    def __init__(self, *, place: str, problem: str, fix: str) -> None:
-        super().__init__(code="not-allowed", place=place, problem=problem, fix=fix)
+    CODE = "not-allowed"
 
 
 class Withheld(NotAllowed):
@@ -239,9 +247,10 @@ class Restored(PoolError):  # noqa: N818 - the word of the protocol
     member: the one account that shows it, where the pool as a whole does not.
     """
 
+    CODE = "pool-restored"
+
     def __init__(self, *, namespace: str, member: str | None = None) -> None:
         super().__init__(
-            code="pool-restored",
             place=f"pool {namespace}" if member is None else f"account {member}",
             problem=(
                 "it was restored from a backup, so every claim looks dead; nothing was written"
@@ -256,10 +265,11 @@ class Restored(PoolError):  # noqa: N818 - the word of the protocol
 class Unreachable(PoolError):  # noqa: N818 - the word of the protocol
     """The time given was over before the cluster had answered."""
 
+    CODE = "unreachable"
+
     def __init__(self, *, place: str, seconds: float = 0, last: str, has_begun: bool = False) -> None:
         after = f" after {seconds:g} s" if seconds else ""
         super().__init__(
-            code="unreachable",
             place=place,
             problem=f"not finished{after} ({last or 'others kept changing the same claim'})"
             if has_begun

@@ -18,7 +18,7 @@ from typing import Any, Final
 from components.account_pool.core.calls import Kind, Pause, Replace, Steps
 from components.account_pool.core.consumers import Consumer
 from components.account_pool.core.keys import POOL_QUOTA
-from components.account_pool.core.model import JsonObject, Partition, Phase, Record, Wanted
+from components.account_pool.core.model import JsonObject, Phase, Record, Wanted
 from components.account_pool.core.selection import records_of_type
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.steps import list_all, read, write
@@ -84,7 +84,7 @@ def look(wanted: Wanted, consumer: Consumer, entry: str | None = None) -> Steps[
             having.append(record)
     if entry not in counted and len(counted) >= most:
         who = ", ".join(sorted(f"{one.tenant}/{one.slot}" for one in having))
-        raise quota_error(consumer.name, wanted.partition, most, who)
+        raise QuotaReached(consumer=consumer.name, account_type=wanted.partition.type, most=most, who=who)
     return Room(body or {}, frozenset(counted), is_whole=False)
 
 
@@ -107,11 +107,6 @@ def enter(wanted: Wanted, consumer: Consumer, record: Record, room: Room | None 
 def entry_of(record: Record) -> str:
     """Return what stands for a record in a quota."""
     return f"{record.name}.{record.uid}"
-
-
-def quota_error(consumer: str, partition: Partition, most: int, who: str) -> QuotaReached:
-    """Return that a consumer has all the accounts it may have; who: which, as tenant/slot."""
-    return QuotaReached(consumer=consumer, account_type=partition.type, most=most, who=who)
 
 
 def _read(body: JsonObject | None, wanted: Wanted, consumer: Consumer) -> tuple[int, frozenset[str] | None]:

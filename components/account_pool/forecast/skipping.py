@@ -26,27 +26,26 @@ from components.errors import (
 SKIPPED: Final = "Skipped"
 """Phase of a claim that could not be served, and has no account yet."""
 
-SKIPS: Final[Mapping[type[PoolError], str | None]] = {
-    Exhausted: "exhausted",
-    LimitReached: "limit-reached",
-    QuotaReached: "quota-reached",
-    Withheld: "not-allowed",
-    LostMember: None,  # resources may still use the account
-    Misconfigured: None,  # it is unknown what the claim has
-    NotAllowed: None,  # the identity that runs this lacks a right, for every claim
-    Restored: None,  # every claim looks dead
-    Unreachable: None,  # it is unknown what became of the claim
+SKIPS: Final[Mapping[type[PoolError], bool]] = {
+    Exhausted: True,
+    LimitReached: True,
+    QuotaReached: True,
+    Withheld: True,
+    LostMember: False,  # resources may still use the account
+    Misconfigured: False,  # it is unknown what the claim has
+    NotAllowed: False,  # the identity that runs this lacks a right, for every claim
+    Restored: False,  # every claim looks dead
+    Unreachable: False,  # it is unknown what became of the claim
 }
-"""Every error of a pool: the code under which it skips the one claim, or None where it fails the update."""
+"""Every error of a pool: whether it skips the one claim, or fails the update."""
 
-
-LEFT_TO_OTHERS: Final = frozenset({SKIPS[Exhausted], SKIPS[QuotaReached]})
+LEFT_TO_OTHERS: Final = frozenset({Exhausted.CODE, QuotaReached.CODE})
 """Codes of claims that are skipped because other claims of the same run get what is free."""
 
 
 def skips(refusal: type[PoolError] | None, *, required: bool) -> bool:
     """Whether a claim that is refused so is skipped; one that is required never is."""
-    return not required and refusal is not None and SKIPS.get(refusal) is not None
+    return not required and refusal is not None and SKIPS[refusal]
 
 
 def reason_of(refusal: PoolError) -> dict[str, str]:
@@ -57,7 +56,7 @@ def reason_of(refusal: PoolError) -> dict[str, str]:
 def forecast_reason(namespace: str, expected: ClaimForecast) -> dict[str, str]:
     """Return why a claim is expected to be skipped, in the same form."""
     return {
-        "code": (expected.refusal and SKIPS[expected.refusal]) or "",
+        "code": expected.refusal.CODE if expected.refusal else "",
         "place": f"pool {namespace}",
         "cause": expected.text.replace(NONE_FREE, f"no free {expected.type} account is left for it"),
         "mend": "add accounts, or clean or release some, and run again"

@@ -19,13 +19,3 @@ def test_only_what_costs_nobody_an_account_skips_and_nothing_skips_what_is_requi
     harmless = {errors.Exhausted, errors.LimitReached, errors.QuotaReached, errors.Withheld}
     assert skips(refusal, required=False) is (refusal in harmless)
     assert not skips(refusal, required=True)
-
-
-def test_a_code_is_that_of_the_error():
-    exhausted = errors.Exhausted(pool="p", account_type="aws", partition="", counts="")
-    limited = errors.LimitReached(tenant="t", account_type="aws", member="m", holders=1, limit=1)
-    counted = errors.QuotaReached(consumer="c", account_type="aws", most=1, who="")
-    withheld = errors.Withheld(place="", problem="", fix="")
-    assert {type(each): each.code for each in (exhausted, limited, counted, withheld)} == {
-        refusal: code for refusal, code in SKIPS.items() if code is not None
-    }
