@@ -16,6 +16,7 @@ import pulumi
 from pulumi.runtime.config import CONFIG, get_config_env, is_config_secret
 
 from components.documents import read_json
+from components.dynamic import camel_case
 from components.kubernetes_plugin import refuse_older_plugin
 from components.open_ports import VARIABLES, leaves_port_open
 from components.stack_config.models import Cluster
@@ -52,7 +53,7 @@ def azure_provider(
 
 def _configured(package: str, arguments: Callable[..., Any]) -> dict[str, Any]:
     """Return the keys of a package as its provider's arguments, secrets marked."""
-    known = {_camel(name): name for name in inspect.signature(arguments).parameters}
+    known = {camel_case(name): name for name in inspect.signature(arguments).parameters}
     given: dict[str, Any] = {}
     for key, text in {**get_config_env(), **CONFIG.get()}.items():
         namespace, _, name = key.partition(":")
@@ -69,10 +70,6 @@ def _configured(package: str, arguments: Callable[..., Any]) -> dict[str, Any]:
         value = read_json(text) if re.match(r"[\[{]|true$|false$", text) else text
         given[known[name]] = pulumi.Output.secret(value) if is_config_secret(key) else value
     return given
-
-
-def _camel(name: str) -> str:
-    return re.sub(r"_+(.)", lambda found: found[1].upper(), name)
 
 
 def kubernetes_provider(
