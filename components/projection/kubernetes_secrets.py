@@ -1,4 +1,4 @@
-"""`Secrets` on a real API server. What it says of a failure never holds what was sent to it."""
+"""Secrets on an API server. What it says of a failure never holds what was sent to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from components.errors import ProjectionError
 from components.http_answers import HttpOutcome
 from components.naming import stack_of
 from components.projection.model import PROJECTED_BY, JsonObject, SecretRef, annotations_of
-from components.projection.projector import Projector
 
 FIELD_MANAGER: Final = "credfleet-projection"
 """Under which name the API server books what projections write."""
@@ -22,7 +21,11 @@ _WEBHOOK: Final = re.compile(r'(?:admission webhook|failed calling webhook) "([a
 
 
 class KubernetesSecrets:
-    """Secrets of the cluster behind a connection, whole, data included."""
+    """Secrets of the cluster behind a connection, whole, data included.
+
+    A method that writes answers None for what is another one by now; that may have been its own doing, if the
+    answer to it was lost. All raise ProjectionError when the server does not allow it or cannot be reached.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -79,11 +82,6 @@ def open_secrets(cluster: str | None) -> KubernetesSecrets:
     """
     fix = "run again once it does; what was begun is finished then"
     return KubernetesSecrets(reach(ClusterTarget.parse(cluster), fix))
-
-
-def open_projector(cluster: str | None, sources: str | None = None) -> Projector:
-    """Open a projector on that cluster; sources: another one, where these are. Raises as `open_secrets`."""
-    return Projector(open_secrets(cluster), None if sources is None else open_secrets(sources))
 
 
 def _failed(ref: SecretRef, problem: str, fix: str) -> ProjectionError:

@@ -205,3 +205,17 @@ def digest(target: JsonObject, data: Mapping[str, str]) -> str:
     """
     key = str(target["metadata"]["uid"]).encode()
     return hmac.new(key, json.dumps(dict(data), sort_keys=True).encode(), hashlib.sha256).hexdigest()
+
+
+def digests(data: Mapping[str, str]) -> dict[str, str]:
+    """Return key → the digest of its value, for a preview alone: nothing of it comes into a state.
+
+    The cluster still has the source of before, where the same program declares another one.
+    """
+    return {key: hashlib.sha256(value.encode()).hexdigest() for key, value in data.items()}
+
+
+def differs(secret: JsonObject | None, foreseen: Mapping[str, str]) -> bool:
+    """Whether a Secret holds anything else under these keys; one that is gone does."""
+    known = digests(data_of(secret)) if secret is not None else {}
+    return any(known.get(key) != digest for key, digest in foreseen.items())

@@ -7,13 +7,13 @@ was killed, or whose answer was lost, is finished by the next.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from components.errors import ProjectionError
+from components.projection.kubernetes_secrets import KubernetesSecrets, open_secrets
 from components.projection.model import (
     INCARNATION,
     JsonObject,
-    SecretRef,
     Wanted,
     WrittenCopy,
     annotations_of,
@@ -28,34 +28,10 @@ _ATTEMPTS: Final = 5
 _ELSEWHERE: Final[JsonObject] = {"metadata": {"resourceVersion": ""}}
 
 
-class Secrets(Protocol):
-    """Secrets of a cluster, whole. A method that writes answers None for what is another one by now.
-
-    That may have been its own doing, if the answer to it was lost. All raise ProjectionError when the server
-    does not allow it or cannot be reached.
-    """
-
-    def get(self, ref: SecretRef) -> JsonObject | None:
-        """Read one; None when there is none."""
-        ...
-
-    def create(self, body: JsonObject) -> JsonObject | None:
-        """Create one; None when the name is taken."""
-        ...
-
-    def replace(self, body: JsonObject) -> JsonObject | None:
-        """Write one over the resourceVersion in it."""
-        ...
-
-    def delete(self, body: JsonObject) -> bool:
-        """Delete this very one."""
-        ...
-
-
 class Projector:
     """Carries out projections in one cluster, from sources in the same one unless others are given."""
 
-    def __init__(self, secrets: Secrets, sources: Secrets | None = None) -> None:
+    def __init__(self, secrets: KubernetesSecrets, sources: KubernetesSecrets | None = None) -> None:
         self._secrets, self._sources = secrets, sources or secrets
 
     def write(
@@ -141,6 +117,11 @@ class Projector:
         if source is None:
             raise wanted.missing()
         return source
+
+
+def open_projector(cluster: str | None, sources: str | None = None) -> Projector:
+    """Open a projector on that cluster; sources: another one, where these are. Raises as `open_secrets`."""
+    return Projector(open_secrets(cluster), None if sources is None else open_secrets(sources))
 
 
 def _contended(wanted: Wanted) -> ProjectionError:

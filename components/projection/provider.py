@@ -29,10 +29,9 @@ from components.dynamic import (
 )
 from components.errors import CredfleetError, ProjectionError
 from components.projection.keys import AsoMethod, plan_keys
-from components.projection.kubernetes_secrets import open_projector, open_secrets
-from components.projection.model import JsonObject, Projection, SecretRef, is_handed_over
-from components.projection.predicted import differs
-from components.projection.projector import Projector, Secrets
+from components.projection.kubernetes_secrets import KubernetesSecrets, open_secrets
+from components.projection.model import JsonObject, Projection, SecretRef, differs, is_handed_over
+from components.projection.projector import Projector, open_projector
 from components.projection.sources import Composition, Source
 from components.secret_manager import SecretManager, SecretManagerTarget, open_secret_manager
 
@@ -279,7 +278,7 @@ class CompositionProvider(FollowingProvider):
         wanted = self._composed(self._contents(secrets, props), props)
         return Projector(secrets).is_current(wanted, digest)
 
-    def _contents(self, secrets: Secrets, props: Properties) -> Sequence[bytes]:
+    def _contents(self, secrets: KubernetesSecrets, props: Properties) -> Sequence[bytes]:
         return [content_of(each, props["namespace"], secrets, self.configured) for each in _sources(props)]
 
     def _composed(self, contents: Sequence[bytes], props: Properties) -> Composition:
@@ -319,7 +318,7 @@ class MarkedProvider(CompositionProvider):
 
 
 def content_of(
-    source: Source, reader: str, secrets: Secrets, configured: Callable[[str], str | None]
+    source: Source, reader: str, secrets: KubernetesSecrets, configured: Callable[[str], str | None]
 ) -> bytes:
     """Return what a source holds for a namespace that reads it; raises CredfleetError with its place.
 

@@ -31,9 +31,8 @@ from components.dynamic import (
 from components.errors import CredfleetError, Problem, PullSecretError, SecretManagerError
 from components.importing import IMPORT_LOCK
 from components.open_ports import HYPERFLEET, leaves_port_open, settle
-from components.projection.kubernetes_secrets import open_secrets
+from components.projection.kubernetes_secrets import KubernetesSecrets, open_secrets
 from components.projection.model import SecretRef
-from components.projection.projector import Secrets
 from components.projection.provider import MarkedArgs, MarkedProvider, content_of
 from components.projection.sources import Source
 from components.pull_secret.hyperfleet import Contract, HyperFleet
@@ -200,7 +199,7 @@ class PullSecretVersionProvider(FollowingProvider):
         content, _ = self._read(open_secrets(self.cluster), props)
         return digest_of(props["owner"], content) == digest
 
-    def _read(self, secrets: Secrets, props: Properties) -> tuple[bytes, Sequence[Problem]]:
+    def _read(self, secrets: KubernetesSecrets, props: Properties) -> tuple[bytes, Sequence[Problem]]:
         """Return the pull secret, and doubts about it; raises CredfleetError for what is none."""
         with IMPORT_LOCK:
             from components.pull_secret.payload import judge

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from components.dynamic import INCARNATION
 from components.errors import CredfleetError, Problem, StoreError
-from components.projection.kubernetes_secrets import open_projector
 from components.projection.model import SecretRef, WrittenCopy
+from components.projection.projector import open_projector
 from components.secret_stores.admission import (
     Purpose,
     StoreUse,

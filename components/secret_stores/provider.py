@@ -19,8 +19,7 @@ from components.dynamic import IDENTITY, DynamicResource, FollowingProvider, Pro
 from components.errors import CredfleetError, StoreError
 from components.importing import IMPORT_LOCK
 from components.projection.kubernetes_secrets import open_secrets
-from components.projection.model import SecretRef
-from components.projection.predicted import differs
+from components.projection.model import SecretRef, differs
 from components.projection.provider import CompositionArgs, CompositionProvider
 
 if TYPE_CHECKING:

@@ -32,8 +32,9 @@ from components.errors import CredfleetError, ProjectionError
 from components.go_json import Numbers
 from components.http_answers import HttpOutcome
 from components.importing import IMPORT_LOCK
-from components.projection.kubernetes_secrets import open_projector, open_secrets
+from components.projection.kubernetes_secrets import open_secrets
 from components.projection.model import SecretRef, is_replaced
+from components.projection.projector import open_projector
 from components.projection.provider import CompositionArgs, CompositionProvider
 from components.service_credentials.binding import (
     OPAQUE,

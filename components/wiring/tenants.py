@@ -36,7 +36,7 @@ from components.holding import current_holder
 from components.labels import TENANT, TENANT_NAME
 from components.naming import TENANT_NAMESPACE_END, config_path, tenant_label
 from components.projection.component import TenantDeliveries, TenantDeliveriesArgs
-from components.projection.predicted import digests
+from components.projection.model import digests
 from components.projection.provider import SecretProjectionArgs
 from components.projection.settings import Delivery
 from components.stack_config.models import Tenant

@@ -11,7 +11,7 @@ import pulumi
 import pytest
 
 from components.fleet import Fleet
-from components.projection.predicted import digests
+from components.projection.model import digests
 from components.skipped_lines import skipped_in
 from tests.support.cases import cases, table
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, decode, plain, record

@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 import pytest
 
-from components.projection.predicted import digests
+from components.projection.model import digests
 from components.projection.provider import SecretProjectionProvider
 from tests.support.cases import cases, table
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host

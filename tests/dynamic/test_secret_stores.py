@@ -11,7 +11,7 @@ import grpc
 import pytest
 import yaml
 
-from components.projection.predicted import digests
+from components.projection.model import digests
 from components.secret_manager import SecretManagerTarget
 from components.secret_stores.admission import document_of
 from components.secret_stores.lookout import EsoLookoutProvider

@@ -11,6 +11,7 @@ import pytest
 
 from components.errors import ProjectionError
 from components.projection.keys import plan_keys
+from components.projection.kubernetes_secrets import KubernetesSecrets
 from components.projection.model import PROJECTED_BY, JsonObject, Projection, SecretRef, digest
 from components.projection.projector import Projector
 
@@ -26,7 +27,7 @@ WANTED = Projection(
 
 
 @dataclass
-class MemorySecrets:
+class MemorySecrets(KubernetesSecrets):
     """Secrets in memory. before_write: runs before each write; lost: writes whose answer gets lost."""
 
     objects: dict[SecretRef, JsonObject] = field(default_factory=dict[SecretRef, JsonObject])
