@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias
 
 from rule import UNKNOWN, Resource, resource_rule, stack_rule
 
-from components.aso_credentials.arm_id import SCOPE_FIX, is_scope
 from components.aso_credentials.federation import AUDIENCE, MOST, SUBJECT
+from components.aso_credentials.roles import SCOPE_FIX, is_scope
 from components.naming import is_namespace, is_object_name
 
 _FEDERATIONS: Final = (

@@ -21,9 +21,8 @@ from pydantic import ValidationError
 from components.account_pool.core.declared import DeclaredMember
 from components.account_pool.core.model import Member
 from components.account_pool.settings import Partition
-from components.config.config_model import ConfigModel
 from components.config.document import explain, in_print, misspelt
-from components.config.field_types import Moment, ObjectName, PoolType, Text
+from components.config.field_types import ConfigModel, Moment, ObjectName, PoolType, Text
 from components.documents import render_path
 from components.errors import Problem
 from components.labels import ACCOUNT_ID, EXPIRES_AT, HYPERSCALER_TYPE

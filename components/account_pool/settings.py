@@ -18,9 +18,9 @@ from components.account_pool.core.label_scheme import NAMED, LabelScheme
 from components.account_pool.core.model import ClaimRequest, Policy
 from components.account_pool.member_data import OWNER
 from components.account_pool.rules import ANY, PLANS, Fault, Pool, Request, Ruleset, read_rules
-from components.config.config_model import ConfigModel
 from components.config.field_types import (
     ClusterUid,
+    ConfigModel,
     Count,
     Duration,
     FilePath,

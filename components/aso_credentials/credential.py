@@ -11,8 +11,8 @@ from components.aso_credentials import keys
 from components.aso_credentials.field_types import Guid
 from components.aso_credentials.model import Data, Unfit, client_secret_of, faults_of
 from components.aso_credentials.resolution import WITHHELD
-from components.config.config_model import ConfigModel
 from components.config.field_types import (
+    ConfigModel,
     Flag,
     FormerNames,
     Name,

@@ -12,8 +12,7 @@ from pydantic import Field
 from components.aso_credentials import keys
 from components.aso_credentials.manifests import Found, Manifest, objects_in
 from components.aso_credentials.resolution import Resource
-from components.config.config_model import ConfigModel
-from components.config.field_types import FilePath, ObjectName
+from components.config.field_types import ConfigModel, FilePath, ObjectName
 from components.documents import render_path
 from components.errors import CredfleetError, Problem
 from components.naming import config_path

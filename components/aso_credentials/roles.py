@@ -1,13 +1,13 @@
-"""What a managed identity may do: roles of Azure, and stable names for their assignments."""
+"""What a managed identity may do: roles of Azure, their scopes by ARM id, and names for assignments."""
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping
 from typing import Final
 
-from components.aso_credentials.arm_id import subscription_of
-from components.naming import is_guid
+from components.naming import GUID, is_guid
 
 BUILT_IN: Final[Mapping[str, str]] = {
     "Contributor": "b24988ac-6180-42a0-ab88-20f7382dd24c",
@@ -22,7 +22,43 @@ BUILT_IN: Final[Mapping[str, str]] = {
 }
 """Azure's own roles that ASO is given, the same in every tenant; any other goes by its GUID."""
 
+GROUP: Final = r"[-\w.()]{0,89}[-\w()]"
+"""A resource group's name, as a pattern."""
+
+SCOPE_FIX: Final = (
+    "write /subscriptions/ID, with the resource group behind it where that is enough, or"
+    " /providers/Microsoft.Management/managementGroups/NAME"
+)
+_SEGMENT: Final = r"(?!\.\.?(?:/|$))[^/\s<>%&?#\\]+"
+_SCOPE: Final = re.compile(
+    rf"/subscriptions/{GUID}(/resourceGroups/(?u:{GROUP}))?(/providers/{_SEGMENT}(/{_SEGMENT}/{_SEGMENT})+)*"
+    r"|/providers/Microsoft\.Management/managementGroups/[-\w.()]{1,90}(?<!\.)",
+    re.IGNORECASE | re.ASCII,
+)
+
 _NAMES: Final = uuid.UUID("5f4a2c1e-6d6b-5b0e-9a54-0f3c6a1d7e42")
+
+
+def is_scope(text: str) -> bool:
+    """Whether a role is assigned there: in a subscription, in what is in one, or in a management group.
+
+    Never in the whole tenant, which holds subscriptions of others, now or later.
+    """
+    return _SCOPE.fullmatch(text) is not None
+
+
+def subscription_of(arm_id: str) -> str | None:
+    """Return the subscription in an ARM id, None for a tenant-level one. Raises ValueError for no ARM id."""
+    parts = arm_id.removeprefix("/").removesuffix("/").split("/")
+    if not arm_id.startswith("/") or len(parts) % 2 or not all(parts):
+        raise ValueError("an ARM id is a slash and pairs of names: /subscriptions/ID/resourceGroups/NAME")
+    match parts[0].lower():
+        case "subscriptions":
+            return parts[1]
+        case "providers":
+            return None
+        case _:
+            raise ValueError("an ARM id begins with /subscriptions/ or /providers/")
 
 
 def role_guid(role: str) -> str | None:

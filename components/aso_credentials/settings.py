@@ -29,9 +29,8 @@ from components.aso_credentials.resolver import resolve
 from components.aso_credentials.resource_files import KEY, DeclaredResource, Resources, read_resources
 from components.aso_credentials.roles import assignment_name
 from components.aso_credentials.scoped import refusal
-from components.config.config_model import ConfigModel
 from components.config.document import nearest
-from components.config.field_types import Flag, Name, NamespaceName, ObjectName, Positive, Text
+from components.config.field_types import ConfigModel, Flag, Name, NamespaceName, ObjectName, Positive, Text
 from components.config.section import Problems, ReviewContext, Section, Written
 from components.errors import Problem
 from components.projection.model import SecretRef

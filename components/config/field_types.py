@@ -1,4 +1,4 @@
-"""The texts a configuration is made of: what each may look like, why, and how to fix it."""
+"""What models of the configuration are made of: their base, and its texts: how each looks, and why."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import Annotated, Any, Final, TypeAlias
 
-from pydantic import AfterValidator, Field, Strict, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, model_validator
+from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from components.durations import DURATION, moment
@@ -23,6 +24,14 @@ _REGION = re.compile(r"[a-z0-9][-a-z0-9]*")
 _FILE_NAME = re.compile(r"[-a-z0-9.]{1,253}")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _RESERVED_LABELS: Final = frozenset({HYPERSCALER_TYPE, TENANT_NAME, SHARED.removeprefix(PREFIX)})
+
+
+class ConfigModel(BaseModel):
+    """A part of the configuration: unknown keys are errors, nothing changes later, no error shows a value."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, extra="forbid", frozen=True, hide_input_in_errors=True
+    )
 
 
 def named_in(text: str) -> str:

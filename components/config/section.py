@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final, TypeAlias
 
-from components.config.config_model import ConfigModel
 from components.config.document import nearest
-from components.config.field_types import named_in
+from components.config.field_types import ConfigModel, named_in
 from components.credentials import KEY, Credentials
 from components.errors import Problem
 from components.naming import config_path

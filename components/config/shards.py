@@ -13,9 +13,8 @@ from typing import Final
 
 from pydantic import Field, ValidationError
 
-from components.config.config_model import ConfigModel
 from components.config.document import below, problems_of
-from components.config.field_types import Name
+from components.config.field_types import ConfigModel, Name
 from components.config.places import steps_in
 from components.documents import Document, Unreadable, read_file
 from components.errors import ConfigurationError, Problem

@@ -7,8 +7,7 @@ from typing import Annotated, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from components.config.config_model import ConfigModel
-from components.config.field_types import ObjectName, Text, config_error, must
+from components.config.field_types import ConfigModel, ObjectName, Text, config_error, must
 from components.errors import ProjectionError
 from components.labels import ASO_CREDENTIAL
 from components.naming import is_data_key, is_namespace, is_object_name

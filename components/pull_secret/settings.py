@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from components.config.config_model import ConfigModel
 from components.config.document import nearest
 from components.config.field_types import (
+    ConfigModel,
     FilePath,
     Flag,
     Name,

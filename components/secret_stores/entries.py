@@ -7,8 +7,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from components.config.config_model import ConfigModel
 from components.config.field_types import (
+    ConfigModel,
     Duration,
     Flag,
     FormerNames,

@@ -9,9 +9,9 @@ from typing import Annotated, ClassVar, Final, Self
 
 from pydantic import Field, model_validator
 
-from components.config.config_model import ConfigModel
 from components.config.document import nearest
 from components.config.field_types import (
+    ConfigModel,
     FileName,
     Flag,
     FormerNames,

@@ -7,8 +7,15 @@ from collections.abc import Iterator, Mapping
 from pydantic import Field
 
 from components.account_pool.settings import Slot
-from components.config.config_model import ConfigModel
-from components.config.field_types import ClusterUid, FilePath, FormerNames, Name, NamespaceName, Text
+from components.config.field_types import (
+    ClusterUid,
+    ConfigModel,
+    FilePath,
+    FormerNames,
+    Name,
+    NamespaceName,
+    Text,
+)
 from components.config.section import Written
 from components.naming import config_path
 

@@ -20,9 +20,8 @@ from components.account_pool.rules import Pool
 from components.account_pool.settings import AccountPool, Slot
 from components.account_pool.settings_review import Stated, review_accounts, review_pool
 from components.aso_credentials.settings import AsoCredentials
-from components.config.config_model import ConfigModel
 from components.config.document import read_as_meant, well_formed, without_values
-from components.config.field_types import FilePath, Flag, Name, config_error
+from components.config.field_types import ConfigModel, FilePath, Flag, Name, config_error
 from components.config.places import begins, locate
 from components.config.section import (
     Account,
