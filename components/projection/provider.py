@@ -30,7 +30,14 @@ from components.dynamic import (
 from components.errors import CredfleetError, ProjectionError
 from components.projection.keys import AsoMethod, plan_keys
 from components.projection.kubernetes_secrets import KubernetesSecrets, open_secrets
-from components.projection.model import JsonObject, Projection, SecretRef, differs, is_handed_over
+from components.projection.model import (
+    JsonObject,
+    Projection,
+    SecretRef,
+    Wanted,
+    differs,
+    is_handed_over,
+)
 from components.projection.projector import Projector, open_projector
 from components.projection.sources import Composition, Source
 from components.secret_manager import SecretManager, SecretManagerTarget, open_secret_manager
@@ -123,7 +130,33 @@ class SecretProjectionArgs:
     previously: Input[Sequence[str]] | None = field(default=None, compare=False)
 
 
-class SecretProjectionProvider(FollowingProvider):
+class SecretProvider(FollowingProvider):
+    """A provider of a Secret that is made of others: what of it is alike whatever that is."""
+
+    def wanted(self, props: Properties) -> Wanted:
+        """Return the Secret as the projector is told of it."""
+        raise NotImplementedError
+
+    def taken(self, inputs: Properties) -> Iterator[CheckFailure]:
+        """Say that the target's place is taken; in a cluster that cannot be seen, the update says it."""
+        try:
+            taken = open_projector(self.cluster).taken(self.wanted(inputs))
+        except CredfleetError:
+            return
+        if taken is not None:
+            yield CheckFailure("targetName", str(taken))
+
+    def read_resource(self, _id: str, props: Properties) -> Properties | None:
+        """Return the digest of the Secret; None if it is gone, or another owner's."""
+        found = open_projector(self.cluster).digest(self.wanted(props))
+        return None if found is None else {"digest": found}
+
+    def delete_resource(self, _id: str, props: Properties) -> bool:
+        """Remove the Secret, if it is still ours."""
+        return open_projector(self.cluster).remove(self.wanted(props))
+
+
+class SecretProjectionProvider(SecretProvider):
     """Writes, compares and removes a copy through the projector."""
 
     args = SecretProjectionArgs
@@ -135,11 +168,13 @@ class SecretProjectionProvider(FollowingProvider):
         failures = list(_failures(inputs))
         yield from failures
         if not failures and not any(is_unknown(inputs[key]) for key in _DECIDES_THE_PLACE):
-            yield from self._taken(inputs)
+            named = ("sourceNamespace", "sourceName")
+            source = {key: "" if is_unknown(inputs[key]) else inputs[key] or "" for key in named}
+            yield from self.taken({**inputs, **source, "sourceLabels": {}})
 
     def create_resource(self, props: Properties) -> Properties:
         """Write the copy; one that is there already is taken as its own."""
-        wanted = _projection(props)
+        wanted = self.wanted(props)
         written = self._projector(props).write(wanted)
         return {
             "reference": str(wanted.target),
@@ -147,18 +182,9 @@ class SecretProjectionProvider(FollowingProvider):
             "sourceResourceVersion": written.source_version,
         }
 
-    def read_resource(self, _id: str, props: Properties) -> Properties | None:
-        """Return the digest of the copy; None if it is gone, or another owner's."""
-        found = open_projector(self.cluster).digest(_projection(props))
-        return None if found is None else {"digest": found}
-
-    def delete_resource(self, _id: str, props: Properties) -> bool:
-        """Remove the copy, if it is still ours."""
-        return open_projector(self.cluster).remove(_projection(props))
-
     def is_current(self, props: Properties, digest: str) -> bool:
         """Whether the copy is what the source makes of it now."""
-        return self._projector(props).is_current(_projection(props), digest)
+        return self._projector(props).is_current(self.wanted(props), digest)
 
     def is_predicted_otherwise(self, props: Properties) -> bool:
         """Whether the copy will hold something else."""
@@ -169,19 +195,18 @@ class SecretProjectionProvider(FollowingProvider):
     def _projector(self, props: Properties) -> Projector:
         return open_projector(self.cluster, self.cluster_of_pool if props.get("ofPool") else None)
 
-    def _taken(self, inputs: Properties) -> Iterator[CheckFailure]:
-        """Say that the target's place is taken; in a cluster that cannot be seen, the update says it."""
-        source = {
-            key: "" if is_unknown(inputs[key]) else inputs[key] or ""
-            for key in ("sourceNamespace", "sourceName")
-        }
-        wanted = _projection({**inputs, **source, "sourceLabels": {}})
-        try:
-            taken = open_projector(self.cluster).taken(wanted)
-        except CredfleetError:
-            return
-        if taken is not None:
-            yield CheckFailure("targetName", str(taken))
+    def wanted(self, props: Properties) -> Projection:
+        """Return the copy as the projector is told of it."""
+        method = props.get("asoCredential")
+        return Projection(
+            source=SecretRef(props["sourceNamespace"], props["sourceName"]),
+            target=SecretRef(props["targetNamespace"], props["targetName"]),
+            owner=props["owner"],
+            plan=plan_keys(props.get("keys") or {}, None if method is None else AsoMethod(method)),
+            source_labels=props.get("sourceLabels") or {},
+            previously=props.get("previously") or (),
+            incarnation=props.get(INCARNATION),
+        )
 
 
 class SecretProjection(DynamicResource[SecretProjectionArgs], module="credfleet", name="SecretProjection"):
@@ -212,7 +237,7 @@ class CompositionArgs:
     previously: Input[Sequence[str]] | None = field(default=None, compare=False)
 
 
-class CompositionProvider(FollowingProvider):
+class CompositionProvider(SecretProvider):
     """Writes, compares and removes a Secret that is made of others."""
 
     args = CompositionArgs
@@ -237,10 +262,7 @@ class CompositionProvider(FollowingProvider):
             secrets = open_secrets(self.cluster)
         except CredfleetError:
             return
-        wanted = _target(inputs)
-        taken = Projector(secrets).taken(wanted)
-        if taken is not None:
-            yield CheckFailure("targetName", str(taken))
+        yield from self.taken(inputs)
         try:
             declared = [one.ref for one in _sources(inputs) if one.declared]
             if any(ref is not None and secrets.get(ref) is None for ref in declared):
@@ -263,27 +285,36 @@ class CompositionProvider(FollowingProvider):
         written = Projector(secrets).write(wanted, mark)
         return {"reference": str(wanted.target), "digest": written.digest, "type": wanted.type}
 
-    def read_resource(self, _id: str, props: Properties) -> Properties | None:
-        """Return the digest of the Secret; None if it is gone, or another owner's."""
-        found = Projector(open_secrets(self.cluster)).digest(_target(props))
-        return None if found is None else {"digest": found}
-
-    def delete_resource(self, _id: str, props: Properties) -> bool:
-        """Remove the Secret, if it is still ours."""
-        return Projector(open_secrets(self.cluster)).remove(_target(props))
-
     def is_current(self, props: Properties, digest: str) -> bool:
         """Whether the Secret is what its sources make of it now."""
         secrets = open_secrets(self.cluster)
         wanted = self._composed(self._contents(secrets, props), props)
         return Projector(secrets).is_current(wanted, digest)
 
+    def wanted(
+        self, props: Properties, type_: str = "Opaque", content: Mapping[str, bytes] | None = None
+    ) -> Composition:
+        """Return the Secret as the projector is told of it. type_, content: as it is rendered."""
+        first = _sources(props)[0]
+        return Composition(
+            source=first.ref,
+            origin=str(first.ref or first.version),
+            target=SecretRef(props["namespace"], props["targetName"]),
+            owner=props["owner"],
+            type=type_,
+            content=content or {},
+            labels=props["labels"],
+            annotations=props.get("annotations") or {},
+            previously=props.get("previously") or (),
+            incarnation=props.get(INCARNATION),
+        )
+
     def _contents(self, secrets: KubernetesSecrets, props: Properties) -> Sequence[bytes]:
         return [content_of(each, props["namespace"], secrets, self.configured) for each in _sources(props)]
 
     def _composed(self, contents: Sequence[bytes], props: Properties) -> Composition:
         places = [str(each["place"]) for each in props["sources"]]
-        return _target(props, *self.render(props["recipe"], contents, places))
+        return self.wanted(props, *self.render(props["recipe"], contents, places))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -347,19 +378,6 @@ def _failures(inputs: Properties) -> Iterator[CheckFailure]:
             yield CheckFailure("keys", str(error))
 
 
-def _projection(props: Properties) -> Projection:
-    method = props.get("asoCredential")
-    return Projection(
-        source=SecretRef(props["sourceNamespace"], props["sourceName"]),
-        target=SecretRef(props["targetNamespace"], props["targetName"]),
-        owner=props["owner"],
-        plan=plan_keys(props.get("keys") or {}, None if method is None else AsoMethod(method)),
-        source_labels=props.get("sourceLabels") or {},
-        previously=props.get("previously") or (),
-        incarnation=props.get(INCARNATION),
-    )
-
-
 def source_inputs(sources: Sequence[Source]) -> Output[Any]:
     """Return sources as the input of a dynamic resource."""
     return Output.all(*(each.properties for each in sources)).apply(list)
@@ -367,21 +385,3 @@ def source_inputs(sources: Sequence[Source]) -> Output[Any]:
 
 def _sources(props: Properties) -> list[Source]:
     return [Source(**each) for each in props["sources"]]
-
-
-def _target(
-    props: Properties, type_: str = "Opaque", content: Mapping[str, bytes] | None = None
-) -> Composition:
-    first = _sources(props)[0]
-    return Composition(
-        source=first.ref,
-        origin=str(first.ref or first.version),
-        target=SecretRef(props["namespace"], props["targetName"]),
-        owner=props["owner"],
-        type=type_,
-        content=content or {},
-        labels=props["labels"],
-        annotations=props.get("annotations") or {},
-        previously=props.get("previously") or (),
-        incarnation=props.get(INCARNATION),
-    )

@@ -8,6 +8,7 @@ names of its classes are written into the state of stacks; they never move. Impo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
@@ -23,7 +24,6 @@ from components.dynamic import (
     SECRET,
     DynamicProvider,
     DynamicResource,
-    FollowingProvider,
     Properties,
     is_unknown,
     name_errors,
@@ -35,7 +35,7 @@ from components.importing import IMPORT_LOCK
 from components.projection.kubernetes_secrets import open_secrets
 from components.projection.model import SecretRef, is_replaced
 from components.projection.projector import open_projector
-from components.projection.provider import CompositionArgs, CompositionProvider
+from components.projection.provider import CompositionArgs, CompositionProvider, SecretProvider
 from components.service_credentials.binding import (
     OPAQUE,
     SECRET_TYPE,
@@ -110,7 +110,7 @@ def bound_properties(bound: BoundInstance) -> Properties:
     return {"guid": bound.binding_guid, "tags": list(bound.tags), "label": bound.label, **named}
 
 
-class ServiceMigrationProvider(FollowingProvider):
+class ServiceMigrationProvider(SecretProvider):
     """Writes, compares and removes a migrated Secret. The legacy one is never touched."""
 
     args = ServiceMigrationArgs
@@ -125,14 +125,14 @@ class ServiceMigrationProvider(FollowingProvider):
         """
         failures = list(_failures(inputs, olds))
         if inputs["removeLegacy"] and not (failures or is_unknown(inputs)):
-            failures += self._still_read(_migration(inputs))
+            failures += self._still_read(self.wanted(inputs))
         yield from failures
         if not (failures or inputs["handedOver"] or is_unknown(inputs)):
             yield from self._obstacles(inputs)
 
     def create_resource(self, props: Properties) -> Properties:
         """Write the migrated Secret, or hand its name over; one that is there is taken as its own."""
-        wanted = _migration(props)
+        wanted = self.wanted(props)
         outputs = {**dict.fromkeys(self.outputs, ""), "reference": str(wanted.target)}
         if props["handedOver"]:
             open_projector(self.cluster).remove(wanted)
@@ -148,19 +148,14 @@ class ServiceMigrationProvider(FollowingProvider):
         }
 
     def read_resource(self, _id: str, props: Properties) -> Properties | None:
-        """Return the digest of the migrated Secret; None if it is gone, or another owner's."""
-        if props["handedOver"]:
-            return {}
-        found = open_projector(self.cluster).digest(_migration(props))
-        return None if found is None else {"digest": found}
-
-    def delete_resource(self, _id: str, props: Properties) -> bool:
-        """Remove the migrated Secret, if it is still ours."""
-        return open_projector(self.cluster).remove(_migration(props))
+        """Return the digest of the migrated Secret; one whose name is handed over is not looked at."""
+        return {} if props["handedOver"] else super().read_resource(_id, props)
 
     def is_current(self, props: Properties, digest: str) -> bool:
         """Whether the migrated Secret is what the legacy one makes of it now."""
-        return bool(props["handedOver"]) or open_projector(self.cluster).is_current(_migration(props), digest)
+        return bool(props["handedOver"]) or open_projector(self.cluster).is_current(
+            self.wanted(props), digest
+        )
 
     def _remove_legacy(self, secret: SecretRef) -> None:
         """Delete the legacy Secret if it is one, and nothing refers to it; raises ProjectionError."""
@@ -182,16 +177,24 @@ class ServiceMigrationProvider(FollowingProvider):
 
     def _obstacles(self, inputs: Properties) -> Iterator[CheckFailure]:
         """Say what is in the way now; in a cluster that cannot be seen, the update says it."""
-        wanted = _migration(inputs)
-        try:
-            taken = open_projector(self.cluster).taken(wanted)
-            unfit = open_projector(self.cluster).unfit(wanted)
-        except CredfleetError:
-            return
-        if taken is not None:
-            yield CheckFailure("targetName", str(taken))
-        if unfit is not None:
-            yield CheckFailure("instance", str(unfit))
+        yield from self.taken(inputs)
+        with suppress(CredfleetError):
+            unfit = open_projector(self.cluster).unfit(self.wanted(inputs))
+            if unfit is not None:
+                yield CheckFailure("instance", str(unfit))
+
+    def wanted(self, props: Properties) -> Migration:
+        """Return the Secret as the projector is told of it."""
+        namespace, instance, guid = props["namespace"], props["instance"], props["instanceGuid"]
+        binding = props.get("binding")
+        return Migration(
+            source=SecretRef(namespace, instance),
+            target=SecretRef(namespace, props["targetName"]),
+            owner=props["owner"],
+            instance_guid=guid,
+            bound=None if binding is None else _bound(instance, guid, binding),
+            incarnation=props.get(INCARNATION),
+        )
 
 
 def _reached(provider: DynamicProvider) -> Connection:
@@ -255,19 +258,6 @@ def _failures(inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
             " those of the legacy Secret may be outdated, so they are not taken back\n"
             "→ keep credentialsFrom beside legacy",
         )
-
-
-def _migration(props: Properties) -> Migration:
-    namespace, instance, guid = props["namespace"], props["instance"], props["instanceGuid"]
-    binding = props.get("binding")
-    return Migration(
-        source=SecretRef(namespace, instance),
-        target=SecretRef(namespace, props["targetName"]),
-        owner=props["owner"],
-        instance_guid=guid,
-        bound=None if binding is None else _bound(instance, guid, binding),
-        incarnation=props.get(INCARNATION),
-    )
 
 
 def _bound(instance: str, instance_guid: str, binding: Properties) -> BoundInstance:
