@@ -76,10 +76,8 @@ class ExistingMember(ConfigModel):
         return DeclaredMember.of(
             self.type,
             self.account_id,
-            tenant=None,
             partition=self.partition,
             shared_capacity=shared_capacity,
-            internal=False,
             expires_at=self.expires_at,
         )
 

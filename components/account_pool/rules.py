@@ -67,9 +67,9 @@ class Pool:
 class Fault:
     """Why a rule cannot stand, or a request finds no pool. `rule` is its position, None for a request."""
 
-    rule: int | None
     problem: str
     fix: str
+    rule: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +100,17 @@ class Ruleset:
         rule = max((r for r in self.rules if r.matches(request)), key=lambda r: len(r.inputs), default=None)
         if rule is None:
             return Fault(
-                None,
                 f"no rule covers plan {request.plan!r} here, so no pool serves it",
                 "add a rule for the plan under accountPool.rules, or name the account's type instead",
             )
         cloud = request.hyperscaler if rule.cloud == ANY else rule.cloud
         if cloud is None:
             return Fault(
-                None,
                 f"plan {request.plan!r} runs on any cloud, and none is chosen",
                 "add hyperscaler: aws, or another cloud",
             )
         if request.hyperscaler not in (None, cloud):
             return Fault(
-                None,
                 f"plan {request.plan!r} runs on {cloud}, and {request.hyperscaler} is asked for",
                 "leave hyperscaler out, or name a plan of that cloud",
             )
@@ -125,9 +122,8 @@ class Ruleset:
             if key not in rule.outputs:
                 continue
             if region is None:
-                return Fault(
-                    None, f"the rule for plan {request.plan!r} has one pool per {name}", f"add {name} here"
-                )
+                problem = f"the rule for plan {request.plan!r} has one pool per {name}"
+                return Fault(problem, f"add {name} here")
             suffixes.append(region)
         return Pool("_".join((cloud, *suffixes)), "EU" in rule.outputs, "S" in rule.outputs, rule.position)
 
@@ -140,7 +136,7 @@ def read_rules(texts: Sequence[str], plans: Mapping[str, str] = PLANS) -> tuple[
         try:
             rules.append(_read_rule(position, text, plans))
         except _RuleError as error:
-            unreadable.append(Fault(position, str(error), "write it as: plan(PR=…, HR=…) -> EU, S, PR, HR"))
+            unreadable.append(Fault(str(error), "write it as: plan(PR=…, HR=…) -> EU, S, PR, HR", position))
     faults = (*unreadable, *_duplicates(rules), *(() if unreadable else _ambiguities(rules)))
     return Ruleset(() if faults else tuple(rules)), faults
 
@@ -181,11 +177,9 @@ def _read_inputs(items: Sequence[str]) -> Mapping[str, str]:
 
 
 def _read_outputs(items: Sequence[str]) -> frozenset[str]:
-    outputs: dict[str, bool] = {}
-    for item in items:
-        _expect_attribute(item, _OUTPUTS, outputs)
-        outputs[item] = True
-    return frozenset(outputs)
+    for position, item in enumerate(items):
+        _expect_attribute(item, _OUTPUTS, items[:position])
+    return frozenset(items)
 
 
 def _expect_attribute(key: str, known: Sequence[str], taken: Collection[str]) -> None:
@@ -205,7 +199,7 @@ def _duplicates(rules: Sequence[_Rule]) -> list[Fault]:
         original = first.setdefault((rule.plan, frozenset(rule.inputs.items())), rule.position)
         if original != rule.position:
             problem = f"it is equal to rule {original}, so one of them would never be used"
-            faults.append(Fault(rule.position, problem, "remove one of the two"))
+            faults.append(Fault(problem, "remove one of the two", rule.position))
     return faults
 
 
@@ -219,7 +213,6 @@ def _ambiguities(rules: Sequence[_Rule]) -> list[Fault]:
         if alike and (one.plan, both) not in stated:
             tie = ", ".join(f"{key}={both[key]}" for key in _INPUTS)
             problem = f"for {tie} it fits as well as rule {one.position}, and nothing decides between them"
-            faults.append(
-                Fault(other.position, problem, f"add the rule {one.plan}({tie}) with the outputs meant")
-            )
+            fix = f"add the rule {one.plan}({tie}) with the outputs meant"
+            faults.append(Fault(problem, fix, other.position))
     return faults

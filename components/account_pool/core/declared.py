@@ -40,10 +40,10 @@ class DeclaredMember:
         account_type: str,
         account_id: str,
         *,
-        tenant: str | None,
-        partition: Mapping[str, str],
-        shared_capacity: int | None,
-        internal: bool,
+        tenant: str | None = None,
+        partition: Mapping[str, str] | None = None,
+        shared_capacity: int | None = None,
+        internal: bool = False,
         expires_at: str | None = None,
     ) -> DeclaredMember:
         """Make it of what a configuration says.
@@ -51,7 +51,7 @@ class DeclaredMember:
         shared_capacity: claims it takes at once, None if only one tenant has it.
         internal: only its own tenant may claim it. expires_at: when its key ends.
         """
-        labels, annotations = dict(partition), dict[str, str]()
+        labels, annotations = dict(partition or {}), dict[str, str]()
         if tenant is not None:
             annotations[BRING_YOUR_OWN] = "true"
         if shared_capacity is not None:
