@@ -206,6 +206,11 @@ class Connection:
         reply = _reply(path, response.status, answered, _seconds(response.headers.get("Retry-After")))
         return replace(reply, date=response.headers.get("Date", ""))
 
+    def find(self, path: str) -> dict[str, Any] | None:
+        """Return what is at a path; None when it is not there, or may not be read. Raises as `call`."""
+        reply = self.call("GET", path)
+        return reply.body if reply.answer is HttpOutcome.DONE else None
+
     def _current_token(self) -> str | None:
         if time.monotonic() >= self._token_until:
             bearer = self._client.configuration.auth_settings().get("BearerToken")

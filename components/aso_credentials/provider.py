@@ -18,10 +18,9 @@ from pulumi.dynamic import CheckFailure
 
 from components.aso_credentials import keys
 from components.aso_credentials.keys import CLIENT_SECRET, GLOBAL_SETTINGS
-from components.connection import ClusterTarget, Connection, NoReply, connect
+from components.connection import ClusterTarget, NoReply, connect
 from components.dynamic import IDENTITY, DynamicProvider, DynamicResource, Properties, is_unknown
 from components.errors import CredfleetError, ProjectionError
-from components.http_answers import HttpOutcome
 from components.importing import IMPORT_LOCK
 from components.projection.provider import CompositionArgs, CompositionProvider
 
@@ -166,9 +165,9 @@ class OperatorPinProvider(DynamicProvider):
         namespace = quote(inputs["namespace"], safe="")
         try:
             connection = connect(ClusterTarget.parse(self.cluster)).patient
-            settings = _body(connection, f"/api/v1/namespaces/{namespace}/secrets/{GLOBAL_SETTINGS}")
-            pods = _body(connection, f"/api/v1/namespaces/{namespace}/pods").get("items") or []
-            published = _body(connection, "/.well-known/openid-configuration").get("issuer")
+            settings = connection.find(f"/api/v1/namespaces/{namespace}/secrets/{GLOBAL_SETTINGS}") or {}
+            pods = (connection.find(f"/api/v1/namespaces/{namespace}/pods") or {}).get("items") or []
+            published = (connection.find("/.well-known/openid-configuration") or {}).get("issuer")
         except (CredfleetError, NoReply):
             return "the cluster does not show how the operator runs"
         if mode_of(settings) != mode:
@@ -184,12 +183,6 @@ class OperatorPin(DynamicResource[OperatorPinArgs], module="credfleet", name="Op
     """How the operator runs. What writes its settings depends on it."""
 
     provider = OperatorPinProvider
-
-
-def _body(connection: Connection, path: str) -> Mapping[str, Any]:
-    """Return what is at a path, nothing when there is nothing or it may not be read."""
-    reply = connection.call("GET", path)
-    return reply.body if reply.answer is HttpOutcome.DONE else {}
 
 
 Json: TypeAlias = Mapping[str, Any]

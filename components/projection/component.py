@@ -7,6 +7,7 @@ keeps a stack from taking over Secrets of others, in whatever room it declares t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Final
@@ -17,7 +18,6 @@ import pulumi
 from components.connection import ClusterTarget, NoReply, connect
 from components.errors import CredfleetError
 from components.former_names import known_as
-from components.http_answers import HttpOutcome
 from components.projection.kubernetes_secrets import path_of
 from components.projection.model import SecretRef, is_composed, is_of_others
 from components.projection.provider import SecretProjection, SecretProjectionArgs
@@ -125,8 +125,6 @@ def _refuse(
 
 def _found(cluster: ClusterTarget, path: str) -> dict[str, Any] | None:
     """Return an object that exists; None also in a cluster that cannot be seen."""
-    try:
-        reply = connect(cluster).patient.call("GET", path)
-    except (CredfleetError, NoReply):
-        return None
-    return reply.body if reply.answer is HttpOutcome.DONE else None
+    with suppress(CredfleetError, NoReply):
+        return connect(cluster).patient.find(path)
+    return None
