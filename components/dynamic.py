@@ -71,7 +71,6 @@ PREVIEW: Final = "__preview"
 _REFUSED: Final = "__refused"
 """Of inputs that were checked: why there is neither a create nor an update. Plans pass over such keys."""
 
-
 _HOLDERS: Final = frozenset({"holder", "owner"})
 """The inputs that say in whose name something is held."""
 

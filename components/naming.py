@@ -36,7 +36,6 @@ _STACK: Final = re.compile(rf"({STACK_HOLDER}/[^/]+/[^/]+)/([^/]+)/(.+)")
 HELD_AS: Final = "heldAs"
 """The key of the configuration that names the stack under whose name another one holds."""
 
-
 TENANT_NAMESPACE: Final = "kubernetes:core/v1:Namespace"
 TENANT_NAMESPACE_END: Final = "-namespace"
 """Type of the resource of a tenant's namespace, and how its logical name ends, after the tenant's."""

@@ -150,11 +150,8 @@ class SecretManager:
     def secrets(self, parent: str, labels: Mapping[str, str]) -> Sequence[str]:
         """List the ids of all secrets of a project, or of a location in one, that have these labels."""
         filter_ = " ".join(f"labels.{key}={value}" for key, value in labels.items())
-
-        def pages(**given: Any) -> list[Any]:
-            return list(self._client.list_secrets(**given))
-
-        listed = self._call(parent, "secrets.list", pages, request={"parent": parent, "filter": filter_})
+        request = {"parent": parent, "filter": filter_}
+        listed = self._list(parent, "secrets.list", self._client.list_secrets, request=request)
         return [str(each.name).rpartition("/")[2] for each in listed]
 
     def create(self, name: str, labels: Mapping[str, str]) -> bool:
@@ -187,11 +184,7 @@ class SecretManager:
 
     def versions(self, secret: str) -> Sequence[Version]:
         """List all versions of a secret, the newest first."""
-
-        def pages(**given: Any) -> list[Any]:
-            return list(self._client.list_secret_versions(**given))
-
-        listed = self._call(secret, "versions.list", pages, parent=secret)
+        listed = self._list(secret, "versions.list", self._client.list_secret_versions, parent=secret)
         return sorted((_version(each) for each in listed), key=lambda each: -each.number)
 
     def version(self, name: str) -> Version | None:
@@ -259,6 +252,14 @@ class SecretManager:
             if each.state is VersionState.ENABLED and _same(self.access(each.name).content, content):
                 return each
         return None
+
+    def _list(self, place: str, right: str, method: Callable[..., Any], **given: Any) -> list[Any]:
+        """Return what is on all pages."""
+
+        def pages(**asked: Any) -> list[Any]:
+            return list(method(**asked))
+
+        return self._call(place, right, pages, **given)
 
     def _call(
         self, place: str, right: str, method: Callable[..., Any], *, absent: bool = False, **given: Any

@@ -21,7 +21,6 @@ Document = dict[str, Any]
 _KEY: Final = "[key]"
 """What pydantic appends to a location when the fault is in the name of an entry."""
 
-
 _SEE: Final = "see its form in: credfleet config schema"
 _NO_MAP: Final = "it must be a map of names", "write it as a map: {name: …}"
 _PLAIN: Final = {

@@ -25,7 +25,6 @@ Problems: TypeAlias = Iterator[Problem]
 Written: TypeAlias = tuple[str, str, str]
 """Namespace and name of a Secret, and the place in the configuration it comes from."""
 
-
 _NEARLY: Final = 0.85
 """How alike two names are of which one is taken for a slip of the other."""
 

@@ -24,7 +24,6 @@ INCARNATION: Final = f"{PREFIX}incarnation"
 
 PROJECTED_FROM: Final = f"{PREFIX}projected-from"
 
-
 COMPOSED: Final = f"{PREFIX}composed"
 """Annotation of a target that was made of the Secrets a configuration names."""
 
