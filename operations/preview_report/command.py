@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pulumi_sandbox.steering import visible
 
 from components.errors import CredfleetError
 from operations.cli.answer import CommandResult
@@ -50,14 +51,18 @@ def preview_report(
 ) -> CommandResult:
     """Review a preview: losses first, then policies, claims and changes by tenant.
 
-    Names what changes and never shows a value. The same preview gives the same review.
+    Names what changes and never shows a value. The same preview gives the same review. What errors,
+    warnings and policies say goes to standard error.
     """
     from operations.preview_report.digest import parse
     from operations.preview_report.markdown import render
     from operations.preview_report.review import review
 
     content, place = _read(file)
-    found = review(parse(content, place))
+    preview = parse(content, place)
+    for message in preview.messages():
+        typer.echo(visible(message.rstrip("\n")), err=True)
+    found = review(preview)
     source = "FILE" if file == STANDARD_INPUT else place
     return CommandResult(found.document(), render(found, source).splitlines())
 

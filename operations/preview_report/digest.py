@@ -4,7 +4,7 @@ The CLI writes either, the stream with PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true
 policies had to say.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Final, TypeVar
 
 from pulumi_sandbox.protocol import urns
@@ -72,6 +72,7 @@ class PolicyEvent(_Part):
     urn: MaybeUrn = Field(default="", alias="resourceUrn")
     policy: str = Field(alias="policyName")
     level: str = Field(alias="enforcementLevel")
+    message: str = ""
 
 
 class Digest(_Part):
@@ -83,6 +84,11 @@ class Digest(_Part):
     changes: Given[dict[str, int]] = Field(default={}, alias="changeSummary")
     policies: tuple[PolicyEvent, ...] | None = Field(default=None, alias="policyEvents", strict=False)
     failed: bool | None = None
+
+    def messages(self) -> Iterator[str]:
+        """Yield what errors, warnings and policies say, which no review shows: it could quote a value."""
+        yield from (each.message for each in self.diagnostics if each.severity in ("error", "warning"))
+        yield from (each.message for each in self.policies or () if each.level in ("mandatory", "advisory"))
 
 
 _FIELDS: Final = {

@@ -1,4 +1,4 @@
-"""What could steer a terminal: it may stand in any text of a program, an object or a server."""
+"""What could steer a terminal or a runner of GitHub, in a text of a program, an object or a server."""
 
 import re
 from typing import Final
@@ -9,6 +9,9 @@ _STEERING: Final = re.compile(
 """Control characters but the end of a line and the tab, other ends of lines, a blank without width, what
 turns the direction of writing, and half of a surrogate pair, which cannot be written at all."""
 
+_COMMAND: Final = re.compile(r"##(?=\[)|^(?=\s*::[a-zA-Z])", re.MULTILINE)
+"""Before what a line is a command to a runner: it trims blanks before `::`, and reads `##[` anywhere."""
+
 
 def steers(text: str) -> bool:
     """Whether anything in a text could steer a terminal."""
@@ -16,10 +19,10 @@ def steers(text: str) -> bool:
 
 
 def visible(text: str) -> str:
-    """Return a text with a sign in place of each character that could steer a terminal."""
-    return _STEERING.sub("\ufffd", text)
+    """Return a text with a sign in place of what could steer a terminal, and before a command."""
+    return _COMMAND.sub("\\g<0>\ufffd", _STEERING.sub("\ufffd", text))
 
 
 def escaped(document: str) -> str:
-    """Return a JSON document that says the same, what could steer a terminal being escaped."""
-    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
+    """Return a JSON document that says the same, what could steer being escaped."""
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", document).replace("##[", "##\\u005b")

@@ -1,6 +1,7 @@
 """How an answer is written, for people and for machines; neither form steers a terminal."""
 
 import json
+import re
 
 import pytest
 import yaml
@@ -48,6 +49,13 @@ def test_what_could_steer_a_terminal_is_shown_as_a_sign_that_does_not(part: Part
     shown = run(CommandResult(None, [part])).stdout
     assert SHOWN in shown
     assert not SIGNS & {*shown}
+
+
+@pytest.mark.parametrize("text", ["::error::x", "a\n  ::add-mask::x", "it is ##[error]x"])
+def test_text_with_a_command_to_a_runner_of_github_is_written_without_it(text: str) -> None:
+    shown = run(CommandResult(None, [text])).stdout + run(CommandResult({"a": text}, []), "-o", "json").stdout
+    assert "error" in shown or "mask" in shown
+    assert re.search(r"##\[|^\s*::[a-z]", shown, re.MULTILINE) is None
 
 
 def test_an_error_that_quotes_an_object_steers_no_terminal_either() -> None:

@@ -293,6 +293,21 @@ def test_a_stream_of_events_says_what_the_digest_says_and_what_policies_say():
     assert of_stream.document() == of_digest.document()
 
 
+def test_what_errors_warnings_and_policies_say_goes_to_the_log_and_is_no_command_to_a_runner():
+    text = {"message": "no <key>\n ::add-mask::x\n"}
+    stream = events(
+        {"preludeEvent": {}},
+        *({"diagnosticEvent": {**text, "severity": each}} for each in ("error", "warning", "info")),
+        {"policyLoadEvent": {}},
+        {"policyEvent": {**text, "policyName": "p", "enforcementLevel": "mandatory"}},
+        {"summaryEvent": {"result": "failed"}},
+    )
+    shown = run("-", given=stream)
+    assert shown.err.count("no <key>\n") == 3
+    assert "\n ::" not in shown.err
+    assert "no <key>" not in shown.out
+
+
 def test_a_stream_that_breaks_off_is_a_failed_preview():
     assert review(parse(events({"preludeEvent": {}}), "")).failed
 
