@@ -362,7 +362,7 @@ def _foreign_id(member: Member | ExistingMember) -> tuple[str, str] | None:
 
 
 def _unknown_partitions(place: str, partition: Iterable[str], keys: Collection[str] | None) -> Problems:
-    """Refuse keys that are none of the pool's; keys: None where nobody knows those."""
+    """Refuse keys that are none of the pool's; keys: None if they are unknown."""
     for key in partition:
         if keys is not None and key not in keys:
             yield Dangling(
