@@ -87,7 +87,7 @@ class Projection(Wanted):
     """A copy that is wanted.
 
     source_labels: what the source must be labelled with, so that a copy never follows a Secret that went to
-    somebody else.
+    another tenant.
     """
 
     source: SecretRef
