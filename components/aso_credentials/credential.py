@@ -8,7 +8,7 @@ from typing import Final, Self
 from pydantic import Field, model_validator
 
 from components.aso_credentials import keys
-from components.aso_credentials.field_types import Guid
+from components.aso_credentials.field_types import Guid, Tenant
 from components.aso_credentials.model import Data, Unfit, client_secret_of, faults_of
 from components.aso_credentials.resolution import WITHHELD
 from components.config.field_types import (
@@ -142,7 +142,9 @@ class AsoCredential(ConfigModel):
     pod_identity: PodIdentity | None = Field(
         default=None, description="A managed identity of the node or pod the operator runs on."
     )
-    additional_tenants: tuple[Guid, ...] = Field((), description="Further tenants its resources may name.")
+    additional_tenants: tuple[Tenant, ...] = Field(
+        (), description="Further tenants its resources may name; *: every tenant."
+    )
     cloud: Cloud | None = Field(
         default=None, description="Another cloud than the operator's; needs operator.multiEnv."
     )

@@ -8,6 +8,7 @@ from typing import Annotated, Final, TypeAlias
 from pydantic import AfterValidator
 
 from components.aso_credentials.federation import SUBJECT, is_federation_name
+from components.aso_credentials.keys import is_tenant
 from components.aso_credentials.roles import BUILT_IN, GROUP, SCOPE_FIX, is_scope, role_guid
 from components.config.field_types import must
 from components.naming import is_guid, is_namespace, is_object_name
@@ -30,6 +31,15 @@ Guid: TypeAlias = Annotated[
         is_guid,
         "it is not a GUID, and Azure would look for nothing else",
         "copy the id, as 8-4-4-4-12 hex digits",
+    ),
+]
+Tenant: TypeAlias = Annotated[
+    str,
+    AfterValidator(str.strip),
+    must(
+        is_tenant,
+        "it is neither the GUID of a tenant nor *, which allows every tenant",
+        "copy the tenant's id, as 8-4-4-4-12 hex digits",
     ),
 ]
 Issuer: TypeAlias = Annotated[

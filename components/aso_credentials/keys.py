@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from components.labels import ASO_CREDENTIAL
+from components.naming import is_guid
 
 GLOBAL_SETTINGS: Final = "aso-controller-settings"
 NAMESPACE_SECRET: Final = ASO_CREDENTIAL
@@ -48,3 +49,8 @@ USE_WORKLOAD_IDENTITY: Final = "USE_WORKLOAD_IDENTITY_AUTH"
 WORKLOAD_IDENTITY_MODE: Final = "AZURE_WORKLOAD_IDENTITY_AUTH_MODE"
 ALLOW_MULTI_ENV: Final = "ALLOW_MULTI_ENV_MANAGEMENT"
 TARGET_NAMESPACES: Final = "AZURE_TARGET_NAMESPACES"
+
+
+def is_tenant(text: str) -> bool:
+    """Whether azidentity may allow a tenant by it: the tenant's id, or * for every tenant."""
+    return text == "*" or is_guid(text)

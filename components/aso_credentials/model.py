@@ -99,8 +99,8 @@ def _id_faults(chosen: AsoMethod, texts: Mapping[str, str]) -> Iterator[str]:
         if not is_guid(texts.get(key, "").strip()):
             yield f"{key} is not a GUID"
     tenants = [text for text in texts.get(keys.ADDITIONAL_TENANTS, "").split(",") if text]
-    if not all(is_guid(tenant.strip()) for tenant in tenants):
-        yield f"{keys.ADDITIONAL_TENANTS} is not a list of GUIDs with commas between them"
+    if not all(keys.is_tenant(tenant.strip()) for tenant in tenants):
+        yield f"{keys.ADDITIONAL_TENANTS} is not a list of GUIDs, or *, with commas between them"
     if tenants and chosen is AsoMethod.POD_IDENTITY:
         yield f"{keys.ADDITIONAL_TENANTS} is ignored with {keys.AUTH_MODE} {keys.POD_IDENTITY}"
 

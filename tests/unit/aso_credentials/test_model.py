@@ -62,7 +62,9 @@ def credential(method: str, **changes: Any) -> AsoCredential:
 
 
 @pytest.mark.parametrize("cloud", [None, CLOUD], ids=["own cloud", "another cloud"])
-@pytest.mark.parametrize("tenants", [[], [SUB, TENANT]], ids=["no tenants", "tenants"])
+@pytest.mark.parametrize(
+    "tenants", [[], [SUB, TENANT], ["*"], [SUB, "*"]], ids=["none", "two", "all", "both"]
+)
 @pytest.mark.parametrize("method", [*METHODS])
 def test_what_a_credential_becomes_is_faultless_and_chooses_the_method_that_was_meant(
     method: str, tenants: list[str], cloud: dict[str, str] | None
