@@ -1,7 +1,7 @@
 """Whether bytes are a pull secret. They are stored as given, so they are judged as given, never fixed.
 
-What HyperFleet's own job refuses is an error, and so is what Secret Manager refuses. What the job takes and a
-registry or the next reader may not is a doubt: an error only to the strict.
+What kubelet cannot read is an error, and so is what HyperFleet's job and Secret Manager refuse. What they
+take, and a registry or another reader may not, is a doubt: an error only to the strict.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn
 
-from components.documents import TooDeep, read_json
+from components.documents import DEEPEST_JSON, TooDeep, read_json
 from components.errors import Problem
+from components.pull_secret.kubelet import Object, Refused, fields_of, folded, login_of, logins_of
 
 LIMIT: Final = 64 * 1024
 """Bytes Secret Manager takes."""
@@ -31,8 +32,9 @@ _REGISTRY = re.compile(
     rf"(https?://)?({_HOST_LABEL}(\.{_HOST_LABEL})*|\[[0-9a-f:.]+\])(:[0-9]{{1,5}})?(/[A-Za-z0-9._/-]*)?"
 )
 
-_Object: TypeAlias = tuple[tuple[str, Any], ...]
-"""A JSON object: its keys and values in order, repeated keys included."""
+_TOKENS: Final = ("identitytoken", "registrytoken")
+_REFUSED: Final = "kubelet refuses the whole pull secret for it"
+_LOG_IN: Final = "have it written by: podman login --authfile FILE REGISTRY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +52,20 @@ class PayloadVerdict:
 
 def judge(payload: bytes, *, strict: bool = False) -> PayloadVerdict:
     """Judge a payload. strict: doubts are errors, not warnings. The verdict holds no part of a credential."""
-    too_large = (_too_large(len(payload)),) if len(payload) > LIMIT else ()
+    errors = [_too_large(len(payload))] if len(payload) > LIMIT else []
     if len(payload) > _LEGIBLE:
-        return PayloadVerdict(len(payload), (), too_large, ())
+        return PayloadVerdict(len(payload), (), (*errors,), ())
     try:
         document = _parse(payload)
-        auths = _auths(document)
+        _require_auths(document)
+        entries = _entries(document)
+        refusals = [*_refusals(document, entries)]
     except _NoPullSecretError as error:
-        return PayloadVerdict(len(payload), (), (*too_large, error.fault), ())
-    registries = tuple(dict.fromkeys(name for name, _ in auths if _may_be_told(name)))
-    doubts = (*_doubts(document, auths),)
-    errors = (*too_large, *doubts) if strict else too_large
-    return PayloadVerdict(len(payload), registries, errors, () if strict else doubts)
+        return PayloadVerdict(len(payload), (), (*errors, error.fault), ())
+    doubts = [*_doubts(document, entries)]
+    errors += [*refusals, *(doubts if strict else ())]
+    registries = tuple(dict.fromkeys(name for _, name, _ in entries if _may_be_told(name)))
+    return PayloadVerdict(len(payload), registries, (*errors,), () if strict else (*doubts,))
 
 
 class _NoPullSecretError(Exception):
@@ -103,7 +107,7 @@ def _parse(payload: bytes) -> Any:
             parse_constant=_refuse_constant,
         )
     except TooDeep:
-        problem = "it is nested more deeply than readers of JSON follow"
+        problem = f"it is nested more than {DEEPEST_JSON} levels deep, and no pull secret is"
         raise _NoPullSecretError("payload", problem, "give a pull secret: auths, by registry") from None
     except json.JSONDecodeError as error:
         problem = f"it is not JSON from line {error.lineno}, column {error.colno} on"
@@ -136,51 +140,74 @@ def _is_encoded(payload: bytes) -> bool:
         return False
 
 
-def _auths(document: Any) -> _Object:
-    """Find the entries by registry; of a repeated key the last one counts, as it does to HyperFleet's job."""
+def _require_auths(document: Any) -> None:
+    """Refuse what HyperFleet's job refuses; of a repeated key it takes the last one."""
     given = dict(document) if isinstance(document, tuple) else {}
     if "auths" not in given:
-        misspelt = any(key.casefold() == "auths" for key in given)
+        misspelt = any(folded(key) == "auths" for key in given)
         problem = "it is spelt in another case, and case counts" if misspelt else "it is missing"
         raise _NoPullSecretError(
             "auths", f"{problem}, so no registry has a credential", "give a pull secret: auths, by registry"
         )
-    auths = given["auths"]
-    if not isinstance(auths, tuple):
+    if not given["auths"] or not isinstance(given["auths"], tuple):
+        problem = "it is empty" if given["auths"] == () else "it is not a map"
         raise _NoPullSecretError(
-            "auths", "it is not a map, so no registry has a credential", "give it one entry for each registry"
+            "auths", f"{problem}, so no registry has a credential", "give it one entry for each registry"
         )
-    if not auths:
-        raise _NoPullSecretError(
-            "auths", "it is empty, so no registry has a credential", "give it one entry for each registry"
-        )
-    return auths
 
 
-def _doubts(document: _Object, auths: _Object) -> Iterator[Problem]:
-    if _is_repetitive(document):
+def _entries(document: Any) -> Sequence[tuple[str, str, Any]]:
+    """Return place, name and value of each entry that kubelet reads; a null forgets those before it."""
+    found: list[tuple[str, str, Any]] = []
+    for auths in fields_of(document, "auths"):
+        if auths is None:
+            found.clear()
+        pairs: Object = auths if isinstance(auths, tuple) else ()
+        for position, (name, entry) in enumerate(pairs, start=1):
+            place = f'auths["{name}"]' if _may_be_told(name) else f"auths, entry {position}"
+            found.append((place, name, entry))
+    return found
+
+
+def _refusals(document: Any, entries: Sequence[tuple[str, str, Any]]) -> Iterator[Problem]:
+    """Yield why kubelet refuses the whole, or finds nothing in it."""
+    found = 0
+    for place, _, entry in entries:
+        try:
+            login_of(entry)
+        except Refused as refusal:
+            found += 1
+            yield Problem(place, f"{_REFUSED}: {refusal}", _LOG_IN)
+    try:
+        if not logins_of(document):
+            yield Problem(
+                "auths", "a second one, null, has kubelet find no registry", "remove one of the two"
+            )
+    except Refused as refusal:
+        if not found:
+            yield Problem("payload", f"{_REFUSED}: {refusal}", "correct it, or remove it")
+
+
+def _doubts(document: Object, entries: Sequence[tuple[str, str, Any]]) -> Iterator[Problem]:
+    if _is_repetitive(folded(key) for key, _ in document):
         yield _repeated("payload")
-    if _is_repetitive(auths):
+    if _is_repetitive(name for _, name, _ in entries):
         yield _repeated("auths")
-    for position, (name, entry) in enumerate(auths, start=1):
-        told = _may_be_told(name)
-        place = f'auths["{name}"]' if told else f"auths, entry {position}"
-        if not told:
+    for place, name, entry in entries:
+        if not _may_be_told(name):
             yield Problem(
                 place,
                 "its key is not a registry's name, and is not shown since it may be a credential",
                 "write HOST, HOST:PORT or a URL, in lower case, without user and password",
             )
-        if isinstance(entry, tuple) and _is_repetitive(entry):
+        if isinstance(entry, tuple) and _is_repetitive(folded(key) for key, _ in entry):
             yield _repeated(place)
-        if problem := _auth_doubt(entry):
-            yield Problem(
-                place, problem, "write it again: podman login --authfile FILE REGISTRY prompts for both"
-            )
+        if problem := _login_doubt(entry):
+            yield Problem(place, problem, _LOG_IN)
 
 
-def _is_repetitive(pairs: _Object) -> bool:
-    return max(Counter(key for key, _ in pairs).values(), default=0) > 1
+def _is_repetitive(keys: Iterable[str]) -> bool:
+    return max(Counter(keys).values(), default=0) > 1
 
 
 def _repeated(place: str) -> Problem:
@@ -194,24 +221,27 @@ def _may_be_told(name: str) -> bool:
     return _REGISTRY.fullmatch(name) is not None
 
 
-def _auth_doubt(entry: Any) -> str | None:
-    """Return why the registry would not accept an entry."""
-    auth = dict(entry).get("auth") if isinstance(entry, tuple) else None
-    if not auth or not isinstance(auth, str):
-        return "it holds no auth, so it opens nothing"
-    plain = _user_and_password(auth)
-    if plain is None:
-        return "its auth is not user:password in base64, so it opens nothing"
-    if plain != plain.strip():
-        return "its user:password begins or ends with a blank or a line end, which then belongs to it"
-    return None
-
-
-def _user_and_password(encoded: str) -> str | None:
-    """Decode `user:password`; None where the text is not one in base64."""
+def _login_doubt(entry: Any) -> str | None:
+    """Return why an entry that kubelet takes may not open its registry, to kubelet or to others."""
     try:
-        plain = base64.b64decode(encoded, validate=True).decode()
-    except ValueError:
+        login = login_of(entry)
+    except Refused:
         return None
-    user, _, password = plain.partition(":")
-    return plain if user and password else None
+    plain = login.user + b":" + login.password
+    text = plain.decode(errors="replace")
+    nothing = not login.auth and plain == b":"
+    doubts = {
+        "it holds a token alone, which kubelet does not read, so no node pulls with it": nothing
+        and any(fields_of(entry, token) for token in _TOKENS),
+        "it holds no auth, so it opens nothing": nothing,
+        "its user or its password is empty, so it opens nothing": not (login.user and login.password),
+        "it holds no auth: kubelet takes its username and password, podman and CRI-O do not": not login.auth,
+        "its auth is not padded with =: kubelet takes it so, podman and CRI-O do not": len(
+            "".join(login.auth.split())
+        )
+        % 4,
+        "its user:password is not UTF-8, and readers differ in what they make of it": text.encode() != plain,
+        "its user:password begins or ends with a blank or a line end, which then belongs to it": text
+        != text.strip(),
+    }
+    return next((problem for problem, holds in doubts.items() if holds), None)

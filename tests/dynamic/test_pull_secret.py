@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from typing import Any
+from unittest.mock import Mock
 from uuid import uuid4
 
 import grpc
@@ -11,6 +12,8 @@ import pytest
 import requests
 from pulumi_sandbox.services.cloud.front import Fault
 
+from components.errors import PullSecretError
+from components.pull_secret import provider
 from components.pull_secret.provider import (
     PullSecretRetentionProvider,
     PullSecretStartProvider,
@@ -136,6 +139,22 @@ def test_a_version_is_verified_and_no_byte_of_it_is_in_the_state(
     }
     assert "sentinel" not in repr(made)
     assert not verification.is_changed(made, verified(secret.id))
+
+
+def test_a_pull_secret_elsewhere_that_kubelet_refuses_is_refused_by_preview_and_update(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    content = b'{"auths":{"quay.io":{"auth":"dTpw"},"r":{"auth":"sentinel"}}}'
+    monkeypatch.setattr(provider, "open_secrets", Mock())
+    monkeypatch.setattr(provider, "content_of", Mock(return_value=content))
+    asked = {"source": {"place": "here"}, "namespace": "clusters-east", "strict": False}
+    version = provider.PullSecretVersionProvider()
+    (failure,) = version.failures(asked, {})
+    with pytest.raises(PullSecretError, match="kubelet refuses the whole") as refused:
+        version.create_resource(asked)
+    assert failure.reason == str(refused.value)
+    assert failure.reason.startswith('here (auths["r"]): kubelet refuses the whole pull secret for it')
+    assert "sentinel" not in failure.reason
 
 
 def test_a_version_nobody_can_read_is_refused_in_two_lines(verification: Provider, secret: Entry) -> None:

@@ -161,15 +161,17 @@ def test_a_credential_that_is_not_there_is_told_with_the_nearest_one() -> None:
         "registries": (f'{{"registries": {{"{CANARY}": 1}}}}', "auths"),
         "case": (f'{{"Auths": {{"{CANARY}": 1}}}}', "auths"),
         "no-json": (f"{CANARY}", "payload"),
-        "too-large": (f'{{"auths": {{"r": "{CANARY * 6000}"}}}}', "payload"),
+        "too-large": (f'{{"auths": {{"r": {{"x": "{CANARY * 6000}"}}}}}}', "payload"),
+        "text": (f'{{"auths": {{"quay.io": {{}}, "r": "{CANARY}"}}}}', 'auths["r"]'),
+        "url-safe": (f'{{"auths": {{"r": {{"auth": "{CANARY}"}}}}}}', 'auths["r"]'),
     },
 )
 def test_a_credential_that_is_no_pull_secret_is_told_and_never_shown(payload: str, what: str) -> None:
     assert told(section(credential=payload)).place == f"{PLACE}.pullSecretFrom (quay: {what})"
 
 
-@cases("payload", table(__file__, "test_what_hyperfleets_job_takes_is_taken_and_refused_when_strict"))
-def test_what_hyperfleets_job_takes_is_taken_and_refused_when_strict(payload: str) -> None:
+@cases("payload", table(__file__, "test_what_kubelet_takes_is_taken_and_refused_when_strict"))
+def test_what_kubelet_takes_is_taken_and_refused_when_strict(payload: str) -> None:
     assert problems(section(credential=payload)) == ()
     assert problems(section(credential=payload, strict=True))
 

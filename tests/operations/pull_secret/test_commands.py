@@ -19,12 +19,13 @@ from tests.support.hyperfleet import bring, delete, say, served_hyperfleet
 
 AUTH = "dXNlcjpTM2NyM3Q="  # user:S3cr3t
 SOUND = f'{{"auths":{{"quay.io":{{"auth":"{AUTH}"}},"ghcr.io":{{"auth":"{AUTH}"}}}}}}\n'
-DOUBTFUL = '{"auths":{"quay.io":{"auth":"S3cr3t"},"https://user:S3cr3t@x.io":null}}'
+DOUBTFUL = '{"auths":{"quay.io":{"auth":"UzNjcjN0Og"},"https://user:S3cr3t@x.io":null}}'
 NOT_SHOWN = (
     "auths, entry 2: its key is not a registry's name, and is not shown since it may be a credential"
     " → write HOST, HOST:PORT or a URL, in lower case, without user and password"
 )
-FIX = "write it again: podman login --authfile FILE REGISTRY prompts for both"
+FIX = "have it written by: podman login --authfile FILE REGISTRY"
+EMPTY = "its user or its password is empty, so it opens nothing"
 
 
 @pytest.fixture
@@ -75,13 +76,22 @@ def test_doubts_are_warnings_and_errors_to_the_strict(file: Path) -> None:
     exit_code, told = checked(file)
     assert (exit_code, told["valid"], told["errors"], told["registries"]) == (0, True, [], ["quay.io"])
     doubts = [
-        f'auths["quay.io"]: its auth is not user:password in base64, so it opens nothing → {FIX}',
+        f'auths["quay.io"]: {EMPTY} → {FIX}',
         NOT_SHOWN,
         f"auths, entry 2: it holds no auth, so it opens nothing → {FIX}",
     ]
     assert told["warnings"] == doubts
     exit_code, told = checked(file, "--strict")
     assert (exit_code, told["valid"], told["errors"], told["warnings"]) == (1, False, doubts, [])
+
+
+def test_one_entry_that_kubelet_cannot_read_makes_the_whole_not_valid(file: Path) -> None:
+    file.write_text(SOUND.replace("}}", '},"x.io":{"auth":"S3cr3t","email":5}}'))
+    exit_code, told = checked(file)
+    assert (exit_code, told["valid"]) == (1, False)
+    assert told["errors"] == [
+        f'auths["x.io"]: kubelet refuses the whole pull secret for it: its email is not a string → {FIX}'
+    ]
 
 
 def test_an_unfit_id_of_a_cluster_is_told_behind_what_is_wrong_with_the_payload(file: Path) -> None:
@@ -101,7 +111,7 @@ def test_a_table_tells_each_fix_below_what_is_wrong_and_ends_with_the_verdict(fi
     file.write_text(DOUBTFUL)
     result = check(file, "--strict", "--cluster-id", "cls-1")
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
-    at = lines.index('✗ auths["quay.io"] its auth is not user:password in base64, so it opens nothing')
+    at = lines.index(f'✗ auths["quay.io"] {EMPTY}')
     assert lines[at + 1] == f"→ {FIX}"
     assert {"registries quay.io", "secret id hyperfleet-cls-1-pull-secret"} <= {*lines}
     assert (result.exit_code, lines[-1]) == (1, "✗ not valid")

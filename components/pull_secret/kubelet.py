@@ -1,0 +1,87 @@
+"""What kubelet takes of a pull secret: `k8s.io/kubernetes/pkg/credentialprovider`, and Go's `encoding/json`.
+
+It takes all or nothing: for one value that does not fit, it refuses every registry. In documents an object is
+the tuple of its keys and values, in order, repeated keys included.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+Object: TypeAlias = tuple[tuple[str, Any], ...]
+
+_TEXTS: Final = ("username", "password", "email", "auth")
+_BASE64 = re.compile(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}(==)?|[A-Za-z0-9+/]{3}=?)?")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Refused(ValueError):  # noqa: N818 - what a pull secret is
+    """Why kubelet refuses a whole pull secret; holds no part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """What kubelet signs in with at a registry. auth: as the entry has it, empty where it has none."""
+
+    user: bytes = field(repr=False)
+    password: bytes = field(repr=False)
+    auth: str = field(repr=False)
+
+
+def logins_of(document: Any) -> Mapping[str, Login]:
+    """Return what kubelet signs in with, by registry. Raises Refused."""
+    logins: dict[str, Login] = {}
+    for headers in fields_of(document, "httpheaders"):
+        if not all(value is None or isinstance(value, str) for _, value in _members(headers, "HttpHeaders")):
+            raise Refused("HttpHeaders has a value that is not a string")
+    for auths in fields_of(document, "auths"):
+        if auths is None:
+            logins.clear()
+        logins.update((without_surrogates(name), login_of(entry)) for name, entry in _members(auths, "auths"))
+    return logins
+
+
+def fields_of(value: Any, name: str) -> Sequence[Any]:
+    """Return what stands under all spellings of a key, in order; name: in lower case. Raises Refused."""
+    return [each for key, each in _members(value, "it") if folded(key) == name]
+
+
+def login_of(entry: Any) -> Login:
+    """Read an entry. Raises Refused."""
+    texts = dict.fromkeys(_TEXTS, "")
+    for key, value in _members(entry, "it"):
+        if (name := folded(key)) in texts and value is not None:
+            if not isinstance(value, str):
+                raise Refused(f"its {name} is not a string")
+            texts[name] = value
+    auth = texts["auth"]
+    if not auth:
+        user, password = (without_surrogates(texts[name]).encode() for name in _TEXTS[:2])
+        return Login(user, password, auth)
+    bare = auth.replace("\r", "").replace("\n", "")
+    if _BASE64.fullmatch(bare) is None:
+        raise Refused("its auth is not in the standard alphabet of base64, or is cut off")
+    user, colon, password = base64.b64decode(bare + "=" * (-len(bare) % 4)).partition(b":")
+    if not colon:
+        raise Refused("its auth has no colon between user and password")
+    return Login(user, password, auth)
+
+
+def folded(key: str) -> str:
+    """Return a key as Go compares it: the case does not count, and the long s and the sign K are letters."""
+    return key.lower().replace("\u017f", "s")
+
+
+def without_surrogates(text: str) -> str:
+    """Return a text as Go reads it: what is no character is U+FFFD."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def _members(value: Any, what: str) -> Object:
+    if value is not None and not isinstance(value, tuple):
+        raise Refused(f"{what} is not a map")
+    return value or ()
