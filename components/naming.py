@@ -22,6 +22,10 @@ _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _DATA_KEY = re.compile(r"(?!\.$|\.\.)[-._a-zA-Z0-9]+")
+_GCP_REGION = re.compile(
+    r"(africa|asia|australia|europe|me|northamerica|southamerica|us)"
+    r"-(north|south|east|west|central|(north|south)(east|west))[1-9][0-9]?"
+)
 _GCP_PROJECT = re.compile(r"([a-z0-9.-]+:)?[a-z][-a-z0-9]{4,28}[a-z0-9]")
 GUID: Final = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 """A GUID in either case, as a pattern."""
@@ -49,6 +53,11 @@ def is_guid(text: str) -> bool:
 def is_gcp_project(text: str) -> bool:
     """Whether it can be the id of a project of Google Cloud, of a domain as well (`example.com:project`)."""
     return _GCP_PROJECT.fullmatch(text) is not None
+
+
+def is_gcp_region(text: str) -> bool:
+    """Whether it can be a region of Google Cloud: no zone, no multi-region, and no other cloud's."""
+    return _GCP_REGION.fullmatch(text) is not None
 
 
 def is_namespace(text: str) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from components.errors import ProjectionError, SecretManagerError
 from components.labels import PREFIX
+from components.naming import is_gcp_region
 from components.projection.model import (
     COMPOSED,
     JsonObject,
@@ -38,7 +39,8 @@ SHARED_WITH: Final = f"{PREFIX}shared-with"
 
 def names_version(text: str) -> bool:
     """Whether a text is the full name of a version in Google's Secret Manager, or of an alias of one."""
-    return _VERSION.fullmatch(text) is not None
+    found = _VERSION.fullmatch(text)
+    return found is not None and (found["location"] is None or is_gcp_region(found["location"]))
 
 
 @dataclass(frozen=True, slots=True)

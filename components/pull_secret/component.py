@@ -18,9 +18,7 @@ import pulumi
 from pulumi_gcp import secretmanager
 from pulumi_gcp.secretmanager import get_secrets_output
 from pulumi_gcp.secretmanager.outputs import (
-    GetSecretsSecretReplicationUserManagedReplicaResult,
     GetSecretsSecretResult,
-    SecretReplication,
 )
 from pulumi_kubernetes.core.v1 import Namespace, Secret
 from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
@@ -45,7 +43,7 @@ from components.pull_secret.provider import (
     PullSecretVersionArgs,
 )
 from components.pull_secret.retention import Retention
-from components.pull_secret.settings import HyperFleetApi, PullSecretsSection
+from components.pull_secret.settings import AUTOMATIC, HyperFleetApi, PullSecretsSection
 from components.pull_secret.status import Condition, of_skipped, of_verified
 from components.pull_secret.verification import KEY, STORED_AS, TYPE, digest_of
 from components.refusing import Importer, keep
@@ -177,9 +175,9 @@ class PullSecret(pulumi.ComponentResource):
             raise TypeError(f"the decision lets cluster {args.cluster.id} through without its pull secret")
         existing = self._existing(args.project)
         gone = self._where_gone(existing)
-        entry, namespace = self._entry(args.project, existing, gone), self._namespace()
-        locations = entry.replication.apply(locations_of)
-        locations.apply(lambda kept: self._warn(list_misplaced(kept, section.locations)))
+        kept = existing.apply(lambda found: section.replicas if found is None else replicas_of(found))
+        entry, namespace = self._entry(args.project, existing, kept, gone), self._namespace()
+        kept.apply(lambda kept: self._warn(list_misplaced(kept, section.replicas, args.cluster.secret_id)))
         for grant in section.grants(args.cluster.id):
             secretmanager.SecretIamMember(
                 f"{self._name}-{grant.name}",
@@ -228,7 +226,9 @@ class PullSecret(pulumi.ComponentResource):
                     lambda where: secret_name(*where)
                 ),
                 "gcpProject": entry.project,
-                "replicationPolicy": locations.apply(lambda kept: "user-managed" if kept else "automatic"),
+                "replicationPolicy": kept.apply(
+                    lambda kept: "automatic" if AUTOMATIC in kept else "user-managed"
+                ),
             }
             self._report(section.hyperfleet, conditions, data, [secret])
         return self._status(
@@ -253,9 +253,10 @@ class PullSecret(pulumi.ComponentResource):
         self,
         project: pulumi.Input[str],
         existing: pulumi.Output[GetSecretsSecretResult | None],
+        kept: pulumi.Output[Mapping[str, str | None]],
         gone: list[pulumi.Resource],
     ) -> secretmanager.Secret:
-        """Declare the entry. Its labels are repaired; its replication is settled when it is made.
+        """Declare the entry. Its labels are repaired; its replication, kept, is settled when it is made.
 
         It is retained beside being abandoned, or its protection from deletion would keep a cluster from
         leaving. Of an entry that is recreated the former one is deleted first: both have one name.
@@ -266,10 +267,8 @@ class PullSecret(pulumi.ComponentResource):
             logical,
             project=project,
             secret_id=args.cluster.secret_id,
-            labels=dict(args.cluster.labels),
-            replication=existing.apply(
-                lambda found: replication_in(section.locations) if found is None else replication_of(found)
-            ),
+            labels={**section.labels, **args.cluster.labels},
+            replication=kept.apply(replication_in),
             deletion_protection=section.deletion_protection,
             deletion_policy="DELETE" if section.on_delete is Retention.DESTROY else "ABANDON",
             opts=pulumi.ResourceOptions(
@@ -465,62 +464,53 @@ def _encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def replication_in(locations: Sequence[str]) -> secretmanager.SecretReplicationArgs:
-    """Return what is asked for a new entry: these places, or any that Google chooses."""
-    if not locations:
-        return secretmanager.SecretReplicationArgs(auto=secretmanager.SecretReplicationAutoArgs())
-    replicas = [
-        secretmanager.SecretReplicationUserManagedReplicaArgs(location=location) for location in locations
-    ]
-    return secretmanager.SecretReplicationArgs(
-        user_managed=secretmanager.SecretReplicationUserManagedArgs(replicas=replicas)
-    )
-
-
-def replication_of(entry: GetSecretsSecretResult) -> secretmanager.SecretReplicationArgs:
-    """Return what an entry has: asking for anything else would delete it, to recreate it elsewhere."""
-    (kept,) = entry.replications
-    if not kept.user_manageds:
-        keys = [each.kms_key_name for auto in kept.autos for each in auto.customer_managed_encryptions]
-        encryption = secretmanager.SecretReplicationAutoCustomerManagedEncryptionArgs
-        return secretmanager.SecretReplicationArgs(
-            auto=secretmanager.SecretReplicationAutoArgs(
-                customer_managed_encryption=encryption(kms_key_name=keys[0]) if keys else None
-            )
+def replication_in(replicas: Mapping[str, str | None]) -> secretmanager.SecretReplicationArgs:
+    """Return what is asked for. replicas: place → key of Cloud KMS; AUTOMATIC for what Google chooses."""
+    if AUTOMATIC in replicas:
+        encrypted = secretmanager.SecretReplicationAutoCustomerManagedEncryptionArgs
+        key = replicas[AUTOMATIC]
+        auto = secretmanager.SecretReplicationAutoArgs(
+            customer_managed_encryption=encrypted(kms_key_name=key) if key else None
         )
-    replicas = [
+        return secretmanager.SecretReplicationArgs(auto=auto)
+    encrypted = secretmanager.SecretReplicationUserManagedReplicaCustomerManagedEncryptionArgs
+    managed = [
         secretmanager.SecretReplicationUserManagedReplicaArgs(
-            location=replica.location, customer_managed_encryption=_key_of(replica)
+            location=place, customer_managed_encryption=encrypted(kms_key_name=key) if key else None
         )
-        for managed in kept.user_manageds
-        for replica in managed.replicas
+        for place, key in replicas.items()
     ]
     return secretmanager.SecretReplicationArgs(
-        user_managed=secretmanager.SecretReplicationUserManagedArgs(replicas=replicas)
+        user_managed=secretmanager.SecretReplicationUserManagedArgs(replicas=managed)
     )
 
 
-def locations_of(replication: SecretReplication) -> Sequence[str]:
-    """Return where an entry is kept; nothing means that Google chose."""
-    managed = replication.user_managed
-    return sorted(replica.location for replica in managed.replicas) if managed else []
+def replicas_of(entry: GetSecretsSecretResult) -> Mapping[str, str | None]:
+    """Return what an entry has: asking for anything else would delete it, to make it again elsewhere."""
+    (kept,) = entry.replications
+    places = {each.location: each for managed in kept.user_manageds for each in managed.replicas}
+    return {
+        place: next((key.kms_key_name for key in each.customer_managed_encryptions), None)
+        for place, each in (places or dict.fromkeys([AUTOMATIC], kept.autos[0])).items()
+    }
 
 
-def list_misplaced(kept: Sequence[str], wanted: Sequence[str]) -> Sequence[str]:
-    """Say that an entry stays where it is although the configuration names another place."""
-    if kept == sorted(wanted):
-        return []
-    where, there = (", ".join(each) or "automatic replication" for each in (kept, sorted(wanted)))
+def list_misplaced(
+    kept: Mapping[str, str | None], wanted: Mapping[str, str | None], entry: str
+) -> Sequence[str]:
+    """Say that an entry stays as it is although the configuration names another place or key."""
+    if kept.keys() != wanted.keys():
+        where, there = (
+            ", ".join(sorted(each)).replace(AUTOMATIC, "automatic replication") for each in (kept, wanted)
+        )
+        return [
+            f"its entry stays in {where}, and locations asks for {there}: that is settled when an entry is"
+            " made → set locations back; or delete the entry, refresh, and update"
+        ]
     return [
-        f"its entry stays in {where}, and locations asks for {there}: that is settled when an entry is made"
-        " → set locations back; or delete the entry, refresh, and update"
+        f"its entry is encrypted in {place} with {kept[place] or 'a key of Google'}, and kmsKeys asks for"
+        f" {key} → gcloud secrets replication update {entry} --set-kms-key={key}"
+        f"{'' if place == AUTOMATIC else f' --location={place}'}"
+        for place, key in wanted.items()
+        if key not in (None, kept[place])
     ]
-
-
-def _key_of(
-    replica: GetSecretsSecretReplicationUserManagedReplicaResult,
-) -> secretmanager.SecretReplicationUserManagedReplicaCustomerManagedEncryptionArgs | None:
-    encryption = secretmanager.SecretReplicationUserManagedReplicaCustomerManagedEncryptionArgs
-    for each in replica.customer_managed_encryptions:
-        return encryption(kms_key_name=each.kms_key_name)
-    return None

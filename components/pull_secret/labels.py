@@ -17,6 +17,9 @@ _SAME_FOR_ALL: Final[Mapping[str, str]] = {
     "hyperfleet-version": "v1",
 }
 
+OWN: Final = (*_SAME_FOR_ALL, "cluster-id", "cluster-name")
+"""The labels that HyperFleet's own entries have."""
+
 
 def secret_labels(cluster_id: str, cluster_name: str | None = None) -> dict[str, str]:
     """Return the labels of a cluster's secret; without its name, there is no label `cluster-name`.

@@ -32,11 +32,12 @@ from components.config.section import Problems, ReviewContext, Section, Written
 from components.credentials import Credentials
 from components.errors import Problem
 from components.labels import hyperscaler_of
-from components.naming import is_gcp_project
+from components.naming import is_gcp_project, is_gcp_region
 from components.projection.settings import CredentialFrom, CredentialSource
 from components.projection.sources import Source
 from components.pull_secret import names
 from components.pull_secret.hyperfleet import Contract, Observed
+from components.pull_secret.labels import OWN, label_value
 from components.pull_secret.model import Availability, Cluster, Phase
 from components.pull_secret.observations import read
 from components.pull_secret.payload import PayloadVerdict, judge
@@ -45,6 +46,12 @@ from components.pull_secret.retention import Retention
 
 _NUMBER = re.compile(r"[0-9]{1,19}")
 _EMAIL = re.compile(r"[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com")
+_LABEL = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_KMS_KEY = re.compile(
+    r"projects/[a-z0-9.:-]+/locations/[a-z0-9-]+/keyRings/[A-Za-z0-9_-]{1,63}/cryptoKeys/[A-Za-z0-9_-]{1,63}"
+)
+AUTOMATIC: Final = "global"
+"""Where the key of an automatic replication is."""
 _LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
 
@@ -67,6 +74,22 @@ def _reachable(text: str) -> str:
     return text
 
 
+Location: TypeAlias = Annotated[
+    str,
+    must(
+        is_gcp_region,
+        "it is no region of Google Cloud",
+        "write it such as europe-west1; gcloud secrets locations list names them",
+    ),
+]
+KmsKey: TypeAlias = Annotated[
+    str,
+    must(
+        _KMS_KEY.fullmatch,
+        "it names no key of Cloud KMS",
+        "write projects/PROJECT/locations/LOCATION/keyRings/RING/cryptoKeys/KEY",
+    ),
+]
 ProjectId: TypeAlias = Annotated[
     str,
     must(
@@ -207,9 +230,13 @@ class PullSecretsSection(Section):
         description="What becomes of versions when a cluster leaves; destroy: the entry goes with them.",
     )
     strict: Flag = Field(default=False, description="Whether doubts about a pull secret are errors.")
-    locations: tuple[Region, ...] = Field(
+    locations: tuple[Location, ...] = Field(
         default=(), description="Regions entries are kept in, settled when one is made; empty: automatic."
     )
+    kms_keys: Mapping[Text, KmsKey] = Field(
+        default={}, description="Region → key of Cloud KMS for entries, as settled; global if automatic."
+    )
+    labels: Mapping[Text, str] = Field(default={}, description="Labels of entries beside HyperFleet's own.")
     deletion_protection: Flag = Field(
         default=False, description="Whether Google's provider refuses to delete entries."
     )
@@ -243,6 +270,11 @@ class PullSecretsSection(Section):
     def cluster_secrets(self) -> names.Name:
         """The names of clusters' Secrets."""
         return names.cluster_secret_of(self.secret_name_template)
+
+    @property
+    def replicas(self) -> Mapping[str, str | None]:
+        """Where an entry is kept → the key that encrypts it there; AUTOMATIC: wherever Google chooses."""
+        return {location: self.kms_keys.get(location) for location in self.locations or (AUTOMATIC,)}
 
     @property
     def reports_deletions(self) -> bool:
@@ -332,6 +364,8 @@ class PullSecretsSection(Section):
             if given.project is not None and given.project.account is not None and context.whole("tenants"):
                 yield from _review_account(f"{place}.project.account", given.project.account, context)
         yield from self._review_entries()
+        yield from self._review_keys()
+        yield from self._review_labels()
 
     @property
     def _templates(self) -> Sequence[tuple[names.Name, str]]:
@@ -393,6 +427,33 @@ class PullSecretsSection(Section):
             if owner != place:
                 problem = f"{cluster.secret_id} is also the entry of {owner}, in the same project"
                 yield Problem(f"{place}.secretId", problem, "leave it out, or give another one")
+
+    def _review_keys(self) -> Problems:
+        """Check that keys are where entries are, and in all of these places or in none."""
+        for location in [each for each in self.replicas if self.kms_keys and each not in self.kms_keys]:
+            problem = f"{location} has no key, and Google encrypts with yours everywhere or nowhere"
+            yield Problem(self.place("kmsKeys"), problem, f"add {location}: its key, or leave kmsKeys out")
+        for location, key in self.kms_keys.items():
+            place = self.place("kmsKeys", location)
+            if location not in self.replicas:
+                problem = f"no entry is kept in {location}, but in {', '.join(self.replicas)}"
+                yield Problem(place, problem, "add it to locations, or remove the key")
+            elif f"/locations/{location}/" not in key:
+                problem = "the key is in another location, and Google encrypts with none from there"
+                yield Problem(place, problem, f"name one of projects/PROJECT/locations/{location}")
+
+    def _review_labels(self) -> Problems:
+        """Check that Google takes the labels, and that none is one of HyperFleet's."""
+        for key, value in self.labels.items():
+            place, fix = self.place("labels", key), "correct it, or remove it"
+            if key in OWN:
+                yield Problem(place, "HyperFleet knows its entries by this label", fix)
+            elif not _LABEL.fullmatch(key) or label_value(value) != value:
+                problem = "Google takes up to 63 of a-z, 0-9, - and _; a key begins with a letter"
+                yield Problem(place, problem, fix)
+        if len(self.labels) > 64 - len(OWN) - 1:
+            problem = f"Google takes 64 labels, of which {len(OWN)} are HyperFleet's and one is Pulumi's"
+            yield Problem(self.place("labels"), problem, "remove some")
 
 
 def _review_slip(place: str, name: str, known: Sequence[str]) -> Problems:

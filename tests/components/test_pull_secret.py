@@ -47,6 +47,7 @@ CLUSTER = Cluster(
 )
 WAITING = replace(CLUSTER, adapters={**CLUSTER.adapters, "dns": Availability.FALSE})
 REFERENCE = "projects/fleet-1/secrets/hyperfleet-cls-1-pull-secret"
+KEY = "projects/p/locations/europe-west1/keyRings/r/cryptoKeys/k"
 HYPERFLEET = {"apiUrl": "http://127.0.0.1:1"}
 READER = {"serviceAccount": "reader@fleet-1.iam.gserviceaccount.com"}
 ADAPTER = {"serviceAccount": "adapter@fleet-1.iam.gserviceaccount.com"}
@@ -363,20 +364,28 @@ def test_a_cluster_that_hyperfleet_deletes_keeps_nothing(preview: bool) -> None:
     assert recorder.stack_outputs["skipped"] == ["HyperFleet deletes the cluster"]
 
 
-def test_an_entry_that_stays_elsewhere_than_configured_is_told_naming_both(
-    caplog: pytest.LogCaptureFixture,
+@cases("asked, told", table(__file__, "test_an_entry_that_stays_as_it_is_is_told_with_what_is_asked_for"))
+def test_an_entry_that_stays_as_it_is_is_told_with_what_is_asked_for(
+    asked: Mapping[str, Any], told: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    elsewhere = {"userManaged": {"replicas": [{"location": "europe-west1"}]}}
-    recorder = declared(
-        locations=["europe-west4", "europe-west1"],
-        hyperfleet=HYPERFLEET,
-        outputs={ENTRY: {"replication": elsewhere}},
-    )
-    (told,) = caplog.messages
-    assert told.startswith(
-        "its entry stays in europe-west1, and locations asks for europe-west1, europe-west4:"
-    )
+    kept = {"location": "europe-west1", "customerManagedEncryptions": [{"kmsKeyName": KEY}]}
+    replications = [{"autos": [], "userManageds": [{"replicas": [kept]}]}]
+    there = [{"secretId": "hyperfleet-cls-1-pull-secret", "labels": {}, "replications": replications}]
+    recorder = declared(hyperfleet=HYPERFLEET, there=there, **asked)
+    assert caplog.messages == told
     assert recorder.named(STATUS, "cls-1-status").inputs["data"]["replicationPolicy"] == "user-managed"
+
+
+@cases("asked, replication", table(__file__, "test_a_new_entry_is_encrypted_with_the_keys_of_its_places"))
+def test_a_new_entry_is_encrypted_with_the_keys_of_its_places(
+    asked: Mapping[str, Any], replication: Mapping[str, Any]
+) -> None:
+    assert declared(**asked).named(ENTRY, "cls-1-entry").inputs["replication"] == replication
+
+
+def test_labels_of_the_configuration_are_beside_hyperfleets() -> None:
+    labels = declared(labels={"team": "platform"}).named(ENTRY, "cls-1-entry").inputs["labels"]
+    assert labels == {**secret_labels("cls-1", "east"), "team": "platform"}
 
 
 def test_a_ready_cluster_gets_its_pull_secret_with_an_adapter_unmet() -> None:

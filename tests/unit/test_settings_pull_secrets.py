@@ -194,6 +194,11 @@ def test_a_tenant_that_is_left_out_for_a_fault_is_no_second_fault() -> None:
     assert [one.place for one in problems(values)] == ["credfleet:tenants.acme.namespace"]
 
 
+@cases("change", table(__file__, "test_what_google_takes_of_keys_and_labels_is_taken"))
+def test_what_google_takes_of_keys_and_labels_is_taken(change: dict[str, Any]) -> None:
+    assert problems(section(**change)) == ()
+
+
 @cases("change, place", table(__file__, "test_a_fault_of_the_section_is_told_where_it_is"))
 def test_a_fault_of_the_section_is_told_where_it_is(change: dict[str, Any], place: str) -> None:
     assert told(section(**change)).place == place
