@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
-from components.secret_manager import Version, VersionState
+from components.secret_manager import SecretManager, Version, VersionState
 
 
 class Retention(StrEnum):
@@ -22,22 +21,6 @@ class Retention(StrEnum):
     KEEP = "keep"
     DISABLE = "disable"
     DESTROY = "destroy"
-
-
-class Versions(Protocol):
-    """What of Secret Manager a retention needs. All raise SecretManagerError."""
-
-    def versions(self, secret: str) -> Sequence[Version]:
-        """List all versions, the newest first."""
-        ...
-
-    def disable(self, version: Version) -> Version:
-        """Keep a version from being read."""
-        ...
-
-    def destroy(self, version: Version) -> Version:
-        """Take its payload away for good."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +35,7 @@ class Replaced:
     now: int
 
 
-def settle_replaced(versions: Versions, secret: str, replaced: Replaced, retention: Retention) -> str:
+def settle_replaced(versions: SecretManager, secret: str, replaced: Replaced, retention: Retention) -> str:
     """Do with the former version what was asked for, now another is in use; and return what became of it.
 
     Others may be another owner's, or were kept: unless all are kept they are disabled, never destroyed.
@@ -73,7 +56,7 @@ def settle_replaced(versions: Versions, secret: str, replaced: Replaced, retenti
     return "; ".join(told) or "nothing was there before"
 
 
-def settle_all(versions: Versions, secret: str, retention: Retention) -> Sequence[int]:
+def settle_all(versions: SecretManager, secret: str, retention: Retention) -> Sequence[int]:
     """Do with every version what was asked for; and return the numbers of those that changed.
 
     To destroy means the whole secret, which the provider of Google Cloud deletes right after.
@@ -84,7 +67,7 @@ def settle_all(versions: Versions, secret: str, retention: Retention) -> Sequenc
     return [versions.disable(each).number for each in enabled]
 
 
-def _settled(versions: Versions, found: Version, retention: Retention) -> str:
+def _settled(versions: SecretManager, found: Version, retention: Retention) -> str:
     """Run again after any failure, it finds what was done and leaves it."""
     match retention:
         case Retention.KEEP:

@@ -11,11 +11,18 @@ import hashlib
 import hmac
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from components.errors import PullSecretError
 from components.labels import PREFIX
-from components.secret_manager import LATEST, Payload, Version, VersionState, secret_name, version_name
+from components.secret_manager import (
+    LATEST,
+    SecretManager,
+    Version,
+    VersionState,
+    secret_name,
+    version_name,
+)
 
 KEY: Final = ".dockerconfigjson"
 """The key of the cluster's Secret."""
@@ -26,38 +33,6 @@ _ADDED: Final = "the update then adds the pull secret again"
 
 STORED_AS: Final = f"{PREFIX}secret-manager-version"
 """The annotation of the cluster's Secret that names the version it was made from."""
-
-
-class Versions(Protocol):
-    """What of Secret Manager a verification needs. All raise SecretManagerError."""
-
-    def version(self, name: str) -> Version | None:
-        """Read a version without its payload."""
-        ...
-
-    def versions(self, secret: str) -> Sequence[Version]:
-        """List all versions, the newest first."""
-        ...
-
-    def access(self, name: str) -> Payload:
-        """Read the payload of an enabled version."""
-        ...
-
-    def enable(self, version: Version) -> Version:
-        """Let a disabled version be read again."""
-        ...
-
-    def disable(self, version: Version) -> Version:
-        """Keep a version from being read."""
-        ...
-
-
-class AddedVersions(Versions, Protocol):
-    """What adding one needs besides."""
-
-    def add(self, secret: str, content: bytes) -> Version:
-        """Add a version."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +84,7 @@ def digest_of(owner: str, content: bytes) -> str:
     return hmac.new(owner.encode(), content, hashlib.sha256).hexdigest()
 
 
-def add_version(versions: AddedVersions, secret: str, content: bytes) -> int:
+def add_version(versions: SecretManager, secret: str, content: bytes) -> int:
     """Return the number of the newest version, once that holds this and can be read."""
     newest = next(iter(versions.versions(secret)), None)
     if newest is None or newest.state is not VersionState.ENABLED:
@@ -118,7 +93,7 @@ def add_version(versions: AddedVersions, secret: str, content: bytes) -> int:
     return newest.number if same else versions.add(secret, content).number
 
 
-def verify(versions: Versions, expected: Expected, before: int) -> tuple[VersionStanding, Sequence[int]]:
+def verify(versions: SecretManager, expected: Expected, before: int) -> tuple[VersionStanding, Sequence[int]]:
     """Read back what was added, and disable what an answer that was lost has left behind.
 
     before: the number of the version that was verified last, 0 when none was. Versions between the two that
@@ -147,7 +122,7 @@ def verify(versions: Versions, expected: Expected, before: int) -> tuple[Version
     return standing, [versions.disable(stray).number for stray in strays]
 
 
-def stand(versions: Versions, expected: Expected) -> VersionStanding | None:
+def stand(versions: SecretManager, expected: Expected) -> VersionStanding | None:
     """Return how a version stands; None when it is not there."""
     found = versions.version(expected.name)
     if found is None:
@@ -160,7 +135,7 @@ def stand(versions: Versions, expected: Expected) -> VersionStanding | None:
     return VersionStanding(found.state, digest, latest.number, overtaken)
 
 
-def enable_again(versions: Versions, expected: Expected) -> bool:
+def enable_again(versions: SecretManager, expected: Expected) -> bool:
     """Enable a version that was disabled; whether there was need to."""
     found = versions.version(expected.name)
     if found is None or found.state is not VersionState.DISABLED:
@@ -169,7 +144,7 @@ def enable_again(versions: Versions, expected: Expected) -> bool:
     return True
 
 
-def lost_version(versions: Versions, secret: str, delivered: str) -> str:
+def lost_version(versions: SecretManager, secret: str, delivered: str) -> str:
     """Return which version the cluster has and that can never be read again; empty when there is none.
 
     delivered: what the cluster's Secret says it was made from (`STORED_AS`); where that is no version of this
@@ -184,7 +159,7 @@ def lost_version(versions: Versions, secret: str, delivered: str) -> str:
     return "" if found and found.state is not VersionState.DESTROYED else name
 
 
-def differences(versions: Versions, expected: Expected, overtaken: str) -> Iterator[str]:
+def differences(versions: SecretManager, expected: Expected, overtaken: str) -> Iterator[str]:
     """Yield what of a version that was verified is not so any more; overtaken: as in its `Standing` then."""
     standing = stand(versions, expected)
     if standing is None:
@@ -205,7 +180,7 @@ def is_delivered(data: Mapping[str, str], expected: Expected) -> bool:
         return False
 
 
-def _overtaking(versions: Versions, expected: Expected, latest: Version) -> str:
+def _overtaking(versions: SecretManager, expected: Expected, latest: Version) -> str:
     who = f"version {latest.number}, which another writer added at {latest.created}, is the latest"
     if latest.state is not VersionState.ENABLED:
         return f"{who} and is {latest.state.lower()}, so a reader of the latest gets nothing"
@@ -214,7 +189,7 @@ def _overtaking(versions: Versions, expected: Expected, latest: Version) -> str:
     return f"{who}; it holds another value, which a reader of the latest gets"
 
 
-def _strays(versions: Versions, expected: Expected, before: int) -> Iterator[Version]:
+def _strays(versions: SecretManager, expected: Expected, before: int) -> Iterator[Version]:
     for each in versions.versions(expected.secret):
         if before < each.number < expected.version and each.state is VersionState.ENABLED:
             content = versions.access(version_name(expected.secret, each.number)).content

@@ -3,14 +3,14 @@
 from dataclasses import dataclass, field, replace
 
 from components.errors import SecretManagerError
-from components.secret_manager import LATEST, Payload, Version, VersionState, version_name
+from components.secret_manager import LATEST, Payload, SecretManager, Version, VersionState, version_name
 
 SECRET = "projects/p/secrets/s"
 ENABLED, DISABLED, DESTROYED = VersionState.ENABLED, VersionState.DISABLED, VersionState.DESTROYED
 
 
 @dataclass
-class MemorySecretManager:
+class MemorySecretManager(SecretManager):
     """Versions from 1 on, by what they hold and how they stand. latest: what the alias means."""
 
     laid_out: list[tuple[bytes, VersionState]]
@@ -34,18 +34,18 @@ class MemorySecretManager:
         return Payload(found.number, self.laid_out[found.number - 1][0])
 
     def enable(self, version: Version) -> Version:
-        return self._turn(version, ENABLED)
+        return self._turned(version, ENABLED)
 
     def disable(self, version: Version) -> Version:
-        return self._turn(version, DISABLED)
+        return self._turned(version, DISABLED)
 
     def destroy(self, version: Version) -> Version:
-        return self._turn(version, DESTROYED)
+        return self._turned(version, DESTROYED)
 
     def states(self) -> list[VersionState]:
         return [state for _, state in self.laid_out]
 
-    def _turn(self, version: Version, state: VersionState) -> Version:
+    def _turned(self, version: Version, state: VersionState) -> Version:
         content, _ = self.laid_out[version.number - 1]
         self.laid_out[version.number - 1] = (content, state)
         self.writes.append(f"{version.number} {state}")
