@@ -9,7 +9,7 @@ cluster that was ready once keeps its pull secret whatever HyperFleet reports of
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Final, cast
@@ -30,6 +30,7 @@ from components.projection.model import HANDED_OVER
 from components.projection.provider import MarkedArgs
 from components.projection.sources import Source
 from components.pull_secret.model import Cluster
+from components.pull_secret.payload import list_winners, merge
 from components.pull_secret.preconditions import Decision, decide
 from components.pull_secret.provider import (
     PullSecretCopy,
@@ -52,25 +53,15 @@ from components.skipped_lines import skipped_lines
 from components.waiting import once_made
 
 
-@dataclass(frozen=True, slots=True)
-class Existing:
-    """A secret that was found, by its id; labels: what says whose it is."""
-
-    project: str
-    secret_id: str
-    labels: Mapping[str, str]
-
-    def refusal(self, resource: Importer) -> PullSecretError:
-        """Say that it is not overwritten, whose it is, and how to make it the stack's resource."""
-        name = secret_name(self.project, self.secret_id)
-        owner = ", ".join(f"{key}={value}" for key, value in sorted(self.labels.items())) or "none"
-        return PullSecretError(
-            code="secret-taken",
-            place=name,
-            problem="it exists and this stack has not made it, so it is not overwritten; its labels:"
-            f" {owner}",
-            fix=f"delete it if it is not in use, or make it this stack's: {resource.command(name)}",
-        )
+def taken_error(entry: str, labels: Mapping[str, str], resource: Importer) -> PullSecretError:
+    """Say that an entry is not overwritten, whose it is, and how to make it the stack's resource."""
+    owner = ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) or "none"
+    return PullSecretError(
+        code="secret-taken",
+        place=entry,
+        problem=f"it exists and this stack has not made it, so it is not overwritten; its labels: {owner}",
+        fix=f"delete it if it is not in use, or make it this stack's: {resource.command(entry)}",
+    )
 
 
 _GENERATION: Final = "hyperfleet.io/generation"
@@ -145,8 +136,13 @@ class PullSecret(pulumi.ComponentResource):
             self.status = self.skipped.apply(
                 lambda reasons: self._told(reasons) if reasons else self._continued()
             )
-        verdict = args.section.verdict(cluster.id, args.credentials)
-        self._warn([f"{cluster.pull_secret}: {doubt}" for doubt in (verdict.warnings if verdict else ())])
+        registries: dict[str, Sequence[str]] = {}
+        for place, source in args.section.pull_secrets(cluster.id).items():
+            if verdict := args.section.verdict(source, args.credentials):
+                self._warn([f"{source.entry}: {doubt}" for doubt in verdict.warnings])
+                registries[place] = verdict.registries
+        for line in list_winners(registries):
+            pulumi.log.info(line, self)
         self.register_outputs({"status": self.status, "skipped": self.skipped})
 
     def _told(self, reasons: Sequence[str]) -> pulumi.Output[Any]:
@@ -170,8 +166,7 @@ class PullSecret(pulumi.ComponentResource):
     def _declared(self) -> pulumi.Output[Any]:
         """Declare everything, and tell how it stands."""
         args, section, child = self._args, self._section, pulumi.ResourceOptions(parent=self)
-        credential = args.cluster.pull_secret
-        if credential is None or args.project is None:
+        if args.cluster.pull_secret is None or args.project is None:
             raise TypeError(f"the decision lets cluster {args.cluster.id} through without its pull secret")
         existing = self._existing(args.project)
         gone = self._where_gone(existing)
@@ -187,7 +182,7 @@ class PullSecret(pulumi.ComponentResource):
                 member=grant.member,
                 opts=pulumi.ResourceOptions(parent=self, replace_with=gone, delete_before_replace=True),
             )
-        number, digest = self._kept_version(entry, credential)
+        number, digest = self._kept_version(entry)
         verification = PullSecretVerification(
             f"{self._name}-verification",
             PullSecretVerificationArgs(
@@ -214,7 +209,7 @@ class PullSecret(pulumi.ComponentResource):
             ),
             child,
         )
-        secret, where = self._cluster_secret(credential, namespace, verification, retention)
+        secret, where = self._cluster_secret(namespace, verification, retention)
         conditions = pulumi.Output.all(verified, verification.overtaken).apply(
             lambda stood: of_verified(int(stood[0]), stood[1])
         )
@@ -296,8 +291,8 @@ class PullSecret(pulumi.ComponentResource):
             found = await existing.future()
             if found is not None:
                 where = await pulumi.Output.from_input(project).future()
-                there = Existing(str(where), found.secret_id, dict(found.labels))
-                raise there.refusal(importers[args.urn])
+                name = secret_name(str(where), found.secret_id)
+                raise taken_error(name, found.labels, importers[args.urn])
 
         return pulumi.ResourceHook(
             f"{logical}-untouched", refuse, pulumi.ResourceHookOptions(on_dry_run=True)
@@ -315,21 +310,28 @@ class PullSecret(pulumi.ComponentResource):
 
         return found.apply(exact)
 
-    def _kept_version(
-        self, entry: secretmanager.Secret, credential: str
-    ) -> tuple[pulumi.Input[str], pulumi.Input[str]]:
+    def _content(self, by: Callable[[bytes], str]) -> pulumi.Output[str]:
+        """Hand on what is made of the pull secret, or of those that merge, marked secret."""
+        names, credentials = self._section.entries(self._args.cluster.id), self._args.credentials
+        alone = next(filter(credentials.is_unseen, names), None) if names[1:] else names[0]
+        if alone is not None:
+            return credentials.secret(alone, by)
+        contents = [credentials.secret(name, bytes) for name in names]
+        return pulumi.Output.all(*contents).apply(lambda read: by(merge(read)))
+
+    def _kept_version(self, entry: secretmanager.Secret) -> tuple[pulumi.Input[str], pulumi.Input[str]]:
         """Declare the version, and return its number and the digest of what it holds."""
         args, section = self._args, self._section
         opts = pulumi.ResourceOptions(parent=self, replace_with=self._first)
-        if (source := section.elsewhere(args.cluster.id)) is None:
+        if not (sources := section.elsewhere(args.cluster.id)):
             version = secretmanager.SecretVersion(
                 f"{self._name}-version",
                 secret=entry.id,
-                secret_data=args.credentials.secret(credential, bytes.decode),
+                secret_data=self._content(bytes.decode),
                 deletion_policy="ABANDON",
                 opts=opts,
             )
-            return version.version, args.credentials.secret(credential, partial(digest_of, args.owner))
+            return version.version, self._content(partial(digest_of, args.owner))
         added = PullSecretVersion(
             f"{self._name}-added",
             PullSecretVersionArgs(
@@ -337,8 +339,9 @@ class PullSecret(pulumi.ComponentResource):
                 secret_id=entry.secret_id,
                 owner=args.owner,
                 namespace=args.namespace,
-                source=source.properties,
+                source=sources[0].properties,
                 strict=section.strict,
+                additional=[each.properties for each in sources[1:]] or None,
             ),
             pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(additional_secret_outputs=["digest"])),
         )
@@ -346,7 +349,6 @@ class PullSecret(pulumi.ComponentResource):
 
     def _cluster_secret(
         self,
-        credential: str,
         namespace: pulumi.Input[str],
         verification: PullSecretVerification,
         retention: PullSecretRetention,
@@ -368,13 +370,13 @@ class PullSecret(pulumi.ComponentResource):
             delete_before_replace=True,
             retain_on_delete=left or None,
         )
-        if (source := self._section.elsewhere(cluster.id)) is not None:
+        if sources := self._section.elsewhere(cluster.id):
             copied = MarkedArgs(
                 namespace=namespace,
                 target_name=name,
                 owner=args.owner,
                 sources=verification.reference.apply(
-                    lambda version: [Source(place=source.place, version=version).properties]
+                    lambda version: [Source(place=sources[0].place, version=version).properties]
                 ),
                 recipe={},
                 labels=labels,
@@ -382,7 +384,7 @@ class PullSecret(pulumi.ComponentResource):
             )
             copy = PullSecretCopy(f"{self._name}-copy", copied, opts)
             return copy, {"namespace": copy.namespace, "secretName": copy.target_name}
-        text = args.credentials.secret(credential, bytes.decode)
+        text = self._content(bytes.decode)
         secret = Secret(
             f"{self._name}-secret",
             metadata=ObjectMetaArgs(
@@ -464,35 +466,26 @@ def _encoded(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def replication_in(replicas: Mapping[str, str | None]) -> secretmanager.SecretReplicationArgs:
+def replication_in(replicas: Mapping[str, str | None]) -> secretmanager.SecretReplicationArgsDict:
     """Return what is asked for. replicas: place → key of Cloud KMS; AUTOMATIC for what Google chooses."""
-    if AUTOMATIC in replicas:
-        encrypted = secretmanager.SecretReplicationAutoCustomerManagedEncryptionArgs
-        key = replicas[AUTOMATIC]
-        auto = secretmanager.SecretReplicationAutoArgs(
-            customer_managed_encryption=encrypted(kms_key_name=key) if key else None
-        )
-        return secretmanager.SecretReplicationArgs(auto=auto)
-    encrypted = secretmanager.SecretReplicationUserManagedReplicaCustomerManagedEncryptionArgs
-    managed = [
-        secretmanager.SecretReplicationUserManagedReplicaArgs(
-            location=place, customer_managed_encryption=encrypted(kms_key_name=key) if key else None
-        )
+    encrypted: dict[str, Any] = {
+        place: {"customer_managed_encryption": {"kms_key_name": key}} if key else {}
         for place, key in replicas.items()
-    ]
-    return secretmanager.SecretReplicationArgs(
-        user_managed=secretmanager.SecretReplicationUserManagedArgs(replicas=managed)
-    )
+    }
+    if AUTOMATIC in replicas:
+        return {"auto": encrypted[AUTOMATIC]}
+    managed: list[Any] = [{"location": place, **more} for place, more in encrypted.items()]
+    return {"user_managed": {"replicas": managed}}
 
 
 def replicas_of(entry: GetSecretsSecretResult) -> Mapping[str, str | None]:
     """Return what an entry has: asking for anything else would delete it, to make it again elsewhere."""
     (kept,) = entry.replications
     places = {each.location: each for managed in kept.user_manageds for each in managed.replicas}
-    return {
-        place: next((key.kms_key_name for key in each.customer_managed_encryptions), None)
-        for place, each in (places or dict.fromkeys([AUTOMATIC], kept.autos[0])).items()
+    encrypted = {place: each.customer_managed_encryptions for place, each in places.items()} or {
+        AUTOMATIC: [key for auto in kept.autos for key in auto.customer_managed_encryptions]
     }
+    return {place: next((key.kms_key_name for key in keys), None) for place, keys in encrypted.items()}
 
 
 def list_misplaced(

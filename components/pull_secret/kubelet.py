@@ -71,6 +71,12 @@ def login_of(entry: Any) -> Login:
     return Login(user, password, auth)
 
 
+def registry_of(name: str) -> str:
+    """Return what kubelet looks images up by, of the name of an entry."""
+    host, _, path = re.sub("^https?://", "", name).partition("/")
+    return f"{host}/{path}" if (path := re.sub("^v[12]/", "", path)) else host
+
+
 def folded(key: str) -> str:
     """Return a key as Go compares it: the case does not count, and the long s and the sign K are letters."""
     return key.lower().replace("\u017f", "s")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from components.errors import Problem
 from components.pull_secret.labels import secret_labels
-from components.pull_secret.names import DERIVED, Name, cluster_id_problems, secret_id, secret_id_problems
+from components.pull_secret.names import secret_id
 
 
 class Availability(StrEnum):
@@ -64,21 +63,3 @@ class Cluster:
     def stays(self) -> bool:
         """Whether HyperFleet has it, and does not delete it."""
         return self.known and self.deleted_time is None and self.phase is not Phase.DELETING
-
-    def problems(self, names: Sequence[Name] = DERIVED) -> Iterator[Problem]:
-        """Yield everything that is wrong with what was said of it, in the order of HyperFleet's own job.
-
-        names: those made of its id. What was left out is no fault: the cluster is not ready for a pull secret
-        yet.
-        """
-        if self.pull_secret == "":
-            yield Problem("pullSecret", "it is empty, and names no credential", "name one, or leave it out")
-        if self.project == "":
-            yield Problem("project", "it is empty, and names no GCP project", "name one, or leave it out")
-        yield from cluster_id_problems(self.id, "id", names)
-        if self.explicit_secret_id:
-            yield from secret_id_problems(self.explicit_secret_id, "secretId")
-        if self.generation < 1:
-            yield Problem(
-                "generation", "HyperFleet counts generations from 1", "give the cluster's generation"
-            )

@@ -11,20 +11,24 @@ import codecs
 import json
 import math
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from components.documents import DEEPEST_JSON, TooDeep, read_json
-from components.errors import Problem
-from components.pull_secret.kubelet import Object, Refused, fields_of, folded, login_of, logins_of
+from components.documents import TooDeep, read_json
+from components.errors import Problem, PullSecretError
+from components.pull_secret.kubelet import (
+    Object,
+    Refused,
+    fields_of,
+    folded,
+    login_of,
+    logins_of,
+    registry_of,
+)
 
 LIMIT: Final = 64 * 1024
 """Bytes Secret Manager takes."""
-
-_LEGIBLE: Final = 16 * LIMIT
-"""Bytes beyond which a text is not a pull secret, so its registries are not looked for."""
 
 _BYTE_ORDER_MARKS: Final = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _HOST_LABEL: Final = r"[a-z0-9*]([-a-z0-9*]{0,61}[a-z0-9*])?"
@@ -53,14 +57,12 @@ class PayloadVerdict:
 def judge(payload: bytes, *, strict: bool = False) -> PayloadVerdict:
     """Judge a payload. strict: doubts are errors, not warnings. The verdict holds no part of a credential."""
     errors = [_too_large(len(payload))] if len(payload) > LIMIT else []
-    if len(payload) > _LEGIBLE:
-        return PayloadVerdict(len(payload), (), (*errors,), ())
     try:
         document = _parse(payload)
         _require_auths(document)
         entries = _entries(document)
         refusals = [*_refusals(document, entries)]
-    except _NoPullSecretError as error:
+    except _Unfit as error:
         return PayloadVerdict(len(payload), (), (*errors, error.fault), ())
     doubts = [*_doubts(document, entries)]
     errors += [*refusals, *(doubts if strict else ())]
@@ -68,7 +70,43 @@ def judge(payload: bytes, *, strict: bool = False) -> PayloadVerdict:
     return PayloadVerdict(len(payload), registries, (*errors,), () if strict else (*doubts,))
 
 
-class _NoPullSecretError(Exception):
+def merge(payloads: Iterable[bytes]) -> bytes:
+    """Merge pull secrets by registry: the first that has one wins. What is not under auths is left out.
+
+    Raises PullSecretError for one that is too large.
+    """
+    merged: dict[str, Any] = {}
+    for payload in payloads:
+        taken = {*map(registry_of, merged)}
+        merged |= {n: entry for _, n, entry in _entries(_parse(payload)) if registry_of(n) not in taken}
+    content = _written((("auths", (*merged.items(),)),)).encode()
+    if len(content) > LIMIT:
+        large = _too_large(len(content))
+        raise PullSecretError(code="unfit", place="merged", problem=large.problem, fix=large.fix)
+    return content
+
+
+def list_winners(registries: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield which of the pull secrets that merge has a registry of several. registries: of each, in order."""
+    winners: dict[str, str] = {}
+    for place, names in registries.items():
+        for name in names:
+            winner = winners.setdefault(registry_of(name), place)
+            if winner != place:
+                yield f"registry {name} is that of {winner}, not of {place}"
+
+
+def _written(value: Any) -> str:
+    match value:
+        case tuple():
+            return f"{{{','.join(f'{json.dumps(key)}:{_written(each)}' for key, each in value)}}}"
+        case list():
+            return f"[{','.join(map(_written, value))}]"
+        case _:
+            return json.dumps(value)
+
+
+class _Unfit(Exception):  # noqa: N818 - what a payload is
     """The payload cannot be understood as a pull secret."""
 
     def __init__(self, place: str, problem: str, fix: str) -> None:
@@ -86,18 +124,18 @@ def _too_large(size: int) -> Problem:
 
 def _parse(payload: bytes) -> Any:
     if not payload.strip():
-        raise _NoPullSecretError(
+        raise _Unfit(
             "payload", "it is empty, so the cluster could pull nothing", "give a pull secret: a JSON object"
         )
     if payload.startswith(_BYTE_ORDER_MARKS):
-        raise _NoPullSecretError(
+        raise _Unfit(
             "payload", "it begins with a byte order mark, which is not JSON", "save it as UTF-8 without one"
         )
     try:
         text = payload.decode()
     except UnicodeDecodeError as error:
         problem = f"it is not UTF-8 from byte {error.start} on, and JSON is"
-        raise _NoPullSecretError("payload", problem, "save it as UTF-8") from None
+        raise _Unfit("payload", problem, "save it as UTF-8") from None
     try:
         return read_json(
             text,
@@ -107,12 +145,12 @@ def _parse(payload: bytes) -> Any:
             parse_constant=_refuse_constant,
         )
     except TooDeep:
-        problem = f"it is nested more than {DEEPEST_JSON} levels deep, and no pull secret is"
-        raise _NoPullSecretError("payload", problem, "give a pull secret: auths, by registry") from None
+        problem = "it is nested more deeply than readers of JSON follow"
+        raise _Unfit("payload", problem, "give a pull secret: auths, by registry") from None
     except json.JSONDecodeError as error:
         problem = f"it is not JSON from line {error.lineno}, column {error.colno} on"
         encoded = _is_encoded(payload)
-        raise _NoPullSecretError(
+        raise _Unfit(
             "payload",
             f"{problem}: it is encoded in base64" if encoded else problem,
             "decode it once: base64 -d" if encoded else "correct it, and leave nothing behind its last brace",
@@ -124,12 +162,12 @@ def _number(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         problem = "it holds a number that is too large for a 64-bit float"
-        raise _NoPullSecretError("payload", problem, "remove it: HyperFleet's job refuses the whole")
+        raise _Unfit("payload", problem, "remove it: HyperFleet's job refuses the whole")
     return number
 
 
 def _refuse_constant(constant: str) -> NoReturn:
-    raise _NoPullSecretError("payload", f"{constant} is not JSON", "remove it")
+    raise _Unfit("payload", f"{constant} is not JSON", "remove it")
 
 
 def _is_encoded(payload: bytes) -> bool:
@@ -142,18 +180,16 @@ def _is_encoded(payload: bytes) -> bool:
 
 def _require_auths(document: Any) -> None:
     """Refuse what HyperFleet's job refuses; of a repeated key it takes the last one."""
-    given = dict(document) if isinstance(document, tuple) else {}
-    if "auths" not in given:
-        misspelt = any(folded(key) == "auths" for key in given)
+    auths = dict(document).get("auths", False) if isinstance(document, tuple) else False
+    if isinstance(auths, tuple) and auths:
+        return
+    problem = "it is empty" if auths == () else "it is not a map"
+    if auths is False:
+        misspelt = isinstance(document, tuple) and fields_of(document, "auths")
         problem = "it is spelt in another case, and case counts" if misspelt else "it is missing"
-        raise _NoPullSecretError(
-            "auths", f"{problem}, so no registry has a credential", "give a pull secret: auths, by registry"
-        )
-    if not given["auths"] or not isinstance(given["auths"], tuple):
-        problem = "it is empty" if given["auths"] == () else "it is not a map"
-        raise _NoPullSecretError(
-            "auths", f"{problem}, so no registry has a credential", "give it one entry for each registry"
-        )
+    raise _Unfit(
+        "auths", f"{problem}, so no registry has a credential", "give auths one entry for each registry"
+    )
 
 
 def _entries(document: Any) -> Sequence[tuple[str, str, Any]]:
@@ -189,10 +225,15 @@ def _refusals(document: Any, entries: Sequence[tuple[str, str, Any]]) -> Iterato
 
 
 def _doubts(document: Object, entries: Sequence[tuple[str, str, Any]]) -> Iterator[Problem]:
-    if _is_repetitive(folded(key) for key, _ in document):
-        yield _repeated("payload")
-    if _is_repetitive(name for _, name, _ in entries):
-        yield _repeated("auths")
+    keys = {
+        "payload": [folded(key) for key, _ in document],
+        "auths": [name for _, name, _ in entries],
+        **{place: [folded(key) for key, _ in each] for place, _, each in entries if isinstance(each, tuple)},
+    }
+    for place, given in keys.items():
+        if len({*given}) < len(given):
+            problem = "a key is given twice, and readers differ in which one they take"
+            yield Problem(place, problem, "remove one of them")
     for place, name, entry in entries:
         if not _may_be_told(name):
             yield Problem(
@@ -200,20 +241,8 @@ def _doubts(document: Object, entries: Sequence[tuple[str, str, Any]]) -> Iterat
                 "its key is not a registry's name, and is not shown since it may be a credential",
                 "write HOST, HOST:PORT or a URL, in lower case, without user and password",
             )
-        if isinstance(entry, tuple) and _is_repetitive(folded(key) for key, _ in entry):
-            yield _repeated(place)
         if problem := _login_doubt(entry):
             yield Problem(place, problem, _LOG_IN)
-
-
-def _is_repetitive(keys: Iterable[str]) -> bool:
-    return max(Counter(keys).values(), default=0) > 1
-
-
-def _repeated(place: str) -> Problem:
-    return Problem(
-        place, "a key is given twice, and readers differ in which one they take", "remove one of them"
-    )
 
 
 def _may_be_told(name: str) -> bool:

@@ -28,7 +28,7 @@ from components.dynamic import (
     keys,
     log,
 )
-from components.errors import CredfleetError, Problem, PullSecretError, SecretManagerError
+from components.errors import CredfleetError, PullSecretError, SecretManagerError
 from components.importing import IMPORT_LOCK
 from components.open_ports import HYPERFLEET, leaves_port_open, settle
 from components.projection.kubernetes_secrets import KubernetesSecrets, open_secrets
@@ -155,7 +155,8 @@ class PullSecretVersionArgs:
     """A pull secret that is elsewhere, and the entry that gets it as a version.
 
     owner: with whose key its digest is made. namespace: of the cluster's Secret, for which it is read.
-    source: as `Source.properties` has it. strict: whether doubts about it are errors.
+    source: as `Source.properties` has it. strict: whether doubts about it are errors. additional: further
+    sources, which merge with it.
     """
 
     project: Input[str] = field(metadata=IDENTITY)
@@ -164,6 +165,7 @@ class PullSecretVersionArgs:
     namespace: Input[str] = field(compare=False)
     source: Properties
     strict: bool
+    additional: Sequence[Properties] | None = None
 
 
 class PullSecretVersionProvider(FollowingProvider):
@@ -182,8 +184,8 @@ class PullSecretVersionProvider(FollowingProvider):
         if is_unknown(inputs["namespace"]):
             return
         try:
-            for doubt in self._read(secrets, inputs)[1]:
-                log(f"{WARNING}{inputs['source']['place']}: {doubt}")
+            for line in self._read(secrets, inputs)[1]:
+                log(line)
         except CredfleetError as error:
             yield CheckFailure("source", str(error))
 
@@ -199,19 +201,25 @@ class PullSecretVersionProvider(FollowingProvider):
         content, _ = self._read(open_secrets(self.cluster), props)
         return digest_of(props["owner"], content) == digest
 
-    def _read(self, secrets: KubernetesSecrets, props: Properties) -> tuple[bytes, Sequence[Problem]]:
-        """Return the pull secret, and doubts about it; raises CredfleetError for what is none."""
+    def _read(self, secrets: KubernetesSecrets, props: Properties) -> tuple[bytes, Sequence[str]]:
+        """Return the pull secret, and what to say of it; raises CredfleetError for what is none."""
         with IMPORT_LOCK:
-            from components.pull_secret.payload import judge
+            from components.pull_secret.payload import judge, list_winners, merge
 
-        source = Source(**props["source"])
-        content = content_of(source, props["namespace"], secrets, self.configured)
-        verdict = judge(content, strict=props["strict"])
-        for error in verdict.errors:
-            raise PullSecretError(
-                code="unfit", place=f"{source.place} ({error.place})", problem=error.problem, fix=error.fix
-            )
-        return content, verdict.warnings
+        contents: list[bytes] = []
+        lines: list[str] = []
+        registries: dict[str, Sequence[str]] = {}
+        for given in (props["source"], *(props.get("additional") or ())):
+            source = Source(**given)
+            content = content_of(source, props["namespace"], secrets, self.configured)
+            verdict = judge(content, strict=props["strict"])
+            for error in verdict.errors:
+                place = f"{source.place} ({error.place})"
+                raise PullSecretError(code="unfit", place=place, problem=error.problem, fix=error.fix)
+            contents.append(content)
+            lines += [f"{WARNING}{source.place}: {doubt}" for doubt in verdict.warnings]
+            registries[source.place] = verdict.registries
+        return merge(contents) if contents[1:] else contents[0], [*lines, *list_winners(registries)]
 
 
 class PullSecretVersion(DynamicResource[PullSecretVersionArgs], module="credfleet", name="PullSecretVersion"):

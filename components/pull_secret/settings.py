@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Self, TypeAlias
 from urllib.parse import urlsplit
@@ -33,7 +34,7 @@ from components.credentials import Credentials
 from components.errors import Problem
 from components.labels import hyperscaler_of
 from components.naming import is_gcp_project, is_gcp_region
-from components.projection.settings import CredentialFrom, CredentialSource
+from components.projection.settings import CredentialFrom, CredentialGiven, CredentialSource
 from components.projection.sources import Source
 from components.pull_secret import names
 from components.pull_secret.hyperfleet import Contract, Observed
@@ -180,6 +181,9 @@ class ClusterEntry(ConfigModel):
     pull_secret_from: CredentialFrom = Field(
         default=None, description="Name of an entry of credentials, or where it is; stored byte for byte."
     )
+    additional_from: tuple[CredentialGiven, ...] = Field(
+        default=(), description="Further pull secrets, of which only other registries are added."
+    )
     hand_over: Flag = Field(
         default=False, description="Whether its Secret stays when the entry goes, for a reference to take."
     )
@@ -248,6 +252,10 @@ class PullSecretsSection(Section):
         default=None, description="File that credfleet pull-secret observe writes."
     )
     hyperfleet: HyperFleetApi | None = Field(default=None, description="HyperFleet that is told.")
+    pull_secret_from: CredentialFrom = Field(
+        default=None,
+        description="Pull secret of all clusters, of which each gets other registries than its own.",
+    )
     clusters: Mapping[Text, ClusterEntry] = Field(default={}, description="Id of a cluster → cluster.")
 
     @model_validator(mode="after")
@@ -300,7 +308,7 @@ class PullSecretsSection(Section):
             generation=given.generation,
             provider=given.provider,
             project=given.project and (given.project.name or given.project.account),
-            pull_secret=given.pull_secret_from and given.pull_secret_from.named,
+            pull_secret=", ".join(each.named for each in self.pull_secrets(id_).values()) or None,
             explicit_secret_id=given.secret_id,
             adapters={**seen.adapters, **given.adapters},
             phase=given.phase or seen.phase,
@@ -308,17 +316,31 @@ class PullSecretsSection(Section):
             known=seen.known,
         )
 
-    def verdict(self, id_: str, credentials: Credentials) -> PayloadVerdict | None:
-        """Return what is to be said of a cluster's pull secret; None when it has none that can be read."""
-        given = self.clusters[id_].pull_secret_from
-        name = given and given.entry
+    def pull_secrets(self, id_: str) -> Mapping[str, CredentialSource]:
+        """Return what merges to a cluster's pull secret, by place: what comes first has its registries."""
+        given = self.clusters[id_]
+        found = {
+            self.place("clusters", id_, "pullSecretFrom"): given.pull_secret_from,
+            self.place("pullSecretFrom"): self.pull_secret_from,
+            **{
+                self.place("clusters", id_, "additionalFrom", number): each
+                for number, each in enumerate(given.additional_from)
+            },
+        }
+        return {place: each for place, each in found.items() if each is not None}
+
+    def verdict(self, source: CredentialSource, credentials: Credentials) -> PayloadVerdict | None:
+        """Return what is to be said of a pull secret; None for one that is elsewhere, or unreadable."""
+        name = source.entry
         return None if name is None else credentials.judged(name, partial(judge, strict=self.strict))
 
-    def elsewhere(self, id_: str) -> Source | None:
-        """Return where a cluster's pull secret is that no entry holds."""
-        given = self.clusters[id_].pull_secret_from
-        place = self.place("clusters", id_, "pullSecretFrom")
-        return None if given is None or given.entry is not None else given.source(place)
+    def entries(self, id_: str) -> Sequence[str]:
+        """Return the entries of credentials among a cluster's pull secrets."""
+        return [each.entry for each in self.pull_secrets(id_).values() if each.entry is not None]
+
+    def elsewhere(self, id_: str) -> Sequence[Source]:
+        """Return where a cluster's pull secrets are that no entry holds."""
+        return [each.source(place) for place, each in self.pull_secrets(id_).items() if each.entry is None]
 
     def grants(self, id_: str) -> Sequence[Grant]:
         """Return the rights on a cluster's entry."""
@@ -333,9 +355,7 @@ class PullSecretsSection(Section):
 
     def sources(self) -> Iterator[tuple[str, CredentialSource]]:
         """Yield where the pull secrets are."""
-        for id_, given in self.clusters.items():
-            if given.pull_secret_from is not None:
-                yield self.place("clusters", id_, "pullSecretFrom"), given.pull_secret_from
+        yield from dict(chain.from_iterable(self.pull_secrets(id_).items() for id_ in self.clusters)).items()
 
     def review(self, context: ReviewContext) -> Problems:
         """Check names and their limits, namespaces, references, and what pull secrets hold."""
@@ -351,21 +371,27 @@ class PullSecretsSection(Section):
             for adapter in given.adapters:
                 unsaid = [each for each in ADAPTERS if each not in given.adapters]
                 yield from _review_slip(f"{place}.adapters.{adapter}", adapter, unsaid)
-            if (source := given.pull_secret_from) is not None:
-                where = f"{place}.pullSecretFrom"
-                if source.account is not None:
-                    problem = "what opens an account is not a pull secret"
-                    yield Problem(where, problem, "name an entry of credentials, a Secret, or a gcpSecret")
-                else:
-                    yield from context.review_source(where, source, self.place_of(id_)[0])
-                verdict = self.verdict(id_, context.credentials)
-                for error in verdict.errors if verdict else ():
-                    yield error.within(f"{where} ({source.entry}: {error.place})")
+            if self.entries(id_) and self.elsewhere(id_):
+                problem = "entries of credentials and references are not merged: no state holds the latter"
+                named = ", ".join(self.pull_secrets(id_))
+                yield Problem(place, problem, f"name entries alone, or references alone, in {named}")
             if given.project is not None and given.project.account is not None and context.whole("tenants"):
                 yield from _review_account(f"{place}.project.account", given.project.account, context)
+        yield from self._review_sources(context)
         yield from self._review_entries()
         yield from self._review_keys()
         yield from self._review_labels()
+
+    def _review_sources(self, context: ReviewContext) -> Problems:
+        for place, source in self.sources():
+            if source.account is not None:
+                problem = "what opens an account is not a pull secret"
+                yield Problem(place, problem, "name an entry of credentials, a Secret, or a gcpSecret")
+            else:
+                yield from context.review_source(place, source, "")
+            verdict = self.verdict(source, context.credentials)
+            for error in verdict.errors if verdict else ():
+                yield error.within(f"{place} ({source.entry}: {error.place})")
 
     @property
     def _templates(self) -> Sequence[tuple[names.Name, str]]:
@@ -392,8 +418,8 @@ class PullSecretsSection(Section):
         given = self.clusters[id_]
         made = [name.in_region(given.region or "") for name, _ in self._templates]
         derived = (*(() if given.secret_id else (names.SECRET,)), names.CLUSTER_LABEL, *made)
-        for fault in self.cluster(id_, {}).problems(derived):
-            yield fault.within(place if fault.place == "id" else f"{place}.{fault.place}")
+        yield from names.cluster_id_problems(id_, place, derived)
+        yield from names.secret_id_problems(given.secret_id or "-", f"{place}.secretId")
         for name, key in self._templates:
             if "{region}" in name.template and given.region is None:
                 problem = f"{self.place(key)} has {{region}} in it, and the cluster has none"
@@ -434,13 +460,10 @@ class PullSecretsSection(Section):
             problem = f"{location} has no key, and Google encrypts with yours everywhere or nowhere"
             yield Problem(self.place("kmsKeys"), problem, f"add {location}: its key, or leave kmsKeys out")
         for location, key in self.kms_keys.items():
-            place = self.place("kmsKeys", location)
-            if location not in self.replicas:
-                problem = f"no entry is kept in {location}, but in {', '.join(self.replicas)}"
-                yield Problem(place, problem, "add it to locations, or remove the key")
-            elif f"/locations/{location}/" not in key:
-                problem = "the key is in another location, and Google encrypts with none from there"
-                yield Problem(place, problem, f"name one of projects/PROJECT/locations/{location}")
+            if location not in self.replicas or f"/locations/{location}/" not in key:
+                place, kept = self.place("kmsKeys", location), ", ".join(self.replicas)
+                problem = f"entries are kept in {kept}, and Google takes there a key of the same location"
+                yield Problem(place, problem, "correct the key, or locations")
 
     def _review_labels(self) -> Problems:
         """Check that Google takes the labels, and that none is one of HyperFleet's."""

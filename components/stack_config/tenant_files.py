@@ -430,8 +430,9 @@ def _not_its_own(file: TenantFile, entry: Entry, elsewhere: _Around) -> Iterator
         joined = "/".join(map(str, path))
         owned = next((rule for pattern, rule in _REFERENCES if pattern.fullmatch(joined)), None)
         if owned is not None and not owned(_Text(file, elsewhere, around, value)):
-            named = "" if path[-1] == "gcpSecret" else named_in(value)
-            yield _strange(file, path, f"{path[-1]} {named}".rstrip())
+            field = [step for step in path if isinstance(step, str)][-1]
+            named = "" if field == "gcpSecret" else named_in(value)
+            yield _strange(file, path, f"{field} {named}".rstrip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -490,10 +491,13 @@ _RULES: Final[Sequence[tuple[str, Callable[[_Text], bool]]]] = (
         r"[^/]+/[^/]+/[^/]+/namespace|secretStores/pushes/[^/]+/data/.*/remoteNamespace",
         _Text.is_namespace,
     ),
-    (r"(.*/[^/]+From|secretStores/(reads|pushes)/.*|pullSecrets/.*/project)/account", _Text.is_account),
-    (r".*From/secret", _Text.is_secret),
-    (r".*From/gcpSecret", lambda _: False),
-    (r".*From(/entry)?", _Text.is_credential),
+    (
+        r"(.*/[^/]+From(/\d+)?|secretStores/(reads|pushes)/.*|pullSecrets/.*/project)/account",
+        _Text.is_account,
+    ),
+    (r".*From(/\d+)?/secret", _Text.is_secret),
+    (r".*From(/\d+)?/gcpSecret", lambda _: False),
+    (r".*From(/\d+)?(/entry)?", _Text.is_credential),
     (r"asoCredentials/.*/workloadIdentity/identity", lambda text: text.is_declared("identities")),
     (r"asoCredentials/.*/(workload|pod)Identity/clientId", lambda _: False),
     (r"asoCredentials/identities/[^/]+/resourceGroup", lambda text: text.is_declared("resourceGroups")),
@@ -532,7 +536,7 @@ def _texts(path: tuple[Step, ...], value: Any) -> Iterator[tuple[tuple[Step, ...
     """Yield each text below a value: its path, the map that it stands in, and itself."""
     around = _map(value)
     for step, inner in [*around.items(), *(enumerate(value) if isinstance(value, list) else ())]:
-        if isinstance(inner, str) and isinstance(step, str):
+        if isinstance(inner, str):
             yield (*path, step), around, inner
         yield from _texts((*path, step), inner)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -35,6 +36,7 @@ START = "gcp"
 GET_SECRETS = "gcp:secretmanager/getSecrets:getSecrets"
 
 TEXT = ' {"auths": {"quay.io": {"auth": "dXNlcjpzZW50aW5lbA=="}}}\n'
+ORG = '{"auths": {"quay.io": {"auth": "b3JnOnA="}, "ghcr.io": {"auth": "dTpw"}}}'
 DIGEST = digest_of("owner", TEXT.encode())
 CLUSTER = Cluster(
     id="cls-1",
@@ -87,7 +89,7 @@ def declared(
         args = PullSecretArgs(
             section=PullSecretsSection.model_validate({"clusters": {"cls-1": entry}, **section}),
             cluster=cluster,
-            credentials=Credentials({"quay": TEXT}),
+            credentials=Credentials({"quay": TEXT, "org": ORG}),
             owner="owner",
             project=cluster.project and project,
             namespace=namespace or "clusters-cls-1",
@@ -381,6 +383,27 @@ def test_a_new_entry_is_encrypted_with_the_keys_of_its_places(
     asked: Mapping[str, Any], replication: Mapping[str, Any]
 ) -> None:
     assert declared(**asked).named(ENTRY, "cls-1-entry").inputs["replication"] == replication
+
+
+@pytest.mark.parametrize("preview", [True, False])
+def test_pull_secrets_that_merge_are_stored_as_one_and_the_preview_says_who_wins(
+    preview: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    recorder = declared(preview=preview, pullSecretFrom="org")
+    auths = {"quay.io": {"auth": "dXNlcjpzZW50aW5lbA=="}, "ghcr.io": {"auth": "dTpw"}}
+    text = json.dumps({"auths": auths}, separators=(",", ":"))
+    assert recorder.named(VERSION, "cls-1-version").own_inputs["secretData"] == Secret(text)
+    encoded = base64.b64encode(text.encode()).decode()
+    assert recorder.named(KUBERNETES_SECRET, "cls-1-secret").own_inputs["data"] == Secret(
+        {".dockerconfigjson": encoded}
+    )
+    digest = recorder.named(VERIFICATION, "cls-1-verification").own_inputs["digest"]
+    assert digest == Secret(digest_of("owner", text.encode()))
+    own, org = "credfleet:pullSecrets.clusters.cls-1.pullSecretFrom", "credfleet:pullSecrets.pullSecretFrom"
+    assert [each for each in caplog.messages if "quay" in each] == [
+        f"registry quay.io is that of {own}, not of {org}"
+    ]
 
 
 def test_labels_of_the_configuration_are_beside_hyperfleets() -> None:

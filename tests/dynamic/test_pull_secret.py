@@ -13,6 +13,7 @@ import requests
 from pulumi_sandbox.services.cloud.front import Fault
 
 from components.errors import PullSecretError
+from components.projection.sources import Source
 from components.pull_secret import provider
 from components.pull_secret.provider import (
     PullSecretRetentionProvider,
@@ -155,6 +156,34 @@ def test_a_pull_secret_elsewhere_that_kubelet_refuses_is_refused_by_preview_and_
     assert failure.reason == str(refused.value)
     assert failure.reason.startswith('here (auths["r"]): kubelet refuses the whole pull secret for it')
     assert "sentinel" not in failure.reason
+
+
+def test_pull_secrets_elsewhere_merge_and_the_preview_says_who_wins(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], google: Served, secret: Entry
+) -> None:
+    contents = {
+        "own": b'{"auths":{"quay.io":{"auth":"dTpw"}}}',
+        "org": b'{"auths":{"quay.io":{"auth":"djpw"},"ghcr.io":{"auth":"djpw"}}}',
+    }
+    manager = open_secret_manager(SecretManagerTarget(f"{google.url}/v1/", "any"))
+    monkeypatch.setattr(provider, "open_secrets", Mock())
+    monkeypatch.setattr(provider, "open_secret_manager", Mock(return_value=manager))
+
+    def content_of(source: Source, *_: object) -> bytes:
+        return contents[source.place]
+
+    monkeypatch.setattr(provider, "content_of", content_of)
+    asked = {"source": {"place": "own"}, "additional": [{"place": "org"}], "namespace": "clusters-east"}
+    given = {**asked, "strict": False, "project": PROJECT, "secretId": secret.id, "owner": "east"}
+    version = provider.PullSecretVersionProvider()
+    assert [*version.failures(given, {})] == []
+    assert capsys.readouterr().out.splitlines() == ["registry quay.io is that of own, not of org"]
+    made = version.create_resource(given)
+    stored = manager.access(version_name(secret_name(PROJECT, secret.id), int(made["version"]))).content
+    assert stored == b'{"auths":{"quay.io":{"auth":"dTpw"},"ghcr.io":{"auth":"djpw"}}}'
+    assert version.is_current(given, made["digest"])
+    contents["org"] = contents["own"]
+    assert not version.is_current(given, made["digest"])
 
 
 def test_a_version_nobody_can_read_is_refused_in_two_lines(verification: Provider, secret: Entry) -> None:

@@ -146,6 +146,33 @@ def test_two_clusters_never_share_an_entry() -> None:
     assert problems(section(given)) == ()
 
 
+def test_the_organisations_pull_secret_and_further_ones_are_behind_the_clusters_own() -> None:
+    found = read(
+        section(
+            {ID: cluster(additionalFrom=["quay", "quay"]), "cls-2": cluster(pullSecretFrom=None)},
+            pullSecretFrom="quay",
+        )
+    )
+    further = [f"{PLACE}.additionalFrom[{number}]" for number in (0, 1)]
+    assert [*found.pull_secrets(ID)] == [f"{PLACE}.pullSecretFrom", f"{SECTION}.pullSecretFrom", *further]
+    assert [*found.pull_secrets("cls-2")] == [f"{SECTION}.pullSecretFrom"]
+    assert [found.cluster(id_, {}).pull_secret for id_ in (ID, "cls-2")] == ["quay, quay, quay, quay", "quay"]
+
+
+def test_a_pull_secret_of_all_clusters_is_told_once_where_it_stands() -> None:
+    given = {ID: cluster(pullSecretFrom=None), "cls-2": cluster(pullSecretFrom=None)}
+    assert told(section(given, credential="{}", pullSecretFrom="quay")).place == (
+        f"{SECTION}.pullSecretFrom (quay: auths)"
+    )
+
+
+def test_entries_and_references_are_not_merged() -> None:
+    problem = told(section(pullSecretFrom={"secret": "platform/quay/key"}))
+    assert (problem.place, "not merged" in problem.problem) == (PLACE, True)
+    a, b = ({"secret": f"platform/{name}/key"} for name in "ab")
+    assert problems(section({ID: cluster(pullSecretFrom=a)}, pullSecretFrom=b)) == ()
+
+
 def test_a_credential_that_is_not_there_is_told_with_the_nearest_one() -> None:
     for elsewhere in ({"account": "acme/gcp"}, {"secret": "account-pool/gcp-1"}):
         refused = told(section({ID: cluster(pullSecretFrom=elsewhere)}))

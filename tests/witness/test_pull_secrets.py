@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import pytest
 
-from components.pull_secret.kubelet import logins_of, without_surrogates
+from components.pull_secret.kubelet import logins_of, registry_of, without_surrogates
 from components.pull_secret.payload import judge
 from tests.support.cases import table
 from tests.support.proving import counted
@@ -116,15 +116,8 @@ def compare(content: bytes, answer: Mapping[str, Any]) -> bool:
         assert re.search(FURTHER, verdict.errors[0].problem), (content, verdict)
     else:
         assert {*verdict.registries} <= there.keys(), content
-        assert {*map(_looked_up, verdict.registries)} <= {*answer["registries"]}, content
+        assert {*map(registry_of, verdict.registries)} <= {*answer["registries"]}, content
     return bool(there)
-
-
-def _looked_up(name: str) -> str:
-    """Return what kubelet looks up images by, of a name."""
-    host, slash, path = name.removeprefix("https://").removeprefix("http://").partition("/")
-    path = path.removeprefix("v1/").removeprefix("v2/")
-    return f"{host}{slash}{path}" if path else host
 
 
 @pytest.mark.built

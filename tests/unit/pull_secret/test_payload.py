@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.pull_secret.payload import LIMIT, judge
+from components.errors import PullSecretError
+from components.pull_secret.payload import LIMIT, judge, list_winners, merge
 from tests.support.cases import cases, table
 
 
@@ -31,97 +32,31 @@ def warnings(payload: bytes) -> list[tuple[str, str]]:
     return [(fault.place, fault.problem) for fault in judge(payload).warnings]
 
 
-@cases(
-    "payload, registries",
-    {
-        "a-further-field": (pull_secret({"quay.io": {**SOUND, "more": 5}}), ("quay.io",)),
-        "two-registries": (pull_secret({"quay.io": SOUND, "ghcr.io": SOUND}), ("quay.io", "ghcr.io")),
-        "more-keys": (pull_secret({"quay.io": SOUND}, credsStore="x"), ("quay.io",)),
-        "whitespace-around": (b" \r\n\t" + pull_secret({"quay.io": SOUND}) + b"\n\n", ("quay.io",)),
-        "large-numbers": (pull_secret({"quay.io": SOUND}, most=1e308, whole=10**300), ("quay.io",)),
-        "empty-entry": (pull_secret({"r": {}}), ("r",)),
-        "null-entry": (pull_secret({"r": None}), ("r",)),
-    },
-)
-def test_what_kubelet_and_hyperfleets_job_accept_is_valid(
-    payload: bytes, registries: tuple[str, ...]
-) -> None:
-    verdict = judge(payload)
-    assert (verdict.errors, verdict.registries, verdict.size) == ((), registries, len(payload))
+@cases("payload, registries", table(__file__, "test_what_kubelet_and_hyperfleets_job_accept_is_valid"))
+def test_what_kubelet_and_hyperfleets_job_accept_is_valid(payload: str, registries: list[str]) -> None:
+    verdict = judge(payload.encode())
+    assert (verdict.errors, [*verdict.registries], verdict.size) == ((), registries, len(payload))
 
 
-MISSING = ("auths", "it is missing, so no registry has a credential")
+LONG = '{"auths":{"quay.io":{}},"more":%s}'
+DEEP = '{"auths":%s}'
+REFUSED_WHOLE = {
+    **table(__file__, "test_what_holds_no_credentials_by_registry_is_refused"),
+    "long": (LONG % ("9" * 5000), "payload", "it holds a number that is too large for a 64-bit float"),
+    "deep": (
+        DEEP % ("[" * 30_000 + "]" * 30_000),
+        "payload",
+        "it is nested more deeply than readers of JSON follow",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("payload", "expected"),
-    [
-        pytest.param(b"null", MISSING, id="null"),
-        pytest.param(b'{"registries":{}}', MISSING, id="other-key"),
-        pytest.param(
-            b'{"Auths":{"quay.io":{}}}',
-            ("auths", "it is spelt in another case, and case counts, so no registry has a credential"),
-            id="other-case",
-        ),
-        pytest.param(b"[]", MISSING, id="array"),
-        pytest.param(b'"text"', MISSING, id="text"),
-        pytest.param(b"7", MISSING, id="number"),
-        *(
-            pytest.param(
-                f'{{"auths":{other}}}'.encode(),
-                ("auths", "it is not a map, so no registry has a credential"),
-                id=f"auths-{other}",
-            )
-            for other in ("null", "[]", '"quay.io"', "1", "true")
-        ),
-        pytest.param(b'{"auths":{}}', ("auths", "it is empty, so no registry has a credential"), id="empty"),
-        pytest.param(b"", ("payload", "it is empty, so the cluster could pull nothing"), id="empty"),
-        pytest.param(b" \n", ("payload", "it is empty, so the cluster could pull nothing"), id="blanks"),
-        *(
-            pytest.param(
-                mark + pull_secret({"quay.io": SOUND}),
-                ("payload", "it begins with a byte order mark, which is not JSON"),
-                id=f"byte-order-mark-{mark.hex()}",
-            )
-            for mark in (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
-        ),
-        pytest.param(
-            b'{"auths":{"\xe9":{}}}',
-            ("payload", "it is not UTF-8 from byte 11 on, and JSON is"),
-            id="latin-1",
-        ),
-        pytest.param(
-            b'{"auths":{"quay.io":{}}}\nmore',
-            ("payload", "it is not JSON from line 2, column 1 on"),
-            id="trailing-text",
-        ),
-        pytest.param(b"{'auths':{}}", ("payload", "it is not JSON from line 1, column 2 on"), id="quotes"),
-        pytest.param(b'{"auths":{"r":NaN}}', ("payload", "NaN is not JSON"), id="not-a-number"),
-        *(
-            pytest.param(
-                b'{"auths":{"quay.io":{}},"more":%s}' % number,
-                ("payload", "it holds a number that is too large for a 64-bit float"),
-                id=name,
-            )
-            for name, number in {"large": b"1e400", "negative": b"-1e400", "long": b"9" * 5000}.items()
-        ),
-        pytest.param(
-            b'{"auths":' + b"[" * 30_000 + b"]" * 30_000 + b"}",
-            ("payload", "it is nested more than 200 levels deep, and no pull secret is"),
-            id="deep",
-        ),
-        pytest.param(
-            base64.encodebytes(pull_secret({"quay.io": SOUND})),
-            ("payload", "it is not JSON from line 1, column 1 on: it is encoded in base64"),
-            id="encoded-twice",
-        ),
-    ],
-)
+@cases("payload, place, problem", REFUSED_WHOLE)
 @pytest.mark.parametrize("strict", [False, True])
 def test_what_holds_no_credentials_by_registry_is_refused(
-    payload: bytes, expected: tuple[str, str], strict: bool
+    payload: str, place: str, problem: str, strict: bool
 ) -> None:
-    assert errors(payload, strict=strict) == [expected]
+    assert errors(payload.encode("latin-1"), strict=strict) == [(place, problem)]
 
 
 def test_one_byte_over_64_kib_is_refused_beside_everything_else_that_is_wrong() -> None:
@@ -180,6 +115,30 @@ def test_a_repeated_key_is_told_and_every_one_is_judged(
     given = payload.replace("ENTRY", json.dumps(SOUND)).encode()
     assert [place for place, _ in warnings(given)] == places
     assert [*judge(given).registries] == registries
+
+
+@cases(
+    "payloads, auths, winners",
+    table(__file__, "test_of_pull_secrets_that_merge_the_first_that_has_a_registry_wins"),
+)
+def test_of_pull_secrets_that_merge_the_first_that_has_a_registry_wins(
+    payloads: list[str], auths: dict[str, Any], winners: list[str]
+) -> None:
+    given = [*map(str.encode, payloads)]
+    merged = merge(given)
+    assert json.loads(merged) == {"auths": auths}
+    assert judge(merged, strict=True).errors == ()
+    names = ("first", "second", "third")
+    assert [
+        *list_winners(dict(zip(names, (judge(each).registries for each in given), strict=False)))
+    ] == winners
+
+
+def test_pull_secrets_that_are_too_large_together_are_refused() -> None:
+    half = [pull_secret({f"{name}.io": {**SOUND, "x": "y" * (LIMIT // 2)}}) for name in "ab"]
+    assert not any(judge(each).errors for each in half)
+    with pytest.raises(PullSecretError, match="Secret Manager takes 65536"):
+        merge(half)
 
 
 @cases("name", table(__file__, "test_a_registry_is_told_by_its_name"))
