@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
+from tests.support.cases import table
 from tests.support.stacks import ROOT
 
 _SYSTEM: Final = (
@@ -125,3 +126,26 @@ def test_a_witness_is_a_test_that_is_there_or_a_source_with_its_version() -> Non
         tests = _TEST.findall(note)
         assert all((ROOT / each).exists() for each in tests), name
         assert tests or _VERSION.search(note), name
+
+
+PINS: Final = table(__file__, "test_a_version_on_the_page_is_the_one_that_is_pinned")
+
+
+def versions_after(name: str, text: str) -> list[str]:
+    """Return the versions and commits that stand behind a name."""
+    return re.findall(rf"{re.escape(name)}[`)]*(?: \|)? `?(\d[\d.]*\d|[0-9a-f]{{7}})\b", text)
+
+
+@pytest.mark.parametrize("pin", PINS, ids=lambda pin: f"{pin[0]} of {pin[1]}")
+def test_a_version_on_the_page_is_the_one_that_is_pinned(pin: list[str]) -> None:
+    name, file, pattern, form = [*pin, r"\1"][:4]
+    *_, pinned = re.finditer(pattern, (ROOT / file).read_text(encoding="utf-8"))
+    written = versions_after(name, PAGE)
+    assert written
+    assert [each for each in written if not f"{pinned.expand(form)}.".startswith(f"{each}.")] == []
+
+
+def test_every_system_that_was_compared_has_a_pin() -> None:
+    rows = [block.text for block in blocks(PAGE) if "Compared" in block.around]
+    assert len(rows) > 10
+    assert [row for row in rows if not any(versions_after(name, row) for name, *_ in PINS)] == []
