@@ -182,7 +182,7 @@ class ClusterEntry(ConfigModel):
         default=None, description="Name of an entry of credentials, or where it is; stored byte for byte."
     )
     additional_from: tuple[CredentialGiven, ...] = Field(
-        default=(), description="Further pull secrets, of which only other registries are added."
+        default=(), description="Further pull secrets, behind both."
     )
     hand_over: Flag = Field(
         default=False, description="Whether its Secret stays when the entry goes, for a reference to take."
@@ -238,9 +238,9 @@ class PullSecretsSection(Section):
         default=(), description="Regions entries are kept in, settled when one is made; empty: automatic."
     )
     kms_keys: Mapping[Text, KmsKey] = Field(
-        default={}, description="Region → key of Cloud KMS for entries, as settled; global if automatic."
+        default={}, description="Region → key of Cloud KMS; global, if replication is automatic."
     )
-    labels: Mapping[Text, str] = Field(default={}, description="Labels of entries beside HyperFleet's own.")
+    labels: Mapping[Text, str] = Field(default={}, description="Further labels of entries.")
     deletion_protection: Flag = Field(
         default=False, description="Whether Google's provider refuses to delete entries."
     )
@@ -254,7 +254,7 @@ class PullSecretsSection(Section):
     hyperfleet: HyperFleetApi | None = Field(default=None, description="HyperFleet that is told.")
     pull_secret_from: CredentialFrom = Field(
         default=None,
-        description="Pull secret of all clusters, of which each gets other registries than its own.",
+        description="Pull secret of all clusters, behind their own.",
     )
     clusters: Mapping[Text, ClusterEntry] = Field(default={}, description="Id of a cluster → cluster.")
 
