@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv6Address
 from typing import Any, Final, NoReturn
 
 from components.documents import TooDeep, read_json
@@ -33,7 +34,7 @@ LIMIT: Final = 64 * 1024
 _BYTE_ORDER_MARKS: Final = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _HOST_LABEL: Final = r"[a-z0-9*]([-a-z0-9*]{0,61}[a-z0-9*])?"
 _REGISTRY = re.compile(
-    rf"(https?://)?({_HOST_LABEL}(\.{_HOST_LABEL})*|\[[0-9a-f:.]+\])(:[0-9]{{1,5}})?(/[A-Za-z0-9._/-]*)?"
+    rf"(https?://)?({_HOST_LABEL}(\.{_HOST_LABEL})*|\[(?P<address>[0-9a-f:.]+)\])(:[0-9]{{1,5}})?(/[A-Za-z0-9._/-]*)?"
 )
 
 _TOKENS: Final = ("identitytoken", "registrytoken")
@@ -247,7 +248,11 @@ def _doubts(document: Object, entries: Sequence[tuple[str, str, Any]]) -> Iterat
 
 def _may_be_told(name: str) -> bool:
     """Whether a key looks like a registry: no user in it, and no base64, which has capitals."""
-    return _REGISTRY.fullmatch(name) is not None
+    found = _REGISTRY.fullmatch(name)
+    try:
+        return found is not None and bool(IPv6Address(found["address"] or "::"))
+    except ValueError:
+        return False
 
 
 def _login_doubt(entry: Any) -> str | None:
