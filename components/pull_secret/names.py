@@ -58,16 +58,6 @@ CLUSTER_SECRET: Final = Name("the Secret in the cluster", "{id}-pull-secret", OB
 DERIVED: Final = (SECRET, CLUSTER_LABEL, NAMESPACE, CLUSTER_SECRET)
 
 
-def namespace_of(template: str) -> Name:
-    """Return the namespace of clusters a template of its own."""
-    return replace(NAMESPACE, template=template)
-
-
-def cluster_secret_of(template: str) -> Name:
-    """Return the Secrets in the cluster a template of their own."""
-    return replace(CLUSTER_SECRET, template=template)
-
-
 def template_problem(name: Name, place: str) -> Problem | None:
     """Return why nothing of a kind Kubernetes takes can be made of a template."""
     fits, usual = (

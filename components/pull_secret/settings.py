@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -272,12 +272,12 @@ class PullSecretsSection(Section):
     @property
     def namespaces(self) -> names.Name:
         """The namespaces of clusters' Secrets."""
-        return names.namespace_of(self.namespace_template)
+        return replace(names.NAMESPACE, template=self.namespace_template)
 
     @property
     def cluster_secrets(self) -> names.Name:
         """The names of clusters' Secrets."""
-        return names.cluster_secret_of(self.secret_name_template)
+        return replace(names.CLUSTER_SECRET, template=self.secret_name_template)
 
     @property
     def replicas(self) -> Mapping[str, str | None]:
