@@ -117,7 +117,9 @@ class PullSecret(pulumi.ComponentResource):
         cluster, decision = args.cluster, decide(args.cluster)
         skipped = _skipped(decision, args.begun)
         if args.waits is not None:
-            skipped = pulumi.Output.all(skipped, args.waits).apply(_with)
+            skipped = pulumi.Output.all(skipped, args.waits).apply(
+                lambda both: [*both[0], *filter(None, both[1:])]
+            )
         props = {
             "clusterId": cluster.id,
             "generation": cluster.generation,
@@ -394,7 +396,7 @@ class PullSecret(pulumi.ComponentResource):
                 annotations={**annotations, HANDED_OVER: args.owner} if left else annotations,
             ),
             type=TYPE,
-            data={KEY: text.apply(_encoded)},
+            data={KEY: text.apply(lambda text: base64.b64encode(text.encode()).decode())},
             opts=opts,
         )
         return secret, {"namespace": secret.metadata.namespace, "secretName": secret.metadata.name}
@@ -454,16 +456,6 @@ def _skipped(decision: Decision, begun: pulumi.Output[bool] | None) -> pulumi.Ou
         return pulumi.Output.from_input([*decision.unmet])
     # unknown in the preview of a cluster's first update, before which it had nothing
     return begun.apply(lambda before: [] if before is True else [*decision.unmet], run_with_unknowns=True)
-
-
-def _with(both: Sequence[Any]) -> Sequence[str]:
-    """Return the reasons, and for what the project waits."""
-    reasons, waits = both
-    return [*reasons, waits] if waits else reasons
-
-
-def _encoded(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
 
 
 def replication_in(replicas: Mapping[str, str | None]) -> secretmanager.SecretReplicationArgsDict:

@@ -99,6 +99,14 @@ ProjectId: TypeAlias = Annotated[
         "take it from: gcloud projects list",
     ),
 ]
+Email: TypeAlias = Annotated[
+    str,
+    must(
+        _EMAIL.fullmatch,
+        "it is not an account of Google Cloud",
+        "write it as NAME@PROJECT.iam.gserviceaccount.com",
+    ),
+]
 Url: TypeAlias = Annotated[str, AfterValidator(_reachable)]
 
 
@@ -139,17 +147,9 @@ class EntryUser(ConfigModel):
     """Who gets rights on entries: a workload, or an account of Google Cloud, the older way."""
 
     workload: EntryWorkload | None = Field(default=None, description="ServiceAccount of a GKE cluster.")
-    service_account: (
-        Annotated[
-            str,
-            must(
-                _EMAIL.fullmatch,
-                "it is not an account of Google Cloud",
-                "write it as NAME@PROJECT.iam.gserviceaccount.com",
-            ),
-        ]
-        | None
-    ) = Field(default=None, description="E-mail address of an account of Google Cloud.")
+    service_account: Email | None = Field(
+        default=None, description="E-mail address of an account of Google Cloud."
+    )
 
     @model_validator(mode="after")
     def _is_named_one_way(self) -> Self:

@@ -52,7 +52,7 @@ def declare_pull_secrets(
             credentials=credentials,
             owner=current_holder(section.KEY, id_),
             project=project,
-            waits=declared.waits(account) if (account := _account(given)) else None,
+            waits=declared.waits(account) if (account := given.project and given.project.account) else None,
             namespace=declared.namespace(namespace),
             declares_namespace=section.namespaces.is_of_one_cluster and namespace not in known,
             start=start,
@@ -113,7 +113,3 @@ def _project(given: ClusterEntry, declared: Declared) -> pulumi.Input[str] | Non
     claimed = declared.accounts[account]
     known = pulumi.Output.all(claimed["accountId"], claimed["secretName"], declared.waits(account))
     return once_made(known.apply(named))
-
-
-def _account(given: ClusterEntry) -> str | None:
-    return given.project and given.project.account
