@@ -27,9 +27,8 @@ from components.stack_config.tenant_files import DIGEST
 from components.waiting import pending
 from components.wiring.account_keys import Consumers, declare_account_keys
 from components.wiring.aso_credentials import declare_aso_credentials
-from components.wiring.declared import Declared
 from components.wiring.secret_stores import declare_secret_stores
-from components.wiring.tenants import Tenants
+from components.wiring.tenants import Declared, Tenants
 
 
 class Fleet(pulumi.ComponentResource):

@@ -1,6 +1,8 @@
-"""Under which name a running program holds accounts, and owns what it writes."""
+"""Under which names a program holds accounts and owns what it writes, and which names its resources had."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 
 import pulumi
 
@@ -19,6 +21,29 @@ def current_holder(tenant: str, slot: str = "0") -> str:
 def takes_over() -> bool:
     """Whether the stack says that what is held in its name is its own, whatever state claimed it."""
     return pulumi.Config("credfleet").get(HELD_AS) == pulumi.get_stack()
+
+
+def known_as(name: str, former: Iterable[str]) -> pulumi.ResourceOptions:
+    """Return the options of a resource that had other names, and of all below it that is named after it.
+
+    Each has aliases of its own: those of a parent count for its children only until the parent was updated.
+    """
+    names = [*former]
+
+    def aliased(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult | None:
+        rest = args.name.removeprefix(name)
+        if not args.name.startswith(name) or rest[:1] not in ("", "-", "/"):
+            return None
+        aliases = [pulumi.Alias(name=f"{each}{rest}") for each in names]
+        opts = pulumi.ResourceOptions.merge(args.opts, pulumi.ResourceOptions(aliases=aliases))
+        return pulumi.ResourceTransformationResult(args.props, opts)
+
+    return pulumi.ResourceOptions(transformations=[aliased] if names else None)
+
+
+def names_of(holders: Iterable[str]) -> Sequence[str]:
+    """Return the claims that were held so, as `tenant/slot`."""
+    return ["/".join(each.rsplit("/", 2)[1:]) for each in holders]
 
 
 holder_here = current_holder  # its former name, for one release

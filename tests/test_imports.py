@@ -36,7 +36,7 @@ DRIVES_THE_CLI = {
 HOSTS = {f"operations.review.{name}" for name in ("dynamic_host", "gate", "language_host")}
 """What a review starts as processes of their own."""
 DECLARES = re.compile(
-    r"components\.(dynamic|fleet|former_names|holding|kubernetes_plugin|providers|recalled|refusing|waiting|wiring(\..+)?"
+    r"components\.(dynamic|fleet|holding|kubernetes_plugin|providers|recalled|refusing|waiting|wiring(\..+)?"
     r"|\w+\.(births|claim_forecast|component|one_writer|provider|remembered|resources|identity|service_account|eso_objects))"
 )
 

@@ -47,8 +47,7 @@ from components.account_pool.roster import PoolRoster, PoolRosterArgs
 from components.account_pool.seal import PoolSeal, PoolSealArgs
 from components.connection import ClusterTarget
 from components.dynamic import SECRET
-from components.former_names import known_as, names_of
-from components.holding import current_holder, takes_over
+from components.holding import current_holder, known_as, names_of, takes_over
 from components.labels import TENANT_NAME
 from components.projection.model import HANDED_OVER
 from components.projection.provider import MarkedArgs, source_inputs

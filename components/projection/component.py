@@ -17,7 +17,7 @@ import pulumi
 
 from components.connection import ClusterTarget, NoReply, connect
 from components.errors import CredfleetError
-from components.former_names import known_as
+from components.holding import known_as
 from components.projection.kubernetes_secrets import path_of
 from components.projection.model import SecretRef, is_composed, is_of_others
 from components.projection.provider import SecretProjection, SecretProjectionArgs

@@ -20,8 +20,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from components.config.field_types import first_name
 from components.credentials import Credentials
 from components.errors import Problem
-from components.former_names import known_as
-from components.holding import current_holder
+from components.holding import current_holder, known_as
 from components.projection.provider import CompositionArgs, source_inputs
 from components.projection.settings import CredentialSource
 from components.secret_stores.admission import document_of

@@ -20,8 +20,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from components.config.document import nearest
 from components.config.field_types import first_name
 from components.credentials import Credentials
-from components.former_names import known_as
-from components.holding import current_holder
+from components.holding import current_holder, known_as
 from components.naming import HELD_AS, config_path, guid_of
 from components.projection.model import HANDED_OVER
 from components.projection.provider import source_inputs

@@ -26,12 +26,11 @@ from components.aso_credentials.settings import AsoCredentials, Entry
 from components.config.field_types import first_name
 from components.config.section import ReviewContext
 from components.connection import ClusterTarget
-from components.former_names import known_as
-from components.holding import current_holder
+from components.holding import current_holder, known_as
 from components.projection.model import SecretRef
 from components.projection.provider import source_inputs
 from components.waiting import join_reasons, pending
-from components.wiring.declared import Declared
+from components.wiring.tenants import Declared
 
 if TYPE_CHECKING:
     from components.aso_credentials.identity import AsoWorkloadIdentity

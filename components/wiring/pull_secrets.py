@@ -18,7 +18,7 @@ from components.pull_secret.preconditions import decide
 from components.pull_secret.provider import PullSecretStart, PullSecretStartArgs
 from components.pull_secret.settings import ClusterEntry, PullSecretsSection
 from components.waiting import once_made
-from components.wiring.declared import Declared
+from components.wiring.tenants import Declared
 
 
 def declare_pull_secrets(

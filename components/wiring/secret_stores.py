@@ -11,7 +11,7 @@ from components.credentials import Credentials
 from components.secret_stores.component import SecretStores, SecretStoresArgs
 from components.secret_stores.settings import SecretStoresSection
 from components.stack_config.models import Tenant
-from components.wiring.declared import Declared
+from components.wiring.tenants import Declared
 
 
 def declare_secret_stores(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pulumi
 from pulumi_kubernetes.core.v1 import Namespace, ServiceAccount
@@ -17,6 +17,7 @@ from components.account_pool.claim_forecast import ClaimForecasts, KeyInUse
 from components.account_pool.component import (
     AccountPool,
     AccountPoolArgs,
+    ClaimedAccount,
     Grantee,
     TenantAccounts,
     TenantAccountsArgs,
@@ -31,19 +32,61 @@ from components.account_pool.rules import Fault
 from components.connection import ClusterTarget
 from components.credentials import Credentials
 from components.errors import ProjectionError
-from components.former_names import known_as, names_of
-from components.holding import current_holder
+from components.holding import current_holder, known_as, names_of
 from components.labels import TENANT, TENANT_NAME
 from components.naming import TENANT_NAMESPACE_END, config_path, tenant_label
 from components.projection.component import TenantDeliveries, TenantDeliveriesArgs
 from components.projection.model import digests
-from components.projection.provider import SecretProjectionArgs
-from components.projection.settings import Delivery
+from components.projection.provider import SecretProjection, SecretProjectionArgs
+from components.projection.settings import CredentialSource, Delivery
+from components.projection.sources import Source
 from components.stack_config.models import Tenant
 from components.stack_config.stack import Settings
-from components.wiring.declared import Account, Declared, Digests
+
+Account: TypeAlias = str
+"""A claim by the names of the configuration, `tenant/slot`."""
+
+Digests: TypeAlias = Mapping[str, str]
+"""Key of a Secret → digest of its value."""
 
 _ACCOUNT_READER: Final = "account-reader"
+
+
+class Declared:
+    """What the tenants of a stack got.
+
+    namespaces: name → the namespace as the stack declares it. accounts: where the Secret of a claim is, and
+    the account's id. skipped: why a claim is skipped, empty for one that is not. ready: the claim, and the
+    rights on its account. deliveries: what copies the Secret of a claim into the namespace of its tenant.
+    data, copied: in a preview, the digests of what the Secret of an account, and its copy, will hold by key;
+    None, or absent, where this stack does not declare it.
+    """
+
+    def __init__(self) -> None:
+        self.namespaces: dict[str, pulumi.Output[str]] = {}
+        self.accounts: dict[Account, ClaimedAccount] = {}
+        self.owners: dict[Account, Mapping[str, str]] = {}
+        self.skipped: dict[Account, pulumi.Output[str]] = {}
+        self.ready: dict[Account, pulumi.Output[Sequence[pulumi.Resource]]] = {}
+        self.deliveries: dict[Account, pulumi.Output[SecretProjection | None]] = {}
+        self.data: dict[Account, pulumi.Output[Digests | None]] = {}
+        self.copied: dict[Account, pulumi.Output[Digests | None]] = {}
+
+    def waits(self, account: Account) -> pulumi.Output[str]:
+        """Return for what it waits that hangs on a claim; nothing once that has its account."""
+        return self.skipped[account].apply(lambda why: why and f"waits for claim {account}")
+
+    def namespace(self, name: str) -> pulumi.Input[str]:
+        """Return a namespace as the stack declares it, or its name when it is there already."""
+        return self.namespaces.get(name, name)
+
+    def source(self, given: CredentialSource, place: str) -> tuple[Source, pulumi.Input[str]]:
+        """Return where a credential is that no entry holds, and for what it waits; place: of its name."""
+        if (account := given.account) is None:
+            return given.source(place), ""
+        claimed, labels = self.accounts[account], self.owners[account]
+        source = Source(claimed["namespace"], claimed["secretName"], place, given.key, labels)
+        return source, self.waits(account)
 
 
 class Tenants:
