@@ -12,7 +12,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from itertools import count
 from pathlib import Path
@@ -203,8 +203,7 @@ class Connection:
             raise (Untrusted if _UNTRUSTED in said else NoReply)(said) from None
         if response.status == _UNAUTHENTICATED and self._sign_in is not None:
             raise NotSignedIn(server=self.server, fix=self._sign_in())
-        reply = _reply(path, response.status, answered, _seconds(response.headers.get("Retry-After")))
-        return replace(reply, date=response.headers.get("Date", ""))
+        return _reply(path, response.status, answered, response.headers)
 
     def find(self, path: str) -> dict[str, Any] | None:
         """Return what is at a path; None when it is not there, or may not be read. Raises as `call`."""
@@ -219,7 +218,7 @@ class Connection:
         return self._token
 
 
-def _reply(path: str, status: int, sent: bytes, retry_after: float) -> Reply:
+def _reply(path: str, status: int, sent: bytes, headers: Mapping[str, str]) -> Reply:
     """Read an answer; of a refusal, which may be a proxy's, the status counts without an object as well.
 
     What an API server has below /api and /apis says its kind.
@@ -231,7 +230,9 @@ def _reply(path: str, status: int, sent: bytes, retry_after: float) -> Reply:
     is_object = isinstance(body, dict) and ("kind" in body or not path.startswith("/api"))
     if answer_of(status) is HttpOutcome.DONE and not is_object:
         raise NoReply(f"what answers HTTP {status} there is no API server")
-    return Reply(status, body if isinstance(body, dict) else {}, retry_after)
+    asked = headers.get("Retry-After", "")  # a date, which no API server writes, asks for nothing
+    retry_after = float(asked) if asked.isdecimal() else 0.0
+    return Reply(status, body if isinstance(body, dict) else {}, retry_after, headers.get("Date", ""))
 
 
 def _header_of(value: str, server: str) -> str:
@@ -254,11 +255,6 @@ def _innermost(error: BaseException) -> str:
     if (cause := error.__cause__ or next(wrapped, None)) is not None:
         return _innermost(cause)
     return str(error.args[-1]) if error.args and isinstance(error, OSError) else type(error).__name__
-
-
-def _seconds(text: str | None) -> float:
-    """Return what Retry-After asks for; a date, which no API server writes, asks for nothing."""
-    return float(text) if text is not None and text.isdecimal() else 0.0
 
 
 class _PatientConnection(Connection):

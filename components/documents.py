@@ -163,7 +163,9 @@ def _text(content: bytes | str, file: str) -> str:
     if isinstance(content, str):
         text = content
     else:
-        _bounded(len(content), file)
+        if len(content) > MOST_BYTES:
+            problem = f"it has {len(content):,} bytes, and no file of this kind has more than {MOST_BYTES:,}"
+            raise Unreadable(Mark(file, 1, 1), problem, "name another file, or split it")
         try:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -182,15 +184,6 @@ def _text(content: bytes | str, file: str) -> str:
 
 
 _UNFIT: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
-def _bounded(size: int, file: str) -> None:
-    if size > MOST_BYTES:
-        raise Unreadable(
-            Mark(file, 1, 1),
-            f"it has {size:,} bytes, and no file of this kind has more than {MOST_BYTES:,}",
-            "name another file, or split it",
-        )
 
 
 def _mark_behind(text: str, file: str) -> Mark:

@@ -269,7 +269,10 @@ class DynamicProvider(ResourceProvider):
     def update(self, _id: str, _olds: Properties, _news: Properties) -> UpdateResult:
         """Change the resource; what it does not change of the outputs stays as it is."""
         _go_on(_news)
-        outputs = {**self._known(_olds), **self.update_resource(_id, _olds, {**_news, **_incarnation(_olds)})}
+        outputs = {
+            **self._known(_olds),
+            **self.update_resource(_id, _olds, {**_news, **pick(_olds, [INCARNATION])}),
+        }
         return UpdateResult({**pick(_news, keys(self.args)), **outputs})
 
     @without_traceback
@@ -311,7 +314,7 @@ class FollowingProvider(DynamicProvider):
         if is_unknown(news):
             return False
         try:
-            is_current = self.is_current({**news, **_incarnation(olds)}, str(olds.get("digest")))
+            is_current = self.is_current({**news, **pick(olds, [INCARNATION])}, str(olds.get("digest")))
             return not is_current or self.is_predicted_otherwise(news)
         except CredfleetError:
             recorded = olds.get("foreseen")  # by a review without keys alone: what the last update wrote
@@ -420,10 +423,6 @@ def log(text: str) -> None:
             return
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
-
-
-def _incarnation(olds: Properties) -> Properties:
-    return pick(olds, [INCARNATION])
 
 
 def _key(each: Field[Any]) -> str:

@@ -110,7 +110,10 @@ class Fleet(pulumi.ComponentResource):
         digest: dict[str, Any] = {name: count for name, count in counts.items() if count}
         skipped = self.skipped.apply(lambda each: dict(Counter(what.rpartition(" ")[0] for what in each)))
         if self.account_pool:
-            digest["accountPool"] = {key: _counted(value) for key, value in self.account_pool.items()}
+            digest["accountPool"] = {
+                key: told.apply(lambda value: value if isinstance(value, str) else len(value))
+                for key, told in self.account_pool.items()
+            }
         if claims := sum(len(one["accounts"]) for one in self.tenants.values()):
             without = skipped.apply(lambda each: each.get("claim", 0))
             digest["claims"] = {"bound": without.apply(lambda count: claims - count), "skipped": without}
@@ -170,11 +173,6 @@ class Fleet(pulumi.ComponentResource):
         await pulumi.Output.from_input(self.services).future(with_unknowns=True)
         urn = await self.urn.future()
         return [DependencyResource(urn)] if urn else []
-
-
-def _counted(told: pulumi.Output[Any]) -> pulumi.Output[Any]:
-    """Return a text as it is, and how long a list is."""
-    return told.apply(lambda value: value if isinstance(value, str) else len(value))
 
 
 def _joined(parts: Sequence[Mapping[str, str]]) -> Mapping[str, str]:

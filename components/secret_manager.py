@@ -8,7 +8,6 @@ client is imported by the first connection.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -249,7 +248,9 @@ class SecretManager:
         for each in self.versions(secret):
             if each.number <= newest:
                 break
-            if each.state is VersionState.ENABLED and _same(self.access(each.name).content, content):
+            if each.state is VersionState.ENABLED and hmac.compare_digest(
+                self.access(each.name).content, content
+            ):
                 return each
         return None
 
@@ -272,7 +273,7 @@ class SecretManager:
 
         patience = self._patience
         repeatedly: Callable[[Callable[[], Any]], Callable[[], Any]] = Retry(
-            predicate=_passes,
+            predicate=lambda error: _code(error) in PASSING,
             initial=patience.first_pause,
             maximum=patience.longest_pause,
             timeout=patience.in_all,
@@ -345,14 +346,6 @@ def _version(found: Any) -> Version:
     return Version(
         str(found.name), VersionState(found.state.name), str(found.etag), found.create_time.rfc3339()
     )
-
-
-def _same(one: bytes, other: bytes) -> bool:
-    return hmac.compare_digest(hashlib.sha256(one).digest(), hashlib.sha256(other).digest())
-
-
-def _passes(error: BaseException) -> bool:
-    return _code(error) in PASSING
 
 
 def _code(error: BaseException | None) -> str:

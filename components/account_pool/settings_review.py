@@ -231,8 +231,13 @@ def _review_account(place: str, tenant: str, account: Slot, supply: _Supply, *, 
     if isinstance(choice, Fault):
         yield Problem(place, choice.problem, choice.fix)
         return
-    if account.deliver_to is not None and account.deliver_to.aso_credential is not None:
-        yield from _review_aso(f"{place}.deliverTo.asoCredential", choice.type)
+    is_for_aso = account.deliver_to is not None and account.deliver_to.aso_credential is not None
+    if is_for_aso and hyperscaler_of(choice.type) != "azure":
+        problem = (
+            f"the account is of type {choice.type}, and Azure Service Operator opens Azure accounts only"
+        )
+        fix = "give deliverTo the name of a copy instead"
+        yield Problem(f"{place}.deliverTo.asoCredential", problem, fix)
     is_full_never = supply.keys is not None and not supply.limit_of(account, choice)
     if account.spill and (choice.shared or is_full_never):
         yield Problem(
@@ -257,15 +262,6 @@ def _review_account(place: str, tenant: str, account: Slot, supply: _Supply, *, 
         f"no member ({asked}) is there for it, so the claim could never succeed",
         f"add a member, or ask for another type; types of the pool: {types}",
     )
-
-
-def _review_aso(place: str, type_: str) -> Problems:
-    if hyperscaler_of(type_) != "azure":
-        yield Problem(
-            place,
-            f"the account is of type {type_}, and Azure Service Operator opens Azure accounts only",
-            "give deliverTo the name of a copy instead",
-        )
 
 
 def _review_member(

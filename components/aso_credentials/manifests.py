@@ -70,13 +70,13 @@ class Found:
         """Return the resource of ASO as its manifest says it; raises CredfleetError, code `yaml-invalid`."""
         if not isinstance(self.manifest.get("kind"), str):
             raise self._invalid("it has no kind, so it is unknown what it is", "add its kind", "kind")
-        metadata = self._metadata()
+        metadata, owner = self._metadata(), self._mapping("spec", "owner")
         return Resource(
             namespace=_namespace(metadata),
             kind=str(self.manifest.get("kind")),
             name=str(metadata["name"]),
             annotations=self._texts("metadata", "annotations"),
-            owner=self._owner(),
+            owner=Owner(owner.get("name"), owner.get("kind"), owner.get("armId")) if owner else None,
             misplaced=self._texts("metadata", "annotation"),
             deleting=bool(metadata.get("deletionTimestamp")),
             writes=self._writes(),
@@ -99,10 +99,6 @@ class Found:
             name = str(target["name"])
             found[name] = found.get(name, frozenset()) | keys_of
         return found
-
-    def _owner(self) -> Owner | None:
-        owner = self._mapping("spec", "owner")
-        return Owner(owner.get("name"), owner.get("kind"), owner.get("armId")) if owner else None
 
     def _metadata(self) -> Mapping[str, Any]:
         metadata = self._mapping("metadata")

@@ -280,8 +280,10 @@ def _hints(resource: Resource, owners: Sequence[Resource]) -> Iterator[str]:
         yield f"{keys.CREDENTIAL_FROM} stands under metadata.annotation, not annotations, and is not read"
     if keys.CREDENTIAL_FROM in resource.annotations:
         return
-    near = [key for key in resource.annotations if _is_near(key)]
-    if near:
+    bare = {
+        key: key.rpartition("/")[2].lower().replace("-", "").replace("_", "") for key in resource.annotations
+    }
+    if near := [key for key, word in bare.items() if word == "credentialfrom"]:
         yield f"annotation {near[0]} means nothing to ASO: write {keys.CREDENTIAL_FROM}"
     for owner in owners:
         if keys.CREDENTIAL_FROM in owner.annotations:
@@ -290,9 +292,3 @@ def _hints(resource: Resource, owners: Sequence[Resource]) -> Iterator[str]:
                 " if it is meant to use the same credential"
             )
             return
-
-
-def _is_near(key: str) -> bool:
-    """Whether a key is the annotation misspelt: `credentialFrom`, another prefix or none."""
-    word = key.rpartition("/")[2]
-    return word.lower().replace("-", "").replace("_", "") == "credentialfrom"

@@ -44,7 +44,9 @@ class Projector:
         for _ in range(_ATTEMPTS):
             source = self._source(wanted)
             data = wanted.data(source)
-            body = _incarnate(wanted.body(data), wanted.incarnation)
+            body = wanted.body(data)
+            if wanted.incarnation:
+                body["metadata"]["annotations"] |= {INCARNATION: wanted.incarnation}
             target = self._secrets.get(wanted.target)
             if target is None:
                 written = self._secrets.create(mark(body))
@@ -136,11 +138,6 @@ def _contended(wanted: Wanted) -> ProjectionError:
 def _is_writable(target: JsonObject, wanted: Wanted) -> bool:
     is_its_own = any(is_owned(target, owner) for owner in (wanted.owner, *wanted.previously))
     return is_its_own or is_handed_over(target, wanted.owner)
-
-
-def _incarnate(body: JsonObject, incarnation: str | None) -> JsonObject:
-    annotations = {**annotations_of(body), **({INCARNATION: incarnation} if incarnation else {})}
-    return {**body, "metadata": {**body["metadata"], "annotations": annotations}}
 
 
 def _replaced(target: JsonObject, body: JsonObject) -> JsonObject:

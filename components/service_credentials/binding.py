@@ -113,7 +113,8 @@ def binding_data(credentials: ServiceCredentials) -> Mapping[str, bytes]:
     A string is stored as its characters, anything else as JSON text; nested keys stay nested.
     """
     members = {TYPE_KEY: DEFAULT_TYPE, **(credentials.members or {})}
-    return {key: _entry(value) for key, value in members.items()}
+    texts = {key: value if isinstance(value, str) else go_json.write(value) for key, value in members.items()}
+    return {key: text.encode() for key, text in texts.items()}
 
 
 def vcap_services(bindings: Iterable[tuple[BoundInstance, ServiceCredentials]]) -> bytes:
@@ -148,7 +149,3 @@ def _vcap_entry(bound: BoundInstance, credentials: ServiceCredentials) -> str:
 
 def _json(credentials: ServiceCredentials) -> JsonValue:
     return None if credentials.members is None else dict(credentials.members)
-
-
-def _entry(value: JsonValue) -> bytes:
-    return (value if isinstance(value, str) else go_json.write(value)).encode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,8 +33,11 @@ def find_problems(settings: Settings, file: Path, project: str) -> Sequence[Prob
     """
     if settings.tenants or settings.tenants_from or settings.account_pool or settings.sections:
         return ()
-    silent = file.is_file() and (said := _config(file)) != {} and not declares(_full(said, project))
-    return locate([SILENCE], file) if silent else ()
+    if not file.is_file() or (said := _config(file)) == {}:
+        return ()
+    keys = map(str, said) if isinstance(said, dict) else ()
+    full = (key if ":" in key else f"{project}:{key}" for key in keys)
+    return () if declares(full) else locate([SILENCE], file)
 
 
 def _config(file: Path) -> Any:
@@ -44,8 +47,3 @@ def _config(file: Path) -> Any:
     except Unreadable:
         return {}
     return data.get("config") if isinstance(data, dict) else None
-
-
-def _full(config: Any, project: str) -> Iterator[str]:
-    for key in config if isinstance(config, dict) else ():
-        yield str(key) if ":" in str(key) else f"{project}:{key}"

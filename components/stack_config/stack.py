@@ -366,10 +366,6 @@ def _names(given: object) -> tuple[str, ...]:
     return tuple(name for name in given if isinstance(name, str)) if isinstance(given, dict | list) else ()
 
 
-def _has_bundles(values: Mapping[str, str]) -> bool:
-    return any('"caBundle"' in text for text in values.values())
-
-
 def _foreign(values: Mapping[str, str], secret_keys: Collection[str]) -> Iterator[Problem]:
     """Check what is not ours alone: the size of everything, logins to clouds, and keys that are ignored."""
     size = len(json.dumps(dict(values), ensure_ascii=False).encode())
@@ -380,7 +376,11 @@ def _foreign(values: Mapping[str, str], secret_keys: Collection[str]) -> Iterato
             " the CLI passes it in one environment string, which Linux bounds",
             "put tenants into files of their own (tenantsFrom), and name accounts whose Secrets exist already"
             " in the file of accountPool.membersFrom"
-            + ("; name the file of certificates: caBundle: {file: …}" if _has_bundles(values) else ""),
+            + (
+                "; name the file of certificates: caBundle: {file: …}"
+                if any('"caBundle"' in text for text in values.values())
+                else ""
+            ),
         )
     yield from review_cloud_keys(values)
     plain = {*plain_logins(values, secret_keys)}

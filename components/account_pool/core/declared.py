@@ -6,7 +6,7 @@ would lose the account, or the next would find what is left in it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -196,10 +196,12 @@ def _crowded(
         yield Problem(place, unreadable.problem, unreadable.fix)
         return
     if len(tokens) > capacity:
+        records = {record.token: f"{record.tenant}/{record.slot}" for record in snapshot.records}
+        holding = ", ".join(sorted(records.get(token, f"unknown ({token.record})") for token in tokens))
         yield Problem(
             place,
             f"{what} would take {capacity} at most, but {how_many(len(tokens), 'claim')} took a place:"
-            f" {_holding(tokens, snapshot)}",
+            f" {holding}",
             f"leave it at {len(tokens)} or more, or release some of them first",
         )
 
@@ -250,11 +252,6 @@ def _uncleaned(
     )
 
 
-def _holding(tokens: Collection[Token], snapshot: PoolSnapshot) -> str:
-    records = {record.token: f"{record.tenant}/{record.slot}" for record in snapshot.records}
-    return ", ".join(sorted(records.get(token, f"unknown ({token.record})") for token in tokens))
-
-
 def list_blocked(snapshot: PoolSnapshot, namespace: str, *, allow_destroy: bool) -> Iterator[tuple[str, str]]:
     """Return the members that must stay, each with why."""
     held = _holders(snapshot)
@@ -301,18 +298,14 @@ def _losses(old: Declaration, new: Declaration) -> Iterator[tuple[str, str]]:
         if old.namespace != new.namespace:
             yield name, f"it would move from namespace {old.namespace} to {new.namespace}"
         elif after is None:
-            yield name, _removal(before, new)
+            other = next((it for it, one in new.members.items() if one.account_id == before.account_id), None)
+            yield name, "it would be removed" if other is None else f"it would be renamed to {other}"
         elif after.type != before.type:
             yield name, f"it would become {after.type} instead of {before.type}"
         elif after.account_id != before.account_id:
             yield name, "it would be another account under the same name"
         elif after.labels != before.labels:
             yield name, "it would move to another part of the pool"
-
-
-def _removal(member: DeclaredMember, new: Declaration) -> str:
-    renamed = next((name for name, one in new.members.items() if one.account_id == member.account_id), None)
-    return "it would be removed" if renamed is None else f"it would be renamed to {renamed}"
 
 
 def blocked_reason(member: Member, namespace: str, *, allow_destroy: bool = False) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -86,7 +86,8 @@ def is_running(holder: Holder) -> bool | None:
     leader = _Process.read(pid)
     if leader and leader.started != holder.started:
         return False  # the number was given away again, which it is not before the group is empty
-    group = [each for each in _processes() if each.group == pid]
+    known = (_Process.read(int(name)) for name in os.listdir("/proc") if name.isdecimal())
+    group = [each for each in known if each and each.group == pid]
     hides_some = (not leader and _answers(os.kill, pid)) or (not group and _answers(os.killpg, pid))
     return hides_some or any(not each.is_over for each in (leader, *group) if each)
 
@@ -118,9 +119,3 @@ class _Process:
         except OSError:
             return None
         return cls(int(fields[2]), fields[19], fields[0] in "ZX" and int(fields[17]) <= 1)
-
-
-def _processes() -> Iterator[_Process]:
-    for name in os.listdir("/proc"):
-        if name.isdecimal() and (process := _Process.read(int(name))):
-            yield process

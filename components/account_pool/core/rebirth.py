@@ -73,21 +73,17 @@ def find_lost(old: Declaration, new: Declaration, snapshot: PoolSnapshot) -> Map
     A member that takes the place of another is none, if nothing is known of that one but that it is free.
     """
     present = {member.name: member for member in snapshot.members}
-    former = {
-        _identity(one): name
-        for name, one in old.members.items()
-        if not (name in present and _is_unused(present[name], one))
-    }
+    former: dict[tuple[str, str], str] = {}
+    for name, one in old.members.items():
+        there = present.get(name)
+        is_owned = there is not None and there.tenant is not None and one.tenant is None and not there.shared
+        if there is None or there.state is not None or is_owned:
+            former[_identity(one)] = name
     return {
         name: former[_identity(one)]
         for name, one in new.members.items()
         if name not in present and _identity(one) in former
     }
-
-
-def _is_unused(member: Member, declared: DeclaredMember) -> bool:
-    is_unowned = member.tenant is None or declared.tenant is not None or member.shared
-    return is_unowned and member.state is None
 
 
 def _identity(member: DeclaredMember) -> tuple[str, str]:

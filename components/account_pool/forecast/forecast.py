@@ -143,7 +143,10 @@ def parse(told: Iterable[str], claims: Collection[Claim]) -> Forecast:
                 if is_skipped or (tenant, slot) in claims:
                     expected[tenant, slot] = Shown(found["good"] is None, text, is_skipped)
         elif line.startswith(_LEFT):
-            vacancies = tuple(_vacancies(line.removeprefix(_LEFT)))
+            counted = map(_VACANCY.fullmatch, line.removeprefix(_LEFT).split("; "))
+            vacancies = tuple(
+                Vacancy(each["accounts"], int(each["before"]), int(each["after"])) for each in counted if each
+            )
         else:
             unseen = unseen or line.partition(": ")[2].startswith(_UNSEEN)
     return Forecast(expected, vacancies, unseen)
@@ -153,9 +156,3 @@ def _text(each: ClaimForecast) -> str:
     """Return what a claim can expect; what may quote a request begins as a refusal."""
     is_quotable = each.member is not None or each.kind is not ForecastKind.REFUSED
     return each.text if is_quotable else f"{_REFUSED}{each.text.removeprefix(_REFUSED)}"
-
-
-def _vacancies(counted: str) -> Iterator[Vacancy]:
-    for found in map(_VACANCY.fullmatch, counted.split("; ")):
-        if found:
-            yield Vacancy(found["accounts"], int(found["before"]), int(found["after"]))
