@@ -14,8 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from rule import UNKNOWN, Resource, resource_rule, stack_rule
 
-from components.aso_credentials.federation import AUDIENCE, MOST, SUBJECT
-from components.aso_credentials.roles import SCOPE_FIX, is_scope
+from components.aso_credentials.azure import AUDIENCE, MOST, SCOPE_FIX, SUBJECT, is_scope
 from components.naming import is_namespace, is_object_name
 
 _FEDERATIONS: Final = (

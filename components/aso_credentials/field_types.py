@@ -7,9 +7,16 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import AfterValidator
 
-from components.aso_credentials.federation import SUBJECT, is_federation_name
+from components.aso_credentials.azure import (
+    BUILT_IN,
+    GROUP,
+    SCOPE_FIX,
+    SUBJECT,
+    is_federation_name,
+    is_scope,
+    role_guid,
+)
 from components.aso_credentials.keys import is_tenant
-from components.aso_credentials.roles import BUILT_IN, GROUP, SCOPE_FIX, is_scope, role_guid
 from components.config.field_types import must
 from components.naming import is_guid, is_namespace, is_object_name
 

@@ -14,8 +14,7 @@ import pulumi
 from pulumi_azure_native.authorization import PrincipalType, RoleAssignment
 from pulumi_azure_native.managedidentity import FederatedIdentityCredential, UserAssignedIdentity
 
-from components.aso_credentials.federation import AUDIENCE, Federation
-from components.aso_credentials.roles import assignment_name, role_definition_id
+from components.aso_credentials.azure import AUDIENCE, Federation, assignment_name, role_definition_id
 from components.aso_credentials.settings import Identity
 from components.waiting import once_made
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from components.aso_credentials import keys
-from components.aso_credentials.federation import SUBJECT
+from components.aso_credentials.azure import SUBJECT
 from components.errors import CredfleetError
 from components.projection.keys import AsoMethod
 from components.projection.model import SecretRef

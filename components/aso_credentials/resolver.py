@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from components.aso_credentials import keys
+from components.aso_credentials.azure import subscription_of
 from components.aso_credentials.model import method_of
 from components.aso_credentials.resolution import (
     TRUE,
@@ -24,7 +25,6 @@ from components.aso_credentials.resolution import (
     Secrets,
     Severity,
 )
-from components.aso_credentials.roles import subscription_of
 from components.aso_credentials.scoped import (
     RefusalKind,
     list_borrowed,

@@ -10,8 +10,8 @@ from typing import ClassVar, Final, Literal
 from pydantic import Field
 
 from components.aso_credentials import keys, resolution
+from components.aso_credentials.azure import Federation, assignment_name, federation_faults, federation_name
 from components.aso_credentials.credential import AsoCredential, NamedCredential
-from components.aso_credentials.federation import Federation, federation_faults, federation_name
 from components.aso_credentials.field_types import (
     Duration,
     FederationName,
@@ -23,11 +23,10 @@ from components.aso_credentials.field_types import (
     Scope,
     Subject,
 )
+from components.aso_credentials.manifests import KEY, DeclaredResource, Resources, read_resources
 from components.aso_credentials.model import Data
 from components.aso_credentials.resolution import WITHHELD, Resolution, Secrets
 from components.aso_credentials.resolver import resolve
-from components.aso_credentials.resource_files import KEY, DeclaredResource, Resources, read_resources
-from components.aso_credentials.roles import assignment_name
 from components.aso_credentials.scoped import refusal
 from components.config.document import nearest
 from components.config.field_types import ConfigModel, Flag, Name, NamespaceName, ObjectName, Positive, Text

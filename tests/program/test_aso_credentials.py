@@ -22,7 +22,7 @@ from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.parts import ADMIN
 from pulumi_sandbox.services.ports import LOOPBACK, free_ports
 
-from components.aso_credentials.federation import AUDIENCE
+from components.aso_credentials.azure import AUDIENCE
 from operations.folders import Folders
 from operations.sandbox import existing
 from operations.sandbox.cloud_services import stand_ins

@@ -6,8 +6,13 @@ import uuid
 from hypothesis import given
 from hypothesis import strategies as st
 
-from components.aso_credentials.federation import federation_name
-from components.aso_credentials.roles import BUILT_IN, assignment_name, role_definition_id, role_guid
+from components.aso_credentials.azure import (
+    BUILT_IN,
+    assignment_name,
+    federation_name,
+    role_definition_id,
+    role_guid,
+)
 
 SUB = "00000000-0000-4000-8000-0000000000aa"
 SCOPE = f"/subscriptions/{SUB}"
