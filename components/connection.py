@@ -271,7 +271,6 @@ class _PatientConnection(Connection):
 
     @cached_property
     def patient(self) -> Connection:
-        """This one."""
         return self
 
     def call(self, method: str, path: str, **given: Any) -> Reply:
@@ -529,7 +528,6 @@ class _Complaints(logging.Handler):
         self.kept: list[logging.LogRecord] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep it."""
         self.kept.append(record)
 
 

@@ -207,7 +207,6 @@ class _Container:
 
     @property
     def place(self) -> Step:
-        """The step to the entry that comes next."""
         return len(self.value) if isinstance(self.value, list) else self.key or ""
 
 
@@ -226,7 +225,6 @@ class _Reading:
     _repeated: int = 0
 
     def take(self, event: Any) -> None:
-        """Take one event of the parser."""
         import yaml
 
         at = Mark(self.mark.file, event.start_mark.line + 1, event.start_mark.column + 1)
@@ -373,7 +371,6 @@ _WORDS: Final = {
 
 
 def _value(event: Any, at: Mark) -> Any:
-    """Return what a scalar means."""
     if event.tag in (None, "!"):
         return _plain(event.value, at) if event.implicit[0] and event.tag is None else event.value
     if event.tag == f"{_TAG}str":
@@ -491,7 +488,6 @@ _TOLD: Final = (
 
 
 def _told(error: Any, text: str, file: str) -> Unreadable:
-    """Return a refusal of the parser in words of ours."""
     said = f"{error.context or ''} {error.problem or ''}"
     opened = error.context_mark or error.problem_mark
     is_open = "quoted scalar" in said and "escape" not in said and "hexdecimal" not in said

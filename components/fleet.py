@@ -19,6 +19,7 @@ from components.projection.component import sparing_others
 from components.providers import kubernetes_provider
 from components.recalled import recall_resources
 from components.service_credentials.component import declare_services, keeping_ids
+from components.service_credentials.settings import Services
 from components.skipped_lines import skipped_lines
 from components.stack_config import empty_config as silence
 from components.stack_config.leaving import ALLOW_REMOVALS, find_losses, read_former
@@ -73,7 +74,13 @@ class Fleet(pulumi.ComponentResource):
         self.account_pool, self.tenants = tenants.pool, tenants.tenants
         self.aso_credentials, unserved = self._aso_credentials(declared)
         self.pull_secrets, waiting = self._pull_secrets(declared)
-        self.services, self.apps, lacking = self._services(declared)
+        self.services, self.apps, lacking = declare_services(
+            settings.services or Services(),
+            settings.credentials,
+            declared.namespace,
+            declared.source,
+            self._child,
+        )
         self.secret_stores, without = self._secret_stores(declared)
         untold = pulumi.Output.all(unserved, pending(lacking), without).apply(_joined).apply(self._tell)
         self.skipped = pulumi.Output.all(pending(tenants.waiting), waiting, untold).apply(_joined)
@@ -142,16 +149,6 @@ class Fleet(pulumi.ComponentResource):
             declared,
             settings.cluster.existing_namespaces,
             self._child,
-        )
-
-    def _services(
-        self, declared: Declared
-    ) -> tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, pulumi.Input[str]]]:
-        settings = self._settings
-        if settings.services is None:
-            return {}, {}, {}
-        return declare_services(
-            settings.services, settings.credentials, declared.namespace, declared.source, self._child
         )
 
     def _secret_stores(self, declared: Declared) -> tuple[Mapping[str, Any], pulumi.Input[Mapping[str, str]]]:

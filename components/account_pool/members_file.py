@@ -196,7 +196,6 @@ class _Reading:
     """Whether a row had too many fields: where one has, often all have, and one is told."""
 
     def header(self, columns: Sequence[str], *, any_column: bool) -> tuple[Problem, ...]:
-        """Judge the first line: which columns there are."""
         alone = columns[0] if len(columns) == 1 else ""
         if separator := next((each for each in _SEPARATORS if each in alone), None):
             problem = f"its columns are separated by {_SEPARATORS[separator]}, and a comma does that here"
@@ -222,7 +221,6 @@ class _Reading:
         return tuple(dict.fromkeys(self.problems))
 
     def row(self, row: Mapping[str, Any], line: int, columns: Sequence[str]) -> None:
-        """Take a row, or note what is wrong with it."""
         if "" in row:
             if not self.too_long:
                 problem = f"it has more fields than the {len(columns)} columns, so they cannot be told apart"

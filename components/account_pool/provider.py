@@ -273,7 +273,6 @@ class AccountClaim(DynamicResource[AccountClaimArgs], module="credfleet", name="
 
 
 def _failures(inputs: Properties) -> Iterator[CheckFailure]:
-    """Everything wrong with the inputs that are known already."""
     for key in ("namespace", "tenant", "type", "slot", "holder"):
         if not isinstance(inputs[key], str | Unknown) or not inputs[key]:
             yield CheckFailure(key, f"a claim names its {key}, as a text that is not empty")

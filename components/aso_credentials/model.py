@@ -106,7 +106,6 @@ def _id_faults(chosen: AsoMethod, texts: Mapping[str, str]) -> Iterator[str]:
 
 
 def _proof_faults(chosen: AsoMethod, data: Data, texts: Mapping[str, str], *, strict: bool) -> Iterator[str]:
-    """Yield what is wrong with what the method proves itself by."""
     match chosen:
         case AsoMethod.SERVICE_PRINCIPAL_SECRET:
             secret = texts[keys.CLIENT_SECRET]

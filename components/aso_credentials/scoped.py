@@ -65,7 +65,6 @@ def refusal(data: Data, operator: Operator) -> ScopedRefusal | None:
 
 
 def _unproved(method: AsoMethod, data: Data, operator: Operator) -> ScopedRefusal | None:
-    """Return what is wrong with what the method proves itself by."""
     match method:
         case AsoMethod.SERVICE_PRINCIPAL_SECRET if not data[keys.CLIENT_SECRET]:
             return ScopedRefusal(RefusalKind.CLIENT_SECRET, f"{keys.CLIENT_SECRET} is empty: remove the key")

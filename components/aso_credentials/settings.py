@@ -50,16 +50,9 @@ _ORIGINS: Final[Mapping[str, tuple[str, str]]] = {
         "leave it out; only namespaces and named look at it, with operator.workloadIdentityMode: strict",
     ),
     keys.ADDITIONAL_TENANTS: ("additionalTenants", "leave it out"),
-    **dict(
-        zip(
-            keys.CLOUD,
-            (
-                (f"cloud.{key}", "write it with https://")
-                for key in ("authorityHost", "resourceManagerEndpoint", "resourceManagerAudience")
-            ),
-            strict=True,
-        )
-    ),
+    keys.AUTHORITY_HOST: ("cloud.authorityHost", "write it with https://"),
+    keys.MANAGER_ENDPOINT: ("cloud.resourceManagerEndpoint", "write it with https://"),
+    keys.MANAGER_AUDIENCE: ("cloud.resourceManagerAudience", "write it with https://"),
 }
 """Where in a credential of the configuration a key of its Secret comes from, and how to fix it there."""
 

@@ -364,7 +364,6 @@ def content_of(
 
 
 def _failures(inputs: Properties) -> Iterator[CheckFailure]:
-    """Return everything wrong with the inputs that are known already."""
     yield from name_errors(inputs, ("sourceNamespace", "targetNamespace"), ("sourceName", "targetName"))
     if not inputs["owner"]:
         yield CheckFailure("owner", "a copy has an owner, so that no other owner's Secret is overwritten")

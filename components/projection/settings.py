@@ -15,10 +15,20 @@ from components.projection.keys import AsoMethod, KeyPlan, plan_keys
 from components.projection.sources import Source, names_version
 
 
-def _names_secret(text: str) -> bool:
+def _is_secret(text: str) -> bool:
     """Whether a text is NAMESPACE/NAME or NAMESPACE/NAME/KEY."""
     namespace, name, *key = [*text.split("/"), ""][: max(2, text.count("/") + 1)]
     return is_namespace(namespace) and is_object_name(name) and len(key) < 2 and all(map(is_data_key, key))
+
+
+_names_secret = must(
+    _is_secret, "it names no Secret, and no key of one", "write NAMESPACE/NAME, or NAMESPACE/NAME/KEY"
+)
+_names_version = must(
+    names_version,
+    "it names no version of a secret in Google's Secret Manager",
+    "write projects/PROJECT/secrets/NAME/versions/NUMBER, or latest for the number",
+)
 
 
 class Delivery(ConfigModel):
@@ -57,32 +67,12 @@ class CredentialSource(ConfigModel):
     """Where a credential is: an entry of credentials, a Secret, an account's Secret, or Secret Manager."""
 
     entry: Text | None = Field(default=None, description="Name of an entry of credentials.")
-    secret: (
-        Annotated[
-            str,
-            must(
-                _names_secret,
-                "it names no Secret, and no key of one",
-                "write NAMESPACE/NAME, or NAMESPACE/NAME/KEY",
-            ),
-        ]
-        | None
-    ) = Field(
+    secret: Annotated[str, _names_secret] | None = Field(
         default=None,
         description="Existing Secret, NAMESPACE/NAME; with /KEY that key alone, otherwise the object of all.",
     )
     account: Text | None = Field(default=None, description="Claimed account, TENANT/SLOT: its Secret.")
-    gcp_secret: (
-        Annotated[
-            str,
-            must(
-                names_version,
-                "it names no version of a secret in Google's Secret Manager",
-                "write projects/PROJECT/secrets/NAME/versions/NUMBER, or latest for the number",
-            ),
-        ]
-        | None
-    ) = Field(
+    gcp_secret: Annotated[str, _names_version] | None = Field(
         default=None,
         description="Version in Google's Secret Manager: projects/…/secrets/…/versions/…, or latest.",
     )

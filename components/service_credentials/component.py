@@ -498,7 +498,6 @@ class ServiceApp(pulumi.ComponentResource):
         WorkloadBinding(f"{name}-workload", given, opts)
 
     def _data(self) -> pulumi.Output[Mapping[str, str]]:
-        """Make VCAP_SERVICES of the credentials of all bindings."""
         bindings = [*self._args.bindings.values()]
         given = [binding.service.args.instance for binding in bindings]
         contents = (self._args.credentials.secret(one.entry or "", bytes) for one in given)

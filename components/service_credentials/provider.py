@@ -246,7 +246,6 @@ class ServiceMigration(DynamicResource[ServiceMigrationArgs], module="credfleet"
 
 
 def _failures(inputs: Properties, olds: Properties) -> Iterator[CheckFailure]:
-    """Return everything wrong with the inputs that are known already."""
     yield from name_errors(inputs, ("namespace",), ("instance", "targetName"))
     for key in ("owner", "instanceGuid"):
         if not inputs[key]:

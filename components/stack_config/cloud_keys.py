@@ -56,7 +56,6 @@ def _is_machine(text: str) -> bool:
 
 
 def _is_host(text: str) -> bool:
-    """Whether it is a name of DNS, or an address of IP."""
     try:
         ipaddress.ip_address(text)
     except ValueError:

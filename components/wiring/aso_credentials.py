@@ -164,7 +164,6 @@ class _Declaring:
         }
 
     def settings(self) -> AsoSecret:
-        """Declare the operator's settings, which are given."""
         given, operator = self._section.global_settings, self._section.operator
         if given is None:
             raise TypeError("there are no settings of the operator")
@@ -184,7 +183,6 @@ class _Declaring:
         return AsoGlobalSettings("aso", args, self._opts)
 
     def credential(self, entry: Entry) -> AsoSecret:
-        """Declare a credential of a namespace or of resources."""
         of_namespace = entry.secret.name == NAMESPACE_SECRET
         kind = AsoNamespaceCredential if of_namespace else AsoResourceCredential
         named = known_as(entry.key, entry.previously)
@@ -235,7 +233,6 @@ class _Declaring:
         return replace(args, composed=composed, waits=join_reasons(waits))
 
     def _identity_of(self, credential: AsoCredential) -> AsoWorkloadIdentity | None:
-        """Return the identity of this stack that a credential is for."""
         given = credential.workload_identity
         return self.identities[given.identity] if given and given.identity else None
 

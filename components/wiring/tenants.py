@@ -302,7 +302,6 @@ def _account_reader(name: str, namespace: pulumi.Output[str], opts: pulumi.Resou
 
 
 def _foresee(copy: Delivery, data: Mapping[str, str] | None) -> Digests | None:
-    """Return the digests of what a copy will hold."""
     try:
         return None if data is None else digests(copy.plan.apply(data, copy.target))
     except ProjectionError:

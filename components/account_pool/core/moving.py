@@ -64,7 +64,6 @@ def move(wanted: Wanted, former: str, holder: str) -> Steps[Claimed | None]:
 
 
 def _renamed(old: Record, wanted: Wanted) -> Record:
-    """Return the record of the new name, as it is made."""
     return replace(
         old,
         name=wanted.record,
