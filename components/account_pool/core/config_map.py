@@ -90,11 +90,9 @@ class PoolConfigMap:
         data: dict[str, str] = body.get("data") or {}
         place = f"ConfigMap {metadata.get('namespace', '')}/{CONFIG_MAP}"
         if data.get("formatVersion") != FORMAT_VERSION:
-            raise Misconfigured(
-                place=place,
-                problem=f"its format is {data.get('formatVersion')!r}, this program knows {FORMAT_VERSION!r}",
-                fix="run the version of credfleet that wrote it, or run `up` with this one",
-            )
+            problem = f"its format is {data.get('formatVersion')!r}, this program knows {FORMAT_VERSION!r}"
+            fix = "run the version of credfleet that wrote it, or run `up` with this one"
+            raise Misconfigured(place=place, problem=problem, fix=fix)
         if data.get(POOL_UID, metadata["uid"]) != metadata["uid"]:
             raise Restored(namespace=metadata["namespace"])
         try:
@@ -113,11 +111,18 @@ class PoolConfigMap:
                 clock_of(body),
             )
         except (ValueError, TypeError, AttributeError):
-            raise Misconfigured(
-                place=place,
-                problem="its keys cannot be read, so no request can be placed in a partition",
-                fix="run `up`, which writes it again",
-            ) from None
+            problem = "its keys cannot be read, so no request can be placed in a partition"
+            raise Misconfigured(place=place, problem=problem, fix="run `up`, which writes it again") from None
+
+
+def _data(body: JsonObject | None) -> Mapping[str, str]:
+    return {} if body is None else body.get("data") or {}
+
+
+def _unreadable(
+    problem: str, fix: str = "run `up` in the stack of the pool, which writes it again"
+) -> Misconfigured:
+    return Misconfigured(place=f"ConfigMap {CONFIG_MAP}", problem=problem, fix=fix)
 
 
 def scheme_of(body: JsonObject | None) -> LabelScheme:
@@ -125,30 +130,24 @@ def scheme_of(body: JsonObject | None) -> LabelScheme:
 
     body: None where there is none. Raises Misconfigured when the words cannot be read.
     """
-    data: dict[str, str] = {} if body is None else body.get("data") or {}
+    data = _data(body)
     try:
         names = cast("dict[str, Any]", read_json(data.get(_LABELS, "{}")))
         capacity = data.get(_SHARED_CAPACITY)
         named = {_LABEL_NAMES[name]: str(key) for name, key in names.items()}
         return LabelScheme(named, None if capacity is None else int(capacity))
     except (KeyError, ValueError, AttributeError):
-        raise Misconfigured(
-            place=f"ConfigMap {CONFIG_MAP}",
-            problem="what its accounts call their labels cannot be read, so nothing is known of any account",
-            fix="run `up`, which writes it again",
-        ) from None
+        problem = "what its accounts call their labels cannot be read, so nothing is known of any account"
+        raise _unreadable(problem) from None
 
 
 def clock_of(body: JsonObject | None) -> Clock:
     """Return the durations of a pool; raises Misconfigured when they cannot be read."""
     try:
-        return Clock.of({} if body is None else body.get("data") or {})
+        return Clock.of(_data(body))
     except ValueError:
-        raise Misconfigured(
-            place=f"ConfigMap {CONFIG_MAP}",
-            problem="how long accounts rest and keys last cannot be read, so no account is given out",
-            fix="run `up` in the stack that declares the pool, which writes it again",
-        ) from None
+        problem = "how long accounts rest and keys last cannot be read, so no account is given out"
+        raise _unreadable(problem) from None
 
 
 def shown(api: PoolApi, body: JsonObject | None, clock: Clock | None = None) -> PoolApi:
@@ -161,35 +160,28 @@ def shown(api: PoolApi, body: JsonObject | None, clock: Clock | None = None) -> 
 
 def consumers_of(body: JsonObject | None) -> tuple[Consumer, ...]:
     """Return the consumers that a pool names, from its ConfigMap; raises Misconfigured if unreadable."""
-    text = "{}" if body is None else (body.get("data") or {}).get(_CONSUMERS, "{}")
     try:
-        named = cast("dict[str, dict[str, Any]]", read_json(text))
+        named = cast("dict[str, dict[str, Any]]", read_json(_data(body).get(_CONSUMERS, "{}")))
         return tuple(Consumer.parse(name, said) for name, said in sorted(named.items()))
     except (KeyError, ValueError, TypeError, AttributeError):
-        raise Misconfigured(
-            place=f"ConfigMap {CONFIG_MAP}",
-            problem="which consumers it names cannot be read, so none is served",
-            fix="run `up` in the stack that declares the pool, which writes it again",
-        ) from None
+        raise _unreadable("which consumers it names cannot be read, so none is served") from None
 
 
 def holds_of(body: JsonObject | None) -> Holds:
     """Return where a pool gives no new accounts; raises Misconfigured when it cannot be read."""
     try:
-        return Holds.of({} if body is None else body.get("data") or {})
+        return Holds.of(_data(body))
     except (ValueError, TypeError):
-        raise Misconfigured(
-            place=f"ConfigMap {CONFIG_MAP}",
-            problem="which of its parts are held cannot be read, so no account is given out",
-            fix="take `holds` out of it with kubectl, run `up` in the stack of the pool, and hold again",
-        ) from None
+        problem = "which of its parts are held cannot be read, so no account is given out"
+        fix = "take `holds` out of it with kubectl, run `up` in the stack of the pool, and hold again"
+        raise _unreadable(problem, fix) from None
 
 
 def with_pool_uid(body: JsonObject) -> JsonObject:
     """Add the ConfigMap's own uid to it, for a write that holds its resourceVersion."""
-    return {**body, "data": {**(body.get("data") or {}), POOL_UID: body["metadata"]["uid"]}}
+    return {**body, "data": {**_data(body), POOL_UID: body["metadata"]["uid"]}}
 
 
 def has_pool_uid(body: JsonObject) -> bool:
     """Whether a claimer has signed the pool already."""
-    return POOL_UID in (body.get("data") or {})
+    return POOL_UID in _data(body)

@@ -44,11 +44,8 @@ def _ask(call: Call) -> Steps[Result]:
 
 def _refused(kind: Kind, text: str, why: ApiRefusal) -> PoolError:
     if why is ApiRefusal.FORBIDDEN:
-        return NotAllowed(
-            place=str(kind),
-            problem=f"the API server does not allow it: {text}",
-            fix="ask the owner of the pool for the right, or use an identity that has it",
-        )
+        fix = "ask the owner of the pool for the right, or use an identity that has it"
+        return NotAllowed(place=str(kind), problem=f"the API server does not allow it: {text}", fix=fix)
     return Misconfigured(
         place=str(kind), problem=f"the API server refused it: {text}", fix="fix what it names and run again"
     )
