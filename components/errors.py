@@ -51,6 +51,12 @@ def how_many(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}{'es' if noun.endswith('sh') else 's'}"
 
 
+def first_named(names: Sequence[str], joint: str = ", ") -> str:
+    """Return the first five of these, and how many more there are."""
+    more = f"{joint.rstrip(', ')} and {len(names) - 5} more" if len(names) > 5 else ""
+    return joint.join(names[:5]) + more
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing wrong: where, what and why, and how to fix it. No field holds a value of a credential.

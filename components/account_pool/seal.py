@@ -19,10 +19,8 @@ from components.account_pool.core.declared import KEEP_COPIES, describe_lost, li
 from components.account_pool.core.pool import Pool
 from components.connection import DENIED_BY_POLICY, ClusterTarget, NoReply, connect
 from components.dynamic import IDENTITY, WARNING, DynamicProvider, DynamicResource, Properties, log
-from components.errors import CredfleetError
+from components.errors import CredfleetError, first_named
 
-_SHOWN: Final = 5
-"""Accounts named in a refusal; the rest are counted."""
 _TAKEN_UP_SECONDS: Final = 20.0
 """How long an API server may take to follow a changed admission policy; it looks once a second."""
 _EVERY_SECONDS: Final = 0.1
@@ -62,9 +60,7 @@ class PoolSealProvider(DynamicProvider):
         lost = describe_lost(snapshot)
         fixes = [] if may_be_thrown_away or not lost else [f"{lost}: {KEEP_COPIES}"]
         if in_use:
-            named = "; ".join(f"{name}: {reason}" for name, reason in in_use[:_SHOWN])
-            more = f"; and {len(in_use) - _SHOWN} more" if len(in_use) > _SHOWN else ""
-            fixes = [named + more, *fixes]
+            fixes = [first_named([f"{name}: {reason}" for name, reason in in_use], "; "), *fixes]
         if fixes:
             why = "is in use" if in_use else "has credentials that are nowhere else"
             raise RunError("\n→ ".join((f"pool {namespace} {why}, nothing of it was deleted", *fixes)))

@@ -17,7 +17,7 @@ from components.account_pool.core.keys import FREED
 from components.account_pool.core.label_scheme import show_each
 from components.account_pool.core.model import JsonObject, Member, list_data_writes, written_at
 from components.durations import DURATION, moment, period
-from components.errors import how_many
+from components.errors import first_named, how_many
 from components.labels import EXPIRES_AT
 
 SEEN_AT: Final = "seenAt"
@@ -25,8 +25,6 @@ SEEN_AT: Final = "seenAt"
 
 NOTICE: Final = "168h"
 """How long before its end a key is told of, and given to no new holder, where a pool does not say so."""
-
-_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +100,8 @@ def ending_lines(members: Iterable[Member]) -> Iterator[str]:
     soon = sorted((member for member in members if member.key_ends_soon), key=lambda one: one.key_ends)
     if soon:
         named = [f"{one.name} ({one.key_ends}{f', of {one.tenant}' if one.tenant else ''})" for one in soon]
-        more = f" and {len(soon) - _SHOWN} more" if len(soon) > _SHOWN else ""
-        which = ", ".join(named[:_SHOWN]) + more
         yield (
-            f"{how_many(len(soon), 'account')} whose key ends soon, given to no new holder: {which}"
+            f"{how_many(len(soon), 'account')} whose key ends soon, given to nobody new: {first_named(named)}"
             "\n→ replace each key, and say in expiresAt when the new one ends"
         )
 

@@ -16,7 +16,7 @@ from components.account_pool.core.identity import cloud_account, find_other, mar
 from components.account_pool.core.keys import INTERNAL, SHARED_CAPACITY, TENANT_ID
 from components.account_pool.core.model import Member, State, Token, tenant_label
 from components.account_pool.core.snapshot import PoolSnapshot
-from components.errors import Misconfigured, Problem, how_many
+from components.errors import Misconfigured, Problem, first_named, how_many
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, EXPIRES_AT, HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from components.naming import config_path
 
@@ -103,8 +103,6 @@ KEEP_COPIES: Final = (
     "keep copies of them, set accountPool.allowDestroy: true and run `pulumi up`, then this again"
 )
 """What to do about credentials that only the cluster has."""
-
-_SHOWN: Final = 5
 
 
 def list_new_twins(
@@ -264,10 +262,7 @@ def list_blocked(snapshot: PoolSnapshot, namespace: str, *, allow_destroy: bool)
 def describe_lost(snapshot: PoolSnapshot) -> str:
     """Say of which members the only credential would go with the pool; empty for none."""
     names = [member.name for member in snapshot.members if not member.is_declared]
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"no stack has the credential of {', '.join(names[:_SHOWN])}{more}, imported or brought" * bool(
-        names
-    )
+    return f"no stack has the credential of {first_named(names)}, imported or brought" if names else ""
 
 
 def _holders(snapshot: PoolSnapshot) -> Mapping[Token, str]:

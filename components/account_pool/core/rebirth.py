@@ -36,7 +36,7 @@ from components.account_pool.core.model import (
     tenant_label,
 )
 from components.account_pool.core.snapshot import PoolSnapshot
-from components.errors import how_many
+from components.errors import first_named, how_many
 from components.labels import TENANT_NAME
 
 RUNBOOK: Final = "docs/runbooks.md#the-namespace-is-gone-and-there-is-no-backup"
@@ -51,7 +51,6 @@ _ANNOTATIONS: Final = (
     CREATED_AGAIN,
     STATE_REASON,
 )
-_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +155,9 @@ def birth_lines(namespace: str, births: Mapping[str, Marks]) -> Iterator[str]:
         if (tenant := marks.annotations.get(TENANT_ID)) is not None
     ]
     dirty = [name for name, marks in births.items() if POOL_STATE in marks.labels]
-    kept = f"; {_listed(owned)} stay with their tenants" if owned else ""
-    unknown = f"; {_listed(dirty)} will be dirty, except for the claims that had them" if dirty else ""
+    kept = f"; {first_named(owned)} stay with their tenants" if owned else ""
+    unknown = f"; {first_named(dirty)} will be dirty, except for the claims that had them" if dirty else ""
     yield (
         f"pool {namespace}: the Secrets of {how_many(len(births), 'account')} are gone{kept}{unknown}"
         f"\n→ run `pulumi refresh`, then `pulumi up`; see {RUNBOOK}"
     )
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
