@@ -244,15 +244,12 @@ class DynamicProvider(ResourceProvider):
     def create(self, props: Properties) -> CreateResult:
         """Make the resource, as an incarnation of its own."""
         _go_on(props)
-        if (
-            type(self).delete_resource is DynamicProvider.delete_resource
-        ):  # there is nothing of it to tell apart
-            state = {**pick(props, keys(self.args)), **self.create_resource(props)}
-            return CreateResult(self.name(state), state)
-        own = {INCARNATION: uuid.uuid4().hex}
+        is_deleted = type(self).delete_resource is not DynamicProvider.delete_resource
+        own = {INCARNATION: uuid.uuid4().hex} if is_deleted else {}  # else there is nothing to tell apart
         state = {**pick(props, keys(self.args)), **own, **self.create_resource({**props, **own})}
         id_ = self.name(state)
-        self._latest[self._identified(id_, state)] = own[INCARNATION]
+        if is_deleted:
+            self._latest[self._identified(id_, state)] = own[INCARNATION]
         return CreateResult(id_, state)
 
     @without_traceback

@@ -245,11 +245,8 @@ def read_tenants(given: object, root: Path, is_ours: Callable[[str], bool] = boo
         except Unreadable as error:
             told = Problem(place, error.problem, error.fix, error.at or document.mark)
         if not isinstance(document.data, dict):
-            problem, fix = (
-                "the file holds no map, so it says nothing",
-                "write the tenant's keys, or delete it",
-            )
-            told = Problem(place, problem, fix, document.mark)
+            fix = "write the tenant's keys, or delete it"
+            told = Problem(place, "the file holds no map, so it says nothing", fix, document.mark)
         if told is None:
             files[path.stem] = document
         elif is_mine:
