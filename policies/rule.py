@@ -258,35 +258,19 @@ class _Sealed(dict[str, Any]):
 
     def __init__(self, items: Mapping[str, Any], touched: Touched) -> None:
         super().__init__(items)
-        self._touched = touched
+        self.touched = touched
 
-    def __getitem__(self, key: str) -> Any:
-        self._touched.append(None)
-        return super().__getitem__(key)
 
-    def __contains__(self, key: object) -> bool:
-        self._touched.append(None)
-        return super().__contains__(key)
+def _noting(name: str) -> Any:
+    def look(self: _Sealed, *words: Any) -> Any:
+        self.touched.append(None)
+        return getattr(super(_Sealed, self), name)(*words)
 
-    def __iter__(self) -> Iterator[str]:
-        self._touched.append(None)
-        return super().__iter__()
+    return look
 
-    def get(self, key: str, default: Any = None) -> Any:
-        self._touched.append(None)
-        return super().get(key, default)
 
-    def items(self) -> Any:
-        self._touched.append(None)
-        return super().items()
-
-    def keys(self) -> Any:
-        self._touched.append(None)
-        return super().keys()
-
-    def values(self) -> Any:
-        self._touched.append(None)
-        return super().values()
+for _method in ("__getitem__", "__contains__", "__iter__", "get", "items", "keys", "values"):
+    setattr(_Sealed, _method, _noting(_method))
 
 
 def plain(value: Any, touched: Touched | None = None) -> Any:
