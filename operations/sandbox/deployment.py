@@ -35,6 +35,21 @@ FAILED: Final = 1
 CANCELLED: Final = 8
 """Exit codes, as of the Pulumi CLI."""
 
+DONE: Final[Mapping[str, str]] = {
+    "create": "created",
+    "create-replacement": "replaced",
+    "replace": "replaced",
+    "update": "updated",
+    "delete": "deleted",
+    "import": "imported",
+    "read": "read",
+}
+TO_DO: Final[Mapping[str, str]] = {
+    **{op: f"to {op}" for op in ("create", "replace", "update", "delete", "import")},
+    "create-replacement": "to replace",
+}
+"""What is said of a resource after a step, and before it."""
+
 _LATE: Final = 0.2
 """Seconds between two looks for a CLI that began while it was asked to stop."""
 

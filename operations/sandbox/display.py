@@ -12,27 +12,19 @@ from pulumi_sandbox.protocol import urns
 from pulumi_sandbox.services import Step as Progress
 from pulumi_sandbox.steering import visible
 
-from operations.sandbox.deployment import changes_of
+from operations.sandbox.deployment import DONE, TO_DO, changes_of
 
 if TYPE_CHECKING:
     from pulumi.automation.events import DiagnosticEvent, EngineEvent, StepEventMetadata
 
-_DONE: Final = {
-    "create": ("+", "created"),
-    "create-replacement": ("+-", "replaced"),
-    "update": ("~", "updated"),
-    "delete": ("-", "deleted"),
-    "import": ("=", "imported"),
-    "read": (">", "read"),
+_MARKS: Final = {
+    "create": "+",
+    "create-replacement": "+-",  # a replacement is counted as one, and done by two steps
+    "update": "~",
+    "delete": "-",
+    "import": "=",
+    "read": ">",
 }
-_PLANNED: Final = {
-    "create": "to create",
-    "update": "to update",
-    "delete": "to delete",
-    "replace": "to replace",
-}
-_COUNTED: Final = {"replace": "replaced"} | {op: word for op, (_, word) in _DONE.items()}
-"""A replacement is counted as one, and done by two steps."""
 
 _ALWAYS: Final = ("warning", "error")
 _NOISE: Final = "using pulumi-"
@@ -78,7 +70,7 @@ class Display:
 
     def close(self) -> None:
         """Say how many resources there were, by what happened to them."""
-        words = _PLANNED if self._planning else _COUNTED
+        words = TO_DO if self._planning else DONE
         counts = [f"{count} {words[op]}" for op, count in self._changes.items() if op in words and count]
         same = self._changes.get("same", 0)
         counts += [f"{same} unchanged"] if same else []
@@ -88,9 +80,8 @@ class Display:
 
     def _finish(self, told: StepEventMetadata) -> None:
         op = told.op.value
-        if op not in _DONE:
-            return
-        self._write(self._described(" ".join(_DONE[op]), told))
+        if op in _MARKS:
+            self._write(self._described(f"{_MARKS[op]} {DONE[op]}", told))
 
     def _described(self, what: str, told: StepEventMetadata) -> str:
         took = time.monotonic() - self._started.get(told.urn, time.monotonic())

@@ -10,31 +10,12 @@ from pulumi_sandbox.protocol.values import masked
 
 from components.account_pool.forecast.skipping import SKIPPED
 from components.errors import how_many
-from operations.sandbox.deployment import Outcome, Step
+from operations.sandbox.deployment import DONE, TO_DO, Outcome, Step
 from operations.sandbox.report import Claimed, Declared, Skipped
 from operations.stack.state import Resource, short_type
 
-_DONE: Final[Mapping[str, str]] = {
-    "create": "created",
-    "update": "updated",
-    "replace": "replaced",
-    "create-replacement": "replaced",
-    "import": "imported",
-    "read": "read",
-}
-"""What is said of a resource after a step; of one without such a step, that it is unchanged."""
-
-_TO_DO: Final[Mapping[str, str]] = {
-    "create": "to create",
-    "update": "to update",
-    "replace": "to replace",
-    "create-replacement": "to replace",
-    "delete": "to delete",
-    "import": "to import",
-}
-"""What is said of a resource that an update would change."""
-
 UNCHANGED: Final = "unchanged"
+"""What is said of a resource without a step that is in DONE."""
 _OWN: Final = "credfleet:index:"
 _CLAIM_NOUN: Final = ":AccountClaim"
 FLEET: Final = "credfleet:index:Fleet"
@@ -67,14 +48,14 @@ def list_declared(resources: Sequence[Resource], steps: Iterable[Step]) -> tuple
 def pending(foreseen: Iterable[Step], done: Iterable[Step]) -> tuple[Declared, ...]:
     """Return what a preview foresaw and no update did since, with what would be done to it."""
     finished = {step.urn for step in done if step.done and not step.failed}
-    left = {step.urn: step for step in foreseen if step.op in _TO_DO}
+    left = {step.urn: step for step in foreseen if step.op in TO_DO}
     return tuple(
         Declared(
             urn,
             step.type,
             step.name,
             step.id,
-            _TO_DO[step.op],
+            TO_DO[step.op],
             0,
             _part(urn),
             namespace_of(step),
@@ -156,8 +137,8 @@ def _actions(steps: Iterable[Step]) -> dict[str, str]:
     for step in steps:
         if step.failed:
             actions[step.urn] = "failed"
-        elif step.done and step.op in _DONE:
-            actions[step.urn] = _DONE[step.op]
+        elif step.done and step.op in DONE:
+            actions[step.urn] = DONE[step.op]
     return actions
 
 
@@ -179,6 +160,6 @@ def _claimed(resource: Resource, action: str, since: Mapping[str, str]) -> Claim
         namespace=text("namespace"),
         phase=text("phase"),
         reused=outputs.get("reused") is True,
-        is_new=action == _DONE["create"] and outputs.get("reused") is False,
+        is_new=action == DONE["create"] and outputs.get("reused") is False,
         since=since.get(text("secretName"), ""),
     )
