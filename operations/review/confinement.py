@@ -38,21 +38,6 @@ class Confinement:
     size: int = 6 << 30
     nests: bool = False
 
-    @classmethod
-    def of(cls, specification: Mapping[str, Any]) -> Self:
-        """Return what `specification` wrote."""
-        paths: dict[str, Any] = {
-            name: tuple(map(Path, specification[name])) for name in ("readable", "writable", "hidden")
-        }
-        return cls(**{**specification, **paths})
-
-    @property
-    def specification(self) -> dict[str, Any]:
-        """What JSON takes."""
-        paths = {name: [*map(str, getattr(self, name))] for name in ("readable", "writable", "hidden")}
-        others = {name: getattr(self, name) for name in ("seconds", "size", "nests")}
-        return {**paths, **others, "environment": dict(self.environment)}
-
     def start(self, folder: Path, command: list[str]) -> subprocess.Popen[bytes]:
         """Start a command in a folder, shut in; what it says is to be read from its output."""
         script = Path(__file__).with_name("confined.py")
@@ -67,7 +52,7 @@ class Confinement:
         given, process.stdin = process.stdin, None
         if given is not None:
             with given:
-                given.write(json.dumps({**self.specification, "folder": str(folder)}).encode())
+                given.write(json.dumps({**asdict(self), "folder": folder}, default=str).encode())
         return process
 
 
@@ -101,19 +86,20 @@ class Task:
     socket: str
     notes: str
     ended: str
-    confinement: dict[str, Any] | None
+    confinement: Confinement | None
 
     @classmethod
     def read(cls, file: Path) -> Self:
         """Read what `write` wrote."""
-        return cls(**json.loads(file.read_bytes()))
+        given: dict[str, Any] = json.loads(file.read_bytes())
+        shut = given.pop("confinement")
+        return cls(**given, confinement=shut and Confinement(**shut))
 
     def write(self, file: Path) -> None:
         """Write it down."""
-        file.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        file.write_text(json.dumps(asdict(self), default=str), encoding="utf-8")
 
     def start(self, words: list[str], config: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start the executor with these words and variables."""
         command = [sys.executable, "-u", self.executor, *words]
-        shut = None if self.confinement is None else Confinement.of(self.confinement)
-        return start(shut, Path(self.folder), command, config)
+        return start(self.confinement, Path(self.folder), command, config)

@@ -13,7 +13,9 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -23,6 +25,7 @@ from google.protobuf import empty_pb2
 from pulumi.dynamic import Config, ConfigureRequest, ResourceProvider
 from pulumi.runtime import Settings, configure, rpc
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+from pulumi_sandbox.language_host import answering
 
 from components.dynamic import DynamicResource
 from operations.review.confinement import CONFIGURED, PROJECT
@@ -52,10 +55,8 @@ class TrustedHost(provider_pb2_grpc.ResourceProviderServicer):
         self._config: dict[str, Any] = {}
         self._types = known_types()
 
-    def GetPluginInfo(self, request: Any, context: Any) -> Any:
-        """Name a version."""
-        del request, context
-        return plugin_pb2.PluginInfo(version="0.1.0")
+    GetPluginInfo = answering(plugin_pb2.PluginInfo(version="0.1.0"))
+    Cancel = answering(empty_pb2.Empty())
 
     def CheckConfig(self, request: Any, context: Any) -> Any:
         """Take any configuration, and write it down."""
@@ -83,11 +84,8 @@ class TrustedHost(provider_pb2_grpc.ResourceProviderServicer):
         if provider is None:
             return provider_pb2.CheckResponse(inputs=request.news)
         olds, news = (rpc.deserialize_properties(each, True) for each in (request.olds, request.news))
-        try:
+        with _aborting(context):
             result = provider.check(olds, news)
-        except Exception as error:
-            context.abort(grpc.StatusCode.UNKNOWN, str(error))
-            raise
         inputs = {**result.inputs, _PROVIDER: news.get(_PROVIDER)}
         failures = [
             provider_pb2.CheckFailure(property=each.property, reason=each.reason) for each in result.failures
@@ -102,11 +100,8 @@ class TrustedHost(provider_pb2_grpc.ResourceProviderServicer):
         if provider is None:
             return kinds(changes=kinds.DIFF_UNKNOWN)
         olds, news = (rpc.deserialize_properties(each, True) for each in (request.olds, request.news))
-        try:
+        with _aborting(context):
             result = provider.diff(request.id, olds, news)
-        except Exception as error:
-            context.abort(grpc.StatusCode.UNKNOWN, str(error))
-            raise
         known = {None: kinds.DIFF_UNKNOWN, True: kinds.DIFF_SOME, False: kinds.DIFF_NONE}
         before = rpc.deserialize_properties(request.old_inputs, True)
         differing = [key for key in news if not key.startswith("__") and news[key] != before.get(key)]
@@ -116,11 +111,6 @@ class TrustedHost(provider_pb2_grpc.ResourceProviderServicer):
             deleteBeforeReplace=bool(result.delete_before_replace),
             diffs=differing if result.changes else (),
         )
-
-    def Cancel(self, request: Any, context: Any) -> Any:
-        """Nothing takes long here."""
-        del request, context
-        return empty_pb2.Empty()
 
     def _provider(self, urn: str) -> ResourceProvider | None:
         kind = self._types.get(urn.split("::")[2].rpartition("$")[2])
@@ -132,6 +122,15 @@ class TrustedHost(provider_pb2_grpc.ResourceProviderServicer):
         provider = kind()
         provider.configure(ConfigureRequest(Config(self._config, os.environ.get(PROJECT, "project"))))
         return provider
+
+
+@contextmanager
+def _aborting(context: grpc.ServicerContext) -> Generator[None]:
+    try:
+        yield
+    except Exception as error:
+        context.abort(grpc.StatusCode.UNKNOWN, str(error))
+        raise
 
 
 def _refusing(call: str) -> Any:

@@ -244,7 +244,7 @@ def _task(
         socket=str(layout.socket),
         notes=str(layout.folder / "declared"),
         ended=str(layout.folder / "ended"),
-        confinement=None if shut is None else shut.specification,
+        confinement=shut,
     )
 
 

@@ -29,7 +29,8 @@ _LARGEST_MESSAGE: Final = 400 << 20
 _MOST_AT_ONCE: Final = 1000  # calls; each program and each policy pack takes one for as long as it runs
 
 
-def _answer(message: Any) -> Callable[..., Any]:
+def answering(message: Any) -> Callable[..., Any]:
+    """Return a method that answers any call with one message."""
     return lambda *_: message
 
 
@@ -39,14 +40,14 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     def __init__(self, engine_address: str) -> None:
         self.engine = engine_address
 
-    GetPluginInfo = _answer(plugin_pb2.PluginInfo(version="3.0.0"))
-    GetRequiredPackages = _answer(language_pb2.GetRequiredPackagesResponse())
-    GetRequiredPlugins = _answer(language_pb2.GetRequiredPluginsResponse())
-    GetProgramDependencies = _answer(language_pb2.GetProgramDependenciesResponse())
-    RuntimeOptionsPrompts = _answer(language_pb2.RuntimeOptionsResponse())
-    InstallDependencies = _answer(iter(()))
-    About = _answer(language_pb2.AboutResponse(executable=sys.executable))
-    Cancel = _answer(empty_pb2.Empty())
+    GetPluginInfo = answering(plugin_pb2.PluginInfo(version="3.0.0"))
+    GetRequiredPackages = answering(language_pb2.GetRequiredPackagesResponse())
+    GetRequiredPlugins = answering(language_pb2.GetRequiredPluginsResponse())
+    GetProgramDependencies = answering(language_pb2.GetProgramDependenciesResponse())
+    RuntimeOptionsPrompts = answering(language_pb2.RuntimeOptionsResponse())
+    InstallDependencies = answering(iter(()))
+    About = answering(language_pb2.AboutResponse(executable=sys.executable))
+    Cancel = answering(empty_pb2.Empty())
 
     def Handshake(self, request: language_pb2.LanguageHandshakeRequest, context: Any) -> Any:
         """Learn the address, for a host that was attached and not started."""
@@ -76,9 +77,8 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
 
 def program_of(request: language_pb2.RunRequest, engine: str) -> tuple[list[str], dict[str, str]]:
     """Return the words that the executor takes for a program, and the variables."""
-    given = {name: getattr(request, name) for name in ("project", "stack", "pwd", "organization")}
     options = {
-        **given,
+        **{name: getattr(request, name) for name in ("project", "stack", "pwd", "organization")},
         "monitor": request.monitor_address,
         "engine": engine,
         "dry_run": "true" if request.dryRun else "",
