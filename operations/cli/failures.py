@@ -33,18 +33,14 @@ CLAIMS_SKIPPED = 9
 
 EXIT_CODES: Mapping[str, int] = MappingProxyType(
     {
-        "bad-configuration": CONFIGURATION,
-        "ciphertext-unreadable": CONFIGURATION,
-        "ids-unknown": CONFIGURATION,
-        "no-cluster": CONFIGURATION,
-        "no-names": CONFIGURATION,
-        "project-invalid": CONFIGURATION,
-        "salt-unreadable": CONFIGURATION,
-        "stack-unknown": CONFIGURATION,
-        "stack-unsupported": CONFIGURATION,
-        "usage": CONFIGURATION,
-        "wrong-context": CONFIGURATION,
-        "yaml-invalid": CONFIGURATION,
+        **dict.fromkeys(
+            (
+                *("bad-configuration", "ciphertext-unreadable", "ids-unknown", "no-cluster", "no-names"),
+                *("project-invalid", "salt-unreadable", "stack-unknown", "stack-unsupported", "usage"),
+                *("wrong-context", "yaml-invalid"),
+            ),
+            CONFIGURATION,
+        ),
         "exhausted": EXHAUSTED,
         "quota-reached": EXHAUSTED,
         "misconfigured": MISCONFIGURED,
@@ -69,16 +65,9 @@ PAGES: Mapping[str, str] = MappingProxyType(
             ("limit-reached", "lost-member", "misconfigured", "not-allowed", "quota-reached"), _POOL
         ),
         **dict.fromkeys(
-            ("cloud-died", "cloud-not-ready", "cluster-unreachable", "go-missing", "kubeconfig-broken"),
-            _SANDBOX,
-        ),
-        **dict.fromkeys(
             (
-                "other-cluster",
-                "port-taken",
-                "public-passphrase",
-                "stack-locked",
-                "wrong-context",
+                *("cloud-died", "cloud-not-ready", "cluster-unreachable", "go-missing", "kubeconfig-broken"),
+                *("other-cluster", "port-taken", "public-passphrase", "stack-locked", "wrong-context"),
                 "wrong-passphrase",
             ),
             _SANDBOX,
