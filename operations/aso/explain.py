@@ -1,6 +1,5 @@
 """`credfleet aso explain`: which credential each ASO resource will use, and what keeps it from working."""
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,12 +14,13 @@ from components.connection import Connection, NoReply
 from components.errors import CredfleetError
 from components.projection.model import SecretRef
 from operations.cli.answer import CommandResult, Part
-from operations.cli.inputs import STANDARD_INPUT, place_of
+from operations.cli.inputs import place_of, read_bytes
 from operations.cli.tables import Column, Table
 from operations.config.settings import settings_of
 from operations.pool.access import PoolTarget
 
 _ABSENT: Final = 404
+_HOLDS: Final = "Kubernetes YAML, a folder of it"
 
 
 def live_secrets(connection: Connection, resources: Iterable[Resource], operator_namespace: str) -> Secrets:
@@ -69,7 +69,7 @@ def read_manifests(files: Iterable[Path]) -> tuple[list[Resource], Secrets]:
     resources: list[Resource] = []
     secrets: dict[SecretRef, Mapping[str, bytes]] = {}
     for path in _each_file(files):
-        for found in objects_in(_content(path), place_of(str(path))):
+        for found in objects_in(read_bytes(str(path), _HOLDS, "yaml-invalid"), place_of(str(path))):
             if found.is_secret:
                 secrets[found.secret_name()] = found.secret_data()
             elif found.is_resource:
@@ -83,18 +83,6 @@ def _each_file(files: Iterable[Path]) -> Iterator[Path]:
             yield from sorted(each for each in path.iterdir() if each.suffix in (".yaml", ".yml"))
         else:
             yield path
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return sys.stdin.buffer.read() if str(path) == STANDARD_INPUT else path.read_bytes()
-    except OSError as error:
-        raise CredfleetError(
-            code="yaml-invalid",
-            place=place_of(str(path)),
-            problem=f"it cannot be read ({error.strerror})",
-            fix="name files of Kubernetes YAML, a folder of them, or - for standard input",
-        ) from None
 
 
 def operator_of(stack: str) -> Operator:

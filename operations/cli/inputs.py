@@ -1,5 +1,7 @@
 """What people give a command: a file byte for byte, - for standard input; and their consent."""
 
+import errno
+import os
 import sys
 from pathlib import Path
 from typing import Final
@@ -10,7 +12,6 @@ from pulumi_sandbox.steering import visible
 from components.errors import CredfleetError
 
 STANDARD_INPUT: Final = "-"
-_STANDARD_INPUT_NUMBER: Final = 0
 
 
 def place_of(file: str) -> str:
@@ -18,20 +19,25 @@ def place_of(file: str) -> str:
     return "standard input" if file == STANDARD_INPUT else file
 
 
-def read_bytes(file: str, holds: str) -> bytes:
-    """Return all of it. holds: what belongs into it. Raises CredfleetError, code `file-unreadable`."""
+def read_bytes(file: str, holds: str, code: str = "file-unreadable") -> bytes:
+    """Return all of it. holds: what belongs into it. Raises CredfleetError of a code."""
     try:
-        if file != STANDARD_INPUT:
-            return Path(file).read_bytes()
-        with open(_STANDARD_INPUT_NUMBER, "rb", closefd=False) as stream:
-            return stream.read()
+        return _content(file)
     except OSError as error:
         raise CredfleetError(
-            code="file-unreadable",
+            code=code,
             place=place_of(file),
             problem=f"it cannot be read ({error.strerror}), so nothing is known of it",
             fix=f"name a file with {holds}, or - for standard input",
         ) from error
+
+
+def _content(file: str) -> bytes:
+    if file != STANDARD_INPUT:
+        return Path(file).read_bytes()
+    if not sys.stdin:  # it was closed
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    return sys.stdin.buffer.read()
 
 
 def ask(question: str, *, yes: bool) -> None:

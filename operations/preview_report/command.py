@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -10,10 +9,9 @@ from typing import Annotated
 import typer
 from pulumi_sandbox.steering import visible
 
-from components.errors import CredfleetError
 from operations.cli.answer import CommandResult
 from operations.cli.command import command, parameter
-from operations.cli.inputs import STANDARD_INPUT
+from operations.cli.inputs import STANDARD_INPUT, place_of, read_bytes
 from operations.cli.options import form_option
 
 
@@ -58,25 +56,11 @@ def preview_report(
     from operations.preview_report.markdown import render
     from operations.preview_report.review import review
 
-    content, place = _read(file)
-    preview = parse(content, place)
+    content = read_bytes(file, "what `pulumi preview --json` wrote", "preview-unreadable")
+    name = Path(file).name
+    preview = parse(content, place_of(name))
     for message in preview.messages():
         typer.echo(visible(message.rstrip("\n")), err=True)
     found = review(preview)
-    source = "FILE" if file == STANDARD_INPUT else place
+    source = "FILE" if file == STANDARD_INPUT else name
     return CommandResult(found.document(), render(found, source).splitlines())
-
-
-def _read(file: str) -> tuple[bytes, str]:
-    """Return a preview, and the place it was read from."""
-    if file == STANDARD_INPUT:
-        return sys.stdin.buffer.read(), "standard input"
-    try:
-        return Path(file).read_bytes(), Path(file).name
-    except OSError as error:
-        raise CredfleetError(
-            code="preview-unreadable",
-            place=file,
-            problem=f"it cannot be read: {error.strerror}",
-            fix="name a file that `pulumi preview --json` wrote",
-        ) from None
