@@ -96,7 +96,7 @@ def _sections(review: Review) -> Iterator[_Section]:
     yield _claims(review)
     yield _vacancies(review)
     if review.skipped_claims:
-        rows = ((code(each.tenant), code(each.slot), code(each.reason)) for each in review.skipped_claims)
+        rows = (tuple(map(code, each.values())) for each in review.skipped_claims)
         note = "The update goes on without them; a later one takes each up."
         yield _table("Skipped claims", ("Tenant", "Slot", "Why"), rows, note)
     if review.skipped:

@@ -114,15 +114,6 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class SkippedClaim:
-    """A claim without which an update goes on, and why."""
-
-    tenant: str
-    slot: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Objection:
     """What a rule says of a resource, or of the stack; its words are in the log."""
 
@@ -155,9 +146,16 @@ class Review:
     claims: tuple[ClaimChange, ...]
     forecast: Forecast
     skipped: tuple[Skipped, ...]
-    skipped_claims: tuple[SkippedClaim, ...]
     policies: tuple[Objection, ...] | None
     remarks: tuple[Remark, ...]
+
+    @cached_property
+    def skipped_claims(self) -> Sequence[Mapping[str, str]]:
+        """The claims without which an update goes on; a digest leaves those out that do not change."""
+        return [
+            {"tenant": shorten(tenant), "slot": shorten(slot), "reason": shorten(why, _LONGEST_OUTLOOK)}
+            for (tenant, slot), why in sorted(self.forecast.skipped.items())
+        ]
 
     @cached_property
     def losses(self) -> tuple[Change, ...]:
@@ -195,7 +193,7 @@ class Review:
                 {"accounts": each.accounts, "now": each.before, "expected": each.after}
                 for each in self.forecast.vacancies
             ],
-            "skippedClaims": [asdict(each) for each in self.skipped_claims],
+            "skippedClaims": self.skipped_claims,
             "policies": None if self.policies is None else [asdict(each) for each in self.policies],
             **told,
         }
@@ -224,7 +222,6 @@ def review(digest: Digest) -> Review:
         ),
         forecast=forecast,
         skipped=tuple(sorted(_skipped(digest.diagnostics), key=lambda each: each.what)),
-        skipped_claims=tuple(_skipped_claims(forecast)),
         policies=policies,
         remarks=tuple(_remarks(digest.diagnostics)),
     )
@@ -395,12 +392,6 @@ def _skipped(diagnostics: Iterable[Diagnostic]) -> Iterator[Skipped]:
     for what, why in told.items():
         reasons = tuple(each for each in why.split("; ") if _QUOTABLE.fullmatch(each))
         yield Skipped(shorten(what), reasons or ("the log says why",))
-
-
-def _skipped_claims(forecast: Forecast) -> Iterator[SkippedClaim]:
-    """Name the claims that are skipped, those that do not change as well: a digest leaves them out."""
-    for (tenant, slot), reason in sorted(forecast.skipped.items()):
-        yield SkippedClaim(shorten(tenant), shorten(slot), shorten(reason, _LONGEST_OUTLOOK))
 
 
 def _matching(pattern: re.Pattern[str], value: Any) -> str:
