@@ -43,9 +43,8 @@ def _content(file: str) -> bytes:
 def ask(question: str, *, yes: bool) -> None:
     """Go on only when the user agrees, by `--yes` or at the prompt.
 
-    Raises:
-        CredfleetError: code `not-confirmed`, when the answer is no or there is no terminal; `cancelled`,
-            when it is Ctrl-C.
+    Raises CredfleetError `not-confirmed`, when the answer is no or there is no terminal; `cancelled`, when it
+    is Ctrl-C.
     """
     if yes:
         return

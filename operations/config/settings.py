@@ -108,9 +108,7 @@ def read_settings(
     """Read the configuration of a stack that has nothing wrong with it, in its file either.
 
     Without `decrypt` nothing is said of what is encrypted. found: what is wrong with it, as is known already.
-
-    Raises:
-        ConfigurationError: With everything that is wrong, each with its place in a file.
+    Raises ConfigurationError with everything that is wrong, each with its place in a file.
     """
     config, faults = at_rest.read(decrypt)
     problems = [*(_of_the_file(at_rest) or found), *plain_credentials(at_rest.stack_file.config)]
@@ -177,8 +175,7 @@ class Served:
 def pool_of_plan(stack: str, request: Request) -> Served:
     """Let the rules of a stack choose the pool of a plan.
 
-    Raises:
-        Misconfigured: When no rule serves the plan. ConfigurationError, CredfleetError: as `settings_of`.
+    Raises Misconfigured when no rule serves the plan. ConfigurationError and CredfleetError as `settings_of`.
     """
     section = settings_of(stack).account_pool
     rules, texts = (section.ruleset, section.rules) if section else (Ruleset(()), ())
@@ -202,7 +199,7 @@ def pool_of(settings: Settings, stack: str) -> AccountPool:
 
 
 def settings_of(stack: str) -> Settings:
-    """Read the configuration of a stack here, without a key; raises as `judged` and `stack_here`."""
+    """Read the configuration of a stack here, without a key; raises as `read_settings` and `stack_here`."""
     return read_settings(stack_here(stack))
 
 

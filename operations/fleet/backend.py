@@ -56,9 +56,7 @@ class Backend:
     def find(cls, folders: Folders, kubeconfig: Path | None = None) -> Backend:
         """Return that of the environment, or else of the project's sandbox, if it has one.
 
-        Raises:
-            CredfleetError: code `cli-missing`.
-            SandboxError: as `pulumi_cli.find`.
+        Raises CredfleetError `cli-missing`; SandboxError as `pulumi_cli.find`.
         """
         cli = None
         if _BACKEND not in os.environ and folders.sandbox.is_dir():
@@ -116,8 +114,7 @@ class Backend:
     def import_(self, stack: str, state: Exported) -> None:
         """Replace the state of a stack. Its secrets, in plaintext in it, go through no file.
 
-        Raises:
-            CredfleetError: code `state-refused`.
+        Raises CredfleetError `state-refused`.
         """
         if self.sandbox:
             free_dead_lock(self.folders.backend, Project.load(self.folders.project).name, stack)

@@ -270,10 +270,8 @@ def propose(name: str, before: Shards, tenants: Sequence[str], most: int) -> Sha
 def split(stack: str, most: int | None, *, write: bool, yes: bool) -> CommandResult:
     """Propose who has whom, or have it so. most: tenants of a stack; None: as stacks.yaml says it, or MOST.
 
-    Raises:
-        CredfleetError: as `Folders.find`, `planned`, `regrouped`, `ask`, `_files`, `Split.changed` and
-            `Backend.import_`; `state-changed`.
-        SandboxError: as `Backend.find`.
+    Raises CredfleetError as `Folders.find`, `plan`, `regroup`, `ask`, `_files`, `Split.changed` and
+    `Backend.import_`; `state-changed`; SandboxError as `Backend.find`.
     """
     backend = Backend.find(Folders.find(Path.cwd()))
     first = _at_rest(backend, stack)
@@ -302,9 +300,8 @@ _States: TypeAlias = Mapping[str, Exported]
 def plan(backend: Backend, at_rest: StackAtRest, most: int | None) -> tuple[Split, _States]:
     """Return the proposal for the fleet of a stack, and the states that its stacks have.
 
-    Raises:
-        CredfleetError: codes `no-tenant-files`, `pool-not-apart`; as `judged` and the backend.
-        ConfigurationError: for a file that cannot be read.
+    Raises CredfleetError `no-tenant-files`, `pool-not-apart`; ConfigurationError for a file that cannot be
+    read; and as `read_settings` and the backend.
     """
     settings, root = read_settings(at_rest), at_rest.project.directory
     if settings.tenants_from is None:
@@ -497,7 +494,7 @@ class _Move:
 
     @classmethod
     def of(cls, backend: Backend, found: Split, first: StackAtRest, before: _States) -> _Move:
-        """Read the states; raises as `regrouped` where they do not come apart."""
+        """Read the states; raises as `regroup` where they do not come apart."""
         were = {
             stack: decode(deployment_of(backend.exported(stack, in_plain=True) if stack in before else {}))
             for stack in found.changed

@@ -51,10 +51,7 @@ def fleet_status(*, drift: bool = False, at_once: int = 1, kubeconfig: Path | No
     """Return how each stack of the project here stands.
 
     drift: whether to look for it, in so many stacks at the same time.
-
-    Raises:
-        SandboxError: as `Backend.find`.
-        CredfleetError: as `Folders.find` and `Backend.names`.
+    Raises SandboxError as `Backend.find`; CredfleetError as `Folders.find` and `Backend.names`.
     """
     folders = Folders.find(Path.cwd())
     project, backend = Project.load(folders.project), Backend.find(folders, kubeconfig)

@@ -266,7 +266,7 @@ class NamedPoolOptions(WritablePoolOptions):
     namespace: NamedNamespaceOption = ""
 
     def __post_init__(self) -> None:
-        """Fill in what a stack says. Raises Misused where nothing names it, and as `Meant`."""
+        """Fill in what a stack says. Raises Misused where nothing names it, and as `PoolOptions`."""
         if not self.namespace and self.stack is None:
             raise Misused(
                 place="--namespace",

@@ -34,7 +34,7 @@ def adopt(
     """Report the accounts that bear an owner and no claim; with `--yes`, claim each for its owner.
 
     The claims of the stack that is meant, if one is, name slots and holders; organization: the stack's.
-    Raises Misused for a term that is none, and as `stack_claims`, `Where.open_existing` and `Pool.adopt`.
+    Raises Misused for a term that is none; as `stack_claims`, `PoolTarget.open_existing`, `Pool.adopt`.
     """
     claims = stack_claims(where.stack, organization) if where.stack else ()
     yes = where.yes
@@ -98,7 +98,7 @@ def by_tenant_and_type(terms: Sequence[str]) -> Mapping[tuple[str, str], Sequenc
 
 
 def stack_claims(stack: str, organization: str) -> tuple[ClaimRequest, ...]:
-    """Return what a stack's configuration claims, under its holder ids; raises as `judged` and `pool_of`."""
+    """Return what a stack claims, under its holder ids; raises as `read_settings` and `pool_of`."""
     at_rest = stack_here(stack)
     settings = read_settings(at_rest)
     pool = pool_of(settings, stack)

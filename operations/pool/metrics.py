@@ -36,7 +36,7 @@ Samples = Iterable[tuple[Labels, float]]
 
 
 def metrics(where: PoolTarget) -> CommandResult:
-    """Return the metrics of a pool; raises as `Where.open_existing`."""
+    """Return the metrics of a pool; raises as `PoolTarget.open_existing`."""
     where.open_existing()
     settings, snapshot = look(where.target(), where.namespace)
     families = [*gauges_of(where.namespace, snapshot, settings, datetime.now(UTC))]

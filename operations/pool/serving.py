@@ -39,7 +39,7 @@ class PoolCollector:
 
 
 def serve(where: PoolTarget, listen: str) -> CommandResult:
-    """Serve the metrics of a pool until SIGTERM or Ctrl-C; raises as `Where.open_existing`.
+    """Serve the metrics of a pool until SIGTERM or Ctrl-C; raises as `PoolTarget.open_existing`.
 
     Raises Misused for an address that is none, or taken.
     """

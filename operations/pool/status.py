@@ -79,7 +79,7 @@ class Seen:
 
 
 def status(where: PoolTarget, *, by: By | None) -> CommandResult:
-    """Return how the accounts of a pool stand; raises as `Where.open_existing`."""
+    """Return how the accounts of a pool stand; raises as `PoolTarget.open_existing`."""
     return _told([Seen(where.namespace, where.open_existing().status(), advise=where.advise)], [], by)
 
 

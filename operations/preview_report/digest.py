@@ -103,9 +103,7 @@ def parse(content: bytes, place: str) -> Digest:
     """Read a preview.
 
     place: what the content was read from, for messages.
-
-    Raises:
-        CredfleetError: `preview-unreadable`. What is in the content is never quoted.
+    Raises CredfleetError `preview-unreadable`. What is in the content is never quoted.
     """
     try:
         text = content.decode("utf-8-sig")

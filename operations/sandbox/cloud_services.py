@@ -43,8 +43,7 @@ def start(
     """Start what a stack's configuration names on loopback, and let this process' children trust it.
 
     values: full key → text, as the CLI passes a configuration. pull_secrets: what it says of them.
-    Raises:
-        SandboxError: as `Clouds.start`.
+    Raises SandboxError as `Clouds.start`.
     """
     clouds = stand_ins(folders)
     ports = clouds.start(named(values, SERVICES), os.environ, progress)
@@ -62,8 +61,7 @@ def stand_ins(folders: Folders) -> Clouds:
 def addresses(folders: Folders, values: Mapping[str, str]) -> dict[str, str]:
     """Return the variables with the address of each service whose port a stack's file leaves open.
 
-    Raises:
-        SandboxError: as `Clouds.started`.
+    Raises SandboxError as `Clouds.started`.
     """
     chosen = {each.service: each.port for each in stand_ins(folders).started()}
     return {

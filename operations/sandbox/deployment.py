@@ -149,9 +149,7 @@ def select_stack(project: Path, stack: str, workspace: LocalWorkspace | None = N
 
     If the backend has none, it is made first, with the secrets provider and the key that its file names.
     workspace: of the project, where it is not to be that of the environment.
-
-    Raises:
-        CredfleetError: code `stack-unavailable`; and as `Project.load`, and as `load_map` of its file.
+    Raises CredfleetError `stack-unavailable`; and as `Project.load`, and as `load_map` of its file.
     """
     workspace = workspace or LocalWorkspace(work_dir=str(project))
     file = Project.load(project).stack_file(stack)
@@ -174,9 +172,7 @@ def deploy(
 
     run: `preview`, `up`, `refresh` of a stack, which takes `options`. stopped: that of `interruptible`, where
     the main thread is in it and this is another thread.
-
-    Raises:
-        CredfleetError: code `stack-locked`.
+    Raises CredfleetError `stack-locked`.
     """
     events = list[EngineEvent]()
     outcome: Outcome = "succeeded"

@@ -26,8 +26,7 @@ _PAUSE: Final = 0.1
 def bring_kinds(kubeconfig: Path) -> None:
     """Create the kinds that are not there yet, and wait until they are served.
 
-    Raises:
-        CredfleetError: `existing-refused`, when the API server takes one of them not; `kinds-missing`.
+    Raises CredfleetError `existing-refused`, when the API server takes one of them not; `kinds-missing`.
     """
     api = _client(kubeconfig)
     lacking = [path for path in sorted(KINDS.glob("*.yaml")) if not _is_served(path.stem, api)]
@@ -40,8 +39,7 @@ def bring_kinds(kubeconfig: Path) -> None:
 def bring(objects: Path, kubeconfig: Path) -> None:
     """Create the objects of a YAML file that are not there yet; without the file there are none.
 
-    Raises:
-        CredfleetError: code `existing-refused`, when the API server takes one of them not.
+    Raises CredfleetError `existing-refused`, when the API server takes one of them not.
     """
     if objects.is_file():
         _create(objects, _client(kubeconfig))

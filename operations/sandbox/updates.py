@@ -102,10 +102,9 @@ def _update(ready: _Prepared, wanted: UpRun) -> Deployed:
 def _prepare(wanted: UpRun) -> _Prepared:
     """Find project, services, cluster and CLI; let a state that speaks of a cluster that is gone catch up.
 
-    Raises:
-        CredfleetError: as `stack_of`, `StackAtRest.unlock`, `judged`, `existing.bring_kinds` and
-            `existing.bring`; `refresh-failed` or `cancelled` while catching up.
-        SandboxError: as these, `choose`, `cloud_services.start` and `pulumi_cli.find`.
+    Raises CredfleetError as `stack_of`, `StackAtRest.unlock`, `read_settings`, `existing.bring_kinds` and
+    `existing.bring`; `refresh-failed` or `cancelled` while catching up; SandboxError as these, `choose`,
+    `cloud_services.start` and `pulumi_cli.find`.
     """
     folders, typed = Folders.find(Path.cwd()), typed_command()
     at_rest = stack_of(folders, wanted.stack)

@@ -48,9 +48,7 @@ class Project:
     def load(cls, directory: Path) -> Project:
         """Read a project.
 
-        Raises:
-            Unreadable: as `load_map`.
-            CredfleetError: code `project-invalid`.
+        Raises Unreadable as `load_map`; CredfleetError `project-invalid`.
         """
         path = directory / "Pulumi.yaml"
         written = load_map(path)

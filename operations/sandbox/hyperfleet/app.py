@@ -141,8 +141,7 @@ class Store:
     def __init__(self, file: Path) -> None:
         """Read what an earlier process left.
 
-        Raises:
-            SandboxError: `state-unreadable`.
+        Raises SandboxError `state-unreadable`.
         """
         self._file = file
         self._clusters: dict[str, dict[str, Any]] = {}
@@ -212,9 +211,7 @@ def make_app(folder: Path) -> Service:
     """Make the service over what is kept in a folder (made if missing).
 
     It knows the clusters that were brought in by `PUT /sandbox/clusters/ID`, with name and generation.
-
-    Raises:
-        SandboxError: `state-unreadable`.
+    Raises SandboxError `state-unreadable`.
     """
     paths = _Paths(Store(folder / "clusters.json"))
     app = Starlette(
