@@ -2,21 +2,13 @@
 
 
 class SandboxError(Exception):
-    """A foreseeable failure of the sandbox.
+    """A foreseeable failure of the sandbox; no field may hold a secret.
 
-    Callers tell failures apart by `code` (kebab-case, stable: `port-taken`); people read the rest.
-    None of the fields may hold a secret.
+    code: its stable kind, `port-taken`, by which callers tell it. place: where: a file, an address, a part of
+    the sandbox. problem: a sentence; fix: an imperative one; both without a full stop.
     """
 
     def __init__(self, *, code: str, place: str, problem: str, fix: str) -> None:
-        """Keep the four words.
-
-        Args:
-            code: A stable name of the kind of failure, in kebab-case.
-            place: Where it went wrong: a file, an address, a resource, a part of the sandbox.
-            problem: What is wrong there, as a sentence without a full stop.
-            fix: What to do about it, as an imperative sentence without a full stop.
-        """
         super().__init__(code, place, problem, fix)
         self.code = code
         self.place = place

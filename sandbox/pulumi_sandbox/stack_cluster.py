@@ -71,14 +71,9 @@ def choose(
     still speaks of them. Raises SandboxError as `contact` and `start` do, and `other-cluster` when the
     stack's resources are elsewhere.
 
-    Args:
-        remembered: The file that names its cluster, once it has one.
-        stack: Its name.
-        kubeconfig: The file of the user's cluster, if one is named.
-        start: Starts the sandbox's own API server, or finds it running.
-        confirm: Raises when the user does not agree to a question.
-        context: The context that is meant in any kubeconfig; None: the current one.
-        context_from: What named the context, for the error.
+    remembered: the file that names its cluster, once it has one. kubeconfig: of the user's cluster. start:
+    starts the sandbox's own API server, or finds it running. confirm: raises when the user does not agree to
+    a question. context: None means the current one. context_from: what named it, for the error.
     """
     former = StackCluster.recall(remembered)
     named = kubeconfig or (former.kubeconfig if former and not former.own else None)

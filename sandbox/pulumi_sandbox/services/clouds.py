@@ -16,7 +16,7 @@ from pulumi_sandbox.locks import exclusive
 from pulumi_sandbox.services import processes
 from pulumi_sandbox.services.cloud.certificates import TRUST_VARIABLE, Certificate
 from pulumi_sandbox.services.cloud.registry import OWN, CloudService
-from pulumi_sandbox.services.launch import Launch, Undertaking
+from pulumi_sandbox.services.launch import Launch
 from pulumi_sandbox.services.ports import LOOPBACK, PortTakenError, asked, free_ports, is_free, port_of
 from pulumi_sandbox.services.progress import Progress, Step, silent
 
@@ -145,7 +145,7 @@ class Clouds:
                 raise PortTakenError(port, f"the sandbox's {service}", fix)
         what = f"starting {', '.join(sorted(service.name for service in ports))}"
         fix = f"run the command again; if what it keeps is broken, remove it from {self.folder} first"
-        launch = Launch(Undertaking("cloud", what, usual=2.0, fix=fix), progress)
+        launch = Launch("cloud", what, 2.0, fix, progress)
         try:
             for service, port in ports.items():
                 files.replace(self._record(service), json.dumps({"port": port}))

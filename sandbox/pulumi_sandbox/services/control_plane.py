@@ -19,7 +19,7 @@ from pulumi_sandbox import files
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.locks import exclusive
 from pulumi_sandbox.services import processes
-from pulumi_sandbox.services.launch import Launch, Undertaking
+from pulumi_sandbox.services.launch import Launch
 from pulumi_sandbox.services.parts import (
     ADMIN,
     Account,
@@ -81,14 +81,10 @@ class ControlPlane:
         One that runs is reused when it is whole, built from the same programs, and knows `users`; else what
         is left of it is ended and it is started again, with its data, its users and, if free, its ports.
 
-        Args:
-            folder: The state folder, made if missing.
-            binaries: The folder with the three programs.
-            make: Makes sure of them, where they are to be started.
-            users: Users that must exist beside `admin`; those of earlier starts stay.
-            context: The name of the context in the kubeconfig files; None: the one it had, or `CONTEXT`.
-            die_with_parent: Let the kernel kill it when the calling thread ends.
-            progress: Told what is waited for.
+        binaries: the folder with the three programs. make: makes sure of them, where they are to be started.
+        users: that must exist beside `admin`; those of earlier starts stay. context: its name in kubeconfig
+        files; None: the one it had, or `CONTEXT`. die_with_parent: let the kernel kill it when the calling
+        thread ends.
 
         Raises SandboxError `control-plane-died` or `control-plane-not-ready` with the last words of its log,
         `state-unreadable`, `not-linux`, `port-taken` if every choice of ports was taken at once.
@@ -247,7 +243,7 @@ class ControlPlane:
     def _launch(self, progress: Progress) -> Launch:
         what = "starting etcd, the Kubernetes API server and its controllers"
         fix = f"run the command again; if its data are broken, remove {self.folder} first"
-        return Launch(Undertaking("control-plane", what, usual=4.0, fix=fix), progress)
+        return Launch("control-plane", what, 4.0, fix, progress)
 
     def _start_part(self, launch: Launch, part: Part) -> None:
         command = self._layout.command(part, self.binaries, self.ports)

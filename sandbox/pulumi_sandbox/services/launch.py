@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pulumi_sandbox import files
@@ -14,19 +14,6 @@ from pulumi_sandbox.services.progress import Progress, Step
 
 READY_SECONDS = 120.0
 """How long a start may take. It takes seconds on an idle machine; a busy one is not a broken one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Undertaking:
-    """What is started: for the user's eyes, and for the errors.
-
-    code: errors are `<code>-died` and `<code>-not-ready`. usual: seconds it takes. fix: of what died.
-    """
-
-    code: str
-    what: str
-    usual: float
-    fix: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +34,20 @@ class _Started:
         return "its last words: " + " / ".join([line.strip()[:300] for line in lines if line.strip()][-3:])
 
 
+@dataclass(slots=True)
 class Launch:
-    """One start of one or more processes."""
+    """One start of one or more processes: what the user is told of it, and of what goes wrong.
 
-    def __init__(self, undertaking: Undertaking, progress: Progress) -> None:
-        self._undertaking = undertaking
-        self._progress = progress
-        self._began = time.monotonic()
-        self._started: dict[int, _Started] = {}
+    code: errors are `<code>-died` and `<code>-not-ready`. usual: seconds it takes. fix: of what died.
+    """
+
+    code: str
+    what: str
+    usual: float
+    fix: str
+    progress: Progress
+    _began: float = field(default_factory=time.monotonic)
+    _started: dict[int, _Started] = field(default_factory=dict[int, _Started])
 
     def start(self, name: str, command: Sequence[str], log: Path, *, die_with_parent: bool) -> None:
         """Start a process, as `processes.spawn` does."""
@@ -70,7 +63,7 @@ class Launch:
         """
         while not ready():
             elapsed = time.monotonic() - self._began
-            self._progress(Step(self._undertaking.what, elapsed, self._undertaking.usual))
+            self.progress(Step(self.what, elapsed, self.usual))
             ended = processes.first_ended(self._started, 0.05)
             if ended is not None:
                 raise self._death(self._started[ended])
@@ -87,17 +80,17 @@ class Launch:
         if taken:
             return PortTakenError(int(taken.group(1)), started.name)
         return _full_disk([started]) or SandboxError(
-            code=f"{self._undertaking.code}-died",
+            code=f"{self.code}-died",
             place=str(started.log),
             problem=f"{started.name} ended while it was starting; {words}",
-            fix=self._undertaking.fix,
+            fix=self.fix,
         )
 
     def _delay(self, elapsed: float) -> SandboxError:
         latest = [*self._started.values()][-1]
         words = " ".join(started.last_words for started in self._started.values())
         return _full_disk(self._started.values()) or SandboxError(
-            code=f"{self._undertaking.code}-not-ready",
+            code=f"{self.code}-not-ready",
             place=str(latest.log),
             problem=f"it is not ready after {elapsed:.0f} s; {words}",
             fix=f"look into {latest.log.parent}, then run the command again",

@@ -6,7 +6,6 @@ import socket
 import ssl
 from collections.abc import Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -21,17 +20,6 @@ _BELOW_EPHEMERAL = range(20_000, 32_000)
 
 _PATIENCE = 2.0
 """Seconds for one answer. A stranger on the port may never answer; a busy server is asked again."""
-
-
-@dataclass(frozen=True, slots=True)
-class PortOwner:
-    """The process that listens on a port. Its arguments are left out: they may hold secrets."""
-
-    pid: int
-    program: str
-
-    def __str__(self) -> str:
-        return f"{self.program} (pid {self.pid})"
 
 
 _NOBODY_SEEN: Final = "a process of another user listens on it, or a connection to elsewhere has it"
@@ -54,7 +42,6 @@ class PortTakenError(SandboxError):
             problem=f"{purpose} needs this port, but {owner}",
             fix=fix,
         )
-        self.owner = found
 
 
 def asked(
@@ -113,12 +100,14 @@ def is_free(port: int) -> bool:
         return True
 
 
-def port_owner(port: int) -> PortOwner | None:
-    """Find the process that listens on `port`; None if none does, or one whose sockets we may not see."""
+def port_owner(port: int) -> str | None:
+    """Name the process that listens on `port`; None if none does, or one whose sockets we may not see.
+
+    Its arguments are left out: they may hold secrets.
+    """
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             sockets = process.net_connections("tcp")
             if any(each.status == psutil.CONN_LISTEN and each.laddr.port == port for each in sockets):
-                words = process.cmdline()
-                return PortOwner(pid=process.pid, program=words[0] if words else str(process.pid))
+                return f"{(process.cmdline() or ['a process'])[0]} (pid {process.pid})"
     return None

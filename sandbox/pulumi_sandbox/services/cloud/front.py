@@ -132,13 +132,7 @@ class Service:
     """A stand-in service as an ASGI app, with handles for a test in the same process."""
 
     def __init__(self, app: ASGIApp, refusal: Callable[[int], Response], own: Sequence[Route] = ()) -> None:
-        """Stand before an app.
-
-        Args:
-            app: The service itself.
-            refusal: Gives the service's own way to refuse with an HTTP status.
-            own: Further paths below `/sandbox/`.
-        """
+        """Stand before an app. refusal: refuses with an HTTP status; own: more paths below `/sandbox/`."""
         self.name = ""  # what `GET /sandbox/service` answers: what serves it as a process sets it
         self.faults = Faults()
         self.journal = Journal()
