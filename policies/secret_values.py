@@ -15,16 +15,7 @@ from threading import Lock
 from typing import Any, Final
 
 from pulumi import Archive, Asset
-from pulumi_policy import Secret
-from pulumi_policy.proxy import (
-    UNKNOWN_ARCHIVE_VALUE,
-    UNKNOWN_ARRAY_VALUE,
-    UNKNOWN_ASSET_VALUE,
-    UNKNOWN_BOOLEAN_VALUE,
-    UNKNOWN_NUMBER_VALUE,
-    UNKNOWN_OBJECT_VALUE,
-    UNKNOWN_STRING_VALUE,
-)
+from pulumi_policy import Secret, proxy
 from rule import Resource, resource_rule, stack_rule
 from secret_texts import Digests, Trace, Traces, decode, is_ordinary, is_public
 from stack_config import STACK_CONFIG
@@ -43,17 +34,7 @@ _SHORTEST_MARKED: Final = 16
 
 _FIX: Final = "pass on the Output itself or a reference to its Secret, and rotate what was ever deployed"
 
-_UNKNOWN: Final = frozenset(
-    {
-        UNKNOWN_ARCHIVE_VALUE,
-        UNKNOWN_ARRAY_VALUE,
-        UNKNOWN_ASSET_VALUE,
-        UNKNOWN_BOOLEAN_VALUE,
-        UNKNOWN_NUMBER_VALUE,
-        UNKNOWN_OBJECT_VALUE,
-        UNKNOWN_STRING_VALUE,
-    }
-)
+_UNKNOWN: Final = frozenset(text for name, text in vars(proxy).items() if name.startswith("UNKNOWN_"))
 
 
 class Sightings:
