@@ -47,7 +47,12 @@ def contact(kubeconfig: Path, context: str | None, context_from: str = "--contex
         name = str(active["name"] if context is None else context)
         known = [str(each["name"]) for each in contexts]
         if name not in known:
-            raise _wrong_context(path, name, known, context_from)
+            raise SandboxError(
+                code="wrong-context",
+                place=context_from,
+                problem=f"the stack means context {name}, {path} has {', '.join(known)}; nothing was written",
+                fix=f"give --kubeconfig with the file that has it, or change {context_from}",
+            )
         api = config.new_client_from_config(config_file=str(path), context=name, persist_config=False)
     except (ConfigException, YAMLError, TypeError, KeyError, ValueError, AttributeError) as error:
         raise SandboxError(
@@ -79,15 +84,6 @@ def _get(api: Any, path: str) -> tuple[int, bytes]:
     request = api.param_serialize("GET", path, auth_settings=["BearerToken"])
     answer = api.call_api(*request, _request_timeout=_SECONDS)
     return answer.status, answer.read() or b""
-
-
-def _wrong_context(path: Path, context: str, known: list[str], context_from: str) -> SandboxError:
-    return SandboxError(
-        code="wrong-context",
-        place=context_from,
-        problem=f"the stack means context {context}, {path} has {', '.join(known)}; nothing was written",
-        fix=f"give --kubeconfig with the file that has it, or change {context_from}",
-    )
 
 
 def _refused(server: str, context: str, status: int) -> SandboxError:

@@ -11,7 +11,7 @@ import json
 import platform
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from time import sleep
 
@@ -205,12 +205,23 @@ class ControlPlane:
         return False
 
     def _ready(self) -> bool:
-        questions = self._questions()
-        return questions.api_server_ready() and questions.controllers_ready()
+        return self._api_server_ready() and self._controllers_ready()
 
-    def _questions(self) -> Questions:
+    def _api_server_ready(self) -> bool:
+        """Whether the API server serves, its built-in roles included."""
+        return self._ask("GET", "/readyz") is not None
+
+    def _controllers_ready(self) -> bool:
+        """Whether the controllers' work is seen: the service account, a filled role `view`."""
+        view = self._ask("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/view")
+        filled = view is not None and bool(json.loads(view)["rules"])
+        return filled and self._ask("GET", _SERVICE_ACCOUNT) is not None
+
+    def _ask(self, method: str, path: str) -> bytes | None:
+        """Ask the API server over its own certificate, as `admin`."""
         token = next(a.token for a in _accounts(self._layout) if a.user.name == ADMIN.name)
-        return Questions(self.ports.api_server, self._layout.authority, token)
+        headers, authority = {"Authorization": f"Bearer {token}"}, self._layout.authority
+        return asked(self.ports.api_server, path, authority=authority, method=method, headers=headers)
 
     def _start_all(self, progress: Progress) -> ControlPlane:
         """Start on these ports, or on others if one was taken meanwhile."""
@@ -231,9 +242,10 @@ class ControlPlane:
         try:
             self._start_part(launch, Part.ETCD)
             self._start_part(launch, Part.API_SERVER)
-            launch.wait_for(self._questions().api_server_ready)
+            launch.wait_for(self._api_server_ready)
             self._write_kubeconfigs()
-            self._questions().set_controllers_a_task()
+            # A task for the controllers: they make it again; what earlier ones did proves nothing.
+            self._ask("DELETE", _SERVICE_ACCOUNT)
             self._start_part(launch, Part.CONTROLLERS)
             launch.wait_for(self._ready)
         except BaseException:
@@ -289,30 +301,3 @@ def _new_signing_key() -> str:
         serialization.PrivateFormat.TraditionalOpenSSL,
         serialization.NoEncryption(),
     ).decode()
-
-
-@dataclass(frozen=True, slots=True)
-class Questions:
-    """Asks an API server over its own certificate, as a user."""
-
-    port: int
-    authority: Path
-    token: str = field(repr=False)
-
-    def api_server_ready(self) -> bool:
-        """Whether the API server serves, its built-in roles included."""
-        return self._ask("GET", "/readyz") is not None
-
-    def set_controllers_a_task(self) -> None:
-        """Delete a service account that controllers make again; what earlier ones did proves nothing."""
-        self._ask("DELETE", _SERVICE_ACCOUNT)
-
-    def controllers_ready(self) -> bool:
-        """Whether the controllers' work is seen: the service account, a filled role `view`."""
-        view = self._ask("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/view")
-        filled = view is not None and bool(json.loads(view)["rules"])
-        return filled and self._ask("GET", _SERVICE_ACCOUNT) is not None
-
-    def _ask(self, method: str, path: str) -> bytes | None:
-        token = {"Authorization": f"Bearer {self.token}"}
-        return asked(self.port, path, authority=self.authority, method=method, headers=token)
