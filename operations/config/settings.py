@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from components.account_pool.rules import Fault, Request, Ruleset
+from components.account_pool.rules import Fault, Pool, Request, Ruleset
 from components.account_pool.settings import AccountPool
 from components.config.document import misspelt
 from components.config.places import locate
 from components.credentials import KEY
 from components.errors import ConfigurationError, CredfleetError, Misconfigured, Problem
-from components.labels import EU_ACCESS
 from components.naming import config_path
 from components.stack_config.cloud_keys import in_plain, is_encrypted
 from components.stack_config.empty_config import SILENCE, declares
@@ -162,18 +160,8 @@ def _is_of_a_fleet(project: Project) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
-    """The pool of a plan: its type, what the rules add to the partition, and the rule that chose."""
-
-    type: str
-    implied: Mapping[str, str]
-    shared: bool
-    rule: str
-
-
-def pool_of_plan(stack: str, request: Request) -> Served:
-    """Let the rules of a stack choose the pool of a plan.
+def pool_of_plan(stack: str, request: Request) -> tuple[Pool, str]:
+    """Let the rules of a stack choose the pool of a plan; return it, and the rule that chose.
 
     Raises Misconfigured when no rule serves the plan. ConfigurationError and CredfleetError as `settings_of`.
     """
@@ -182,8 +170,7 @@ def pool_of_plan(stack: str, request: Request) -> Served:
     choice = rules.choose(request)
     if isinstance(choice, Fault):
         raise Misconfigured(place=f"plan {request.plan}", problem=choice.problem, fix=choice.fix)
-    implied = {EU_ACCESS: "true"} if choice.eu_access else {}
-    return Served(choice.type, implied, choice.shared, texts[choice.rule or 0])
+    return choice, texts[choice.rule or 0]
 
 
 def pool_of(settings: Settings, stack: str) -> AccountPool:

@@ -18,6 +18,7 @@ from components.account_pool.core.protocol import Outcome
 from components.account_pool.forecast.evacuation import among, slot_and_generation
 from components.account_pool.rules import Fault, Request
 from components.errors import Exhausted, Misconfigured, Misused, how_many
+from components.labels import EU_ACCESS
 from components.naming import HELD_AS
 from operations.cli.answer import CommandResult
 from operations.cli.inputs import ask
@@ -351,11 +352,10 @@ def _chosen(asked: ClaimOptions, stack: str | None) -> tuple[ClaimRequest, str |
         from operations.config.settings import pool_of_plan
 
         planned = Request(asked.plan, asked.region, asked.hyperscaler_region, asked.hyperscaler)
-        served = pool_of_plan(stack or DEFAULT_STACK, planned)
-        values = {**served.implied, **values}
-        return replace(
-            request, type=served.type, partition=values, shared=asked.shared or served.shared
-        ), served.rule
+        served, rule = pool_of_plan(stack or DEFAULT_STACK, planned)
+        values = {**({EU_ACCESS: "true"} if served.eu_access else {}), **values}
+        shared = asked.shared or served.shared
+        return replace(request, type=served.type, partition=values, shared=shared), rule
     raise Misused(
         place="--type or --plan",
         problem="an account is asked for by its type or by a plan, by one of the two",

@@ -121,7 +121,7 @@ def test_a_stack_is_checked_and_its_pool_known_without_its_key_and_what_is_seale
     assert "not checked: what the credentials aws-1, aws-2 hold" in shown
     assert settings_of("prod").account_pool is not None
     assert load_commands("prod")[0] == {"aws": ("cleaner",)}
-    assert pool_of_plan("prod", Request("gcp", None, None, None)).type == "gcp"
+    assert pool_of_plan("prod", Request("gcp", None, None, None))[0].type == "gcp"
 
 
 def test_what_is_wrong_beside_what_is_sealed_is_told_with_its_place_in_the_file(project: Path) -> None:
