@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from types import SimpleNamespace
+from typing import Any, Final, cast
 
 from prometheus_client import generate_latest
 from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
 
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.model import KeyPhase, Phase
@@ -167,17 +166,9 @@ def _gauge(name: str, help_: str, samples: Samples) -> Metric:
     return family
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Families(Collector):
-    families: Iterable[Metric]
-
-    def collect(self) -> Iterable[Metric]:
-        return self.families
-
-
 def exposition(families: Iterable[Metric]) -> str:
     """Write metrics in the text exposition format, version 0.0.4."""
-    return generate_latest(_Families(families)).decode()
+    return generate_latest(cast(Any, SimpleNamespace(collect=lambda: families))).decode()
 
 
 def as_document(families: Iterable[Metric]) -> list[dict[str, Any]]:
