@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,14 +12,6 @@ from operations.cli.command import command
 from operations.cli.options import ClusterOption, StackOption
 
 alone = typer.Typer()
-
-
-class Wanted(StrEnum):
-    """What is printed: all commands, the same for Terraform, or the Roles of the cluster."""
-
-    COMMANDS = "commands"
-    TERRAFORM = "terraform"
-    YAML = "yaml"
 
 
 @command(
@@ -39,11 +30,11 @@ def bootstrap(
         typer.Option("--repo", metavar="OWNER/REPO", help="Repository of GitHub whose workflows it is for."),
     ] = None,
     wanted: Annotated[
-        Wanted,
+        Literal["commands", "terraform", "yaml"],
         typer.Option(
             "--format", help="All commands, for bash or Terraform, or the Roles of the cluster alone."
         ),
-    ] = Wanted.COMMANDS,
+    ] = "commands",
     check: Annotated[
         bool, typer.Option("--check", help="Ask the cluster what the identities may do, instead of printing.")
     ] = False,
@@ -57,10 +48,10 @@ def bootstrap(
     from operations.bootstrap.script import open_bootstrap
 
     found = open_bootstrap(Path.cwd(), stack, repo)
-    if check or wanted is Wanted.YAML:
+    if check or wanted == "yaml":
         found.refuse_unknown_subjects()
     if check:
         return checked(found, kubeconfig)
-    templates = {Wanted.COMMANDS: "commands.sh.j2", Wanted.TERRAFORM: "commands.tf.j2"}
-    text = found.manifests() if wanted is Wanted.YAML else found.script(templates[wanted])
+    templates = {"commands": "commands.sh.j2", "terraform": "commands.tf.j2"}
+    text = found.manifests() if wanted == "yaml" else found.script(templates[wanted])
     return CommandResult(None, [text.rstrip("\n")])

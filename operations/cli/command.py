@@ -1,7 +1,8 @@
 """How a function becomes a command: its examples, its options, and the form it answers in.
 
 A parameter whose type is a dataclass is a group: each field of it that is an option becomes one of the
-command, and the function gets them as one object.
+command, and the function gets them as one object. One with `advise` completes the advice of errors by its
+options.
 """
 
 import inspect
@@ -9,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from functools import wraps
-from typing import Annotated, Any, Final, Protocol, TypeVar, get_origin, runtime_checkable
+from typing import Annotated, Any, Final, TypeVar, get_origin
 
 import typer
 from typer.core import TyperGroup
@@ -27,15 +28,6 @@ _BEFORE_AN_OPTION: Final = re.compile(r"(?<= )(?=--?[a-z]|[|>&])|(?<=; )")
 
 _ORDER: Final = {"namespace": 0, "output": 2, "as_json": 3, "events": 3}
 """Where the help lists options, whatever group they are in; all others between."""
-
-
-@runtime_checkable
-class Adviser(Protocol):
-    """A group of options that commands which are advised need as well."""
-
-    def advise(self, text: str) -> str:
-        """Return advice with these options."""
-        ...
 
 
 class Group(TyperGroup):
@@ -109,7 +101,8 @@ def command(
                 return function(**given)
             except ExplainedError as error:
                 for each in given.values():
-                    error.fix = each.advise(error.fix) if isinstance(each, Adviser) else error.fix
+                    if (advise := getattr(each, "advise", None)) is not None:
+                        error.fix = advise(error.fix)
                 raise
 
         own = [

@@ -21,9 +21,9 @@ class Form(StrEnum):
     YAML = "yaml"
 
 
-def _note_form(context: typer.Context, form: StrEnum) -> StrEnum:
-    if form.value in set(Form):
-        _note(context, Form(form.value))
+def _note_form(context: typer.Context, form: str) -> str:
+    if form in {*Form}:
+        _note(context, Form(form))
     return form
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import platform
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -44,13 +43,6 @@ UpdateOption = Annotated[
 ]
 OnlyTypeOption = Annotated[str | None, typer.Option("--type", "-t", help="Only accounts of this type.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")]
-
-
-class MetricsForm(StrEnum):
-    """How metrics are written to standard output."""
-
-    PROMETHEUS = "prometheus"
-    JSON = "json"
 
 
 @command(
@@ -164,7 +156,11 @@ def explain(asked: ClaimOptions, where: PoolOptions) -> CommandResult:
     "credfleet pool metrics",
     "credfleet pool metrics > pool.prom.new && mv pool.prom.new /var/lib/node_exporter/pool.prom",
     form=(
-        parameter("output", Annotated[MetricsForm, form_option("--output", "-o")], MetricsForm.PROMETHEUS),
+        parameter(
+            "output",
+            Annotated[Literal["prometheus", "json"], form_option("--output", "-o")],
+            "prometheus",
+        ),
     ),
 )
 def metrics(where: PoolOptions) -> CommandResult:

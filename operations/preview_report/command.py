@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from pulumi_sandbox.steering import visible
@@ -13,14 +12,6 @@ from operations.cli.answer import CommandResult
 from operations.cli.command import command, parameter
 from operations.cli.inputs import STANDARD_INPUT, place_of, read_bytes
 from operations.cli.options import form_option
-
-
-class ReportForm(StrEnum):
-    """How a review is written to standard output."""
-
-    MARKDOWN = "markdown"
-    JSON = "json"
-
 
 alone = typer.Typer()
 
@@ -33,8 +24,8 @@ alone = typer.Typer()
     form=(
         parameter(
             "form",
-            Annotated[ReportForm, form_option("--format", help_="Form of the review.")],
-            ReportForm.MARKDOWN,
+            Annotated[Literal["markdown", "json"], form_option("--format", help_="Form of the review.")],
+            "markdown",
         ),
     ),
 )
