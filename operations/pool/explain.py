@@ -14,8 +14,6 @@ from operations.pool.claims import DEFAULT_SLOT, in_its_slot, named_slots, place
 _SHOWN: Final = 20
 """Accounts told one by one in a table; JSON tells all."""
 
-_BAD: Final = (ForecastKind.EXHAUSTED, ForecastKind.REFUSED)
-
 
 def explain_claim(asked: ClaimOptions, where: PoolOptions) -> CommandResult:
     """Return what a claim would come to now, and why; raises as `claims.placed` and `Pool.open`."""

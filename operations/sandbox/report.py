@@ -88,11 +88,6 @@ class Share:
     partition: str
     counts: tuple[tuple[str, int], ...]
 
-    @property
-    def total(self) -> int:
-        """The number of members."""
-        return sum(count for _, count in self.counts)
-
 
 @dataclass(frozen=True, slots=True)
 class Tenant:

@@ -18,25 +18,22 @@ if TYPE_CHECKING:
     from pulumi_sandbox.services.cloud.registry import CloudService as CloudService
     from pulumi_sandbox.services.cloud.registry import addresses as addresses
     from pulumi_sandbox.services.cloud.registry import named as named
-    from pulumi_sandbox.services.cloud.registry import settled as settled
     from pulumi_sandbox.services.clouds import Clouds as Clouds
     from pulumi_sandbox.services.control_plane import ControlPlane as ControlPlane
     from pulumi_sandbox.services.parts import Part as Part
     from pulumi_sandbox.services.parts import User as User
     from pulumi_sandbox.services.ports import LOOPBACK as LOOPBACK
-    from pulumi_sandbox.services.processes import is_process_of as is_process_of
     from pulumi_sandbox.services.progress import Progress as Progress
     from pulumi_sandbox.services.progress import Step as Step
 
 _HOMES: Final = {
     "build": ("CONTROL_PLANE", "PULUMI_CLI", "binaries", "build_together", "cache_folder", "kept_in"),
     "cloud.front": ("Service",),
-    "cloud.registry": ("OWN", "CloudService", "addresses", "named", "settled"),
+    "cloud.registry": ("OWN", "CloudService", "addresses", "named"),
     "clouds": ("Clouds",),
     "control_plane": ("ControlPlane",),
     "parts": ("Part", "User"),
     "ports": ("LOOPBACK",),
-    "processes": ("is_process_of",),
     "progress": ("Progress", "Step"),
 }
 """Module → what it gives to the world."""

@@ -68,19 +68,6 @@ def addresses(values: Mapping[str, str], ports: Mapping[CloudService, int]) -> d
     }
 
 
-def settled(values: Mapping[str, str], ports: Mapping[CloudService, int]) -> dict[str, str]:
-    """Return the texts of a configuration that leave ports open, with the ports: full key → text."""
-    texts: dict[str, str] = {}
-    for (key, *inside), address in addresses(values, ports).items():
-        name = str(key)
-        document = json.loads(texts.get(name, values[name])) if inside else None
-        holder: Any = get(document, tuple(inside[:-1]))[1]
-        if inside:
-            holder[inside[-1]] = address
-        texts[name] = json.dumps(document) if inside else address
-    return texts
-
-
 def _address(service: CloudService, values: Mapping[str, str]) -> str:
     """Return what a configuration says of where a service is; nothing where that cannot be read."""
     key, *inside = service.address
