@@ -33,7 +33,8 @@ def replace(path: Path, text: str, *, mode: int | None = None) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-            os.fchmod(file.fileno(), mode or _mode_of(path))
+            kept = stat.S_IMODE(path.stat().st_mode) if path.exists() else PRIVATE
+            os.fchmod(file.fileno(), mode or kept)
         os.replace(temporary, path)
         _sync(path.parent)
     except BaseException as error:
@@ -79,10 +80,6 @@ def make_folder(path: Path) -> Path:
     for each in reversed(missing):
         each.mkdir(mode=0o700, exist_ok=True)
     return path
-
-
-def _mode_of(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode) if path.exists() else PRIVATE
 
 
 def _sync(directory: Path) -> None:

@@ -152,43 +152,39 @@ class Layout:
 
     def options(self, part: Part) -> list[str]:
         """Return the arguments of a part that do not depend on ports."""
-        return _options(self)[part]
+        return {
+            Part.ETCD: [
+                f"--data-dir={self.data}",
+                "--name=sandbox",
+                "--unsafe-no-fsync",
+            ],
+            Part.API_SERVER: [
+                f"--cert-dir={self.certificates}",
+                f"--token-auth-file={self.tokens}",
+                "--authorization-mode=RBAC",
+                "--disable-admission-plugins=ServiceAccount",
+                "--service-account-issuer=https://kubernetes.default.svc",
+                f"--service-account-key-file={self.signing_key}",
+                f"--service-account-signing-key-file={self.signing_key}",
+                # A machine without a network has no address to advertise; nothing here asks for it.
+                f"--advertise-address={LOOPBACK}",
+                "--endpoint-reconciler-type=none",
+            ],
+            Part.CONTROLLERS: [
+                f"--kubeconfig={self.controllers_kubeconfig}",
+                f"--controllers={','.join(CONTROLLERS)}",
+                "--leader-elect=false",
+                "--secure-port=0",
+                f"--root-ca-file={self.authority}",
+                # The default of 20 requests a second makes the deletion of many namespaces wait in line.
+                "--kube-api-qps=200",
+                "--kube-api-burst=400",
+            ],
+        }[part]
 
     def command(self, part: Part, binaries: Path, ports: Ports) -> list[str]:
         """Return the whole command line of a part. It holds no secret: tokens and keys are in files."""
         return [str(binaries / part), *self.options(part), *_addresses(ports)[part]]
-
-
-def _options(layout: Layout) -> Mapping[Part, list[str]]:
-    return {
-        Part.ETCD: [
-            f"--data-dir={layout.data}",
-            "--name=sandbox",
-            "--unsafe-no-fsync",
-        ],
-        Part.API_SERVER: [
-            f"--cert-dir={layout.certificates}",
-            f"--token-auth-file={layout.tokens}",
-            "--authorization-mode=RBAC",
-            "--disable-admission-plugins=ServiceAccount",
-            "--service-account-issuer=https://kubernetes.default.svc",
-            f"--service-account-key-file={layout.signing_key}",
-            f"--service-account-signing-key-file={layout.signing_key}",
-            # A machine without a network has no address to advertise; nothing here asks for it.
-            f"--advertise-address={LOOPBACK}",
-            "--endpoint-reconciler-type=none",
-        ],
-        Part.CONTROLLERS: [
-            f"--kubeconfig={layout.controllers_kubeconfig}",
-            f"--controllers={','.join(CONTROLLERS)}",
-            "--leader-elect=false",
-            "--secure-port=0",
-            f"--root-ca-file={layout.authority}",
-            # The default of 20 requests a second makes the deletion of many namespaces wait in line.
-            "--kube-api-qps=200",
-            "--kube-api-burst=400",
-        ],
-    }
 
 
 def _addresses(ports: Ports) -> Mapping[Part, list[str]]:

@@ -24,17 +24,16 @@ _CONFLICTS: Final = frozenset(
 _DELAYS: Final = (20, 60, 120)
 
 
-def _after_refusal(refusal: ServiceRefusedError) -> Sequence[float]:
-    return _DELAYS if refusal.status in _STATUSES or refusal.code in _CONFLICTS else ()
-
-
 def _after_loss(method: Method, loss: Loss) -> Sequence[float]:
     """Repeat whatever may have been served: every request of this provider may be made twice."""
     del method
     return () if loss == "unreachable" else _DELAYS
 
 
-_RETRIES: Final = Retries(_after_refusal, _after_loss)
+_RETRIES: Final = Retries(
+    lambda refusal: _DELAYS if refusal.status in _STATUSES or refusal.code in _CONFLICTS else (),
+    _after_loss,
+)
 
 
 def _resource_manager(chosen: AzureOptions, pause: Callable[[float], None]) -> Rest:

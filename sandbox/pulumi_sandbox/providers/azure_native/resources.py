@@ -108,11 +108,6 @@ class Resource:
         """The inputs that form the id."""
         return frozenset(_PARAMETER.findall(self.path)) - {_SUBSCRIPTION}
 
-    @property
-    def is_located(self) -> bool:
-        """Whether it lies in a region."""
-        return "location" in self.schema
-
     def id(self, subscription: str, inputs: Properties) -> str:
         """Return the id that the inputs form."""
         given = {_SUBSCRIPTION: subscription, **inputs}
@@ -282,7 +277,7 @@ class AzureKind(ResourceKind):
         """Fill in location and version of the API; judge what is required."""
         resource = self._resource
         inputs = {**declared(new), "azureApiVersion": resource.api_version}
-        if resource.is_located and inputs.get("location") is None:
+        if "location" in resource.schema and inputs.get("location") is None:
             location = old.get("location") or self._options.location or self._group_location(inputs)
             inputs |= {"location": location} if location else {}
         own = {key: value for key, value in inputs.items() if key not in _OWN_INPUTS}

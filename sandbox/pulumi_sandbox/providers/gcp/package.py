@@ -12,7 +12,7 @@ from pulumi_sandbox.providers.gcp import options
 from pulumi_sandbox.providers.gcp.options import GoogleOptions
 from pulumi_sandbox.providers.gcp.resources import Members, Secrets, Versions
 from pulumi_sandbox.providers.inputs import Input, problems
-from pulumi_sandbox.providers.rest import Loss, Method, Rest, Retries, Service, ServiceRefusedError, ask
+from pulumi_sandbox.providers.rest import Loss, Method, Rest, Retries, Service, ask
 
 
 def get_secrets(api: Rest, options: GoogleOptions, args: Properties) -> Properties:
@@ -85,10 +85,6 @@ _DELAYS: Final = (0.5, 1, 2, 4, 8, 10, 10, 10)
 """The genuine provider's steps; it goes on for twenty minutes, too long for a sandbox."""
 
 
-def _after_refusal(refusal: ServiceRefusedError) -> Sequence[float]:
-    return _DELAYS if refusal.status in _STATUSES else ()
-
-
 def _after_loss(method: Method, loss: Loss) -> Sequence[float]:
     """Repeat what is lost, but after a connection closed without an answer only readings.
 
@@ -98,7 +94,10 @@ def _after_loss(method: Method, loss: Loss) -> Sequence[float]:
     return _DELAYS if repeated else ()
 
 
-RETRIES: Final = Retries(_after_refusal, _after_loss)
+RETRIES: Final = Retries(
+    lambda refusal: _DELAYS if refusal.status in _STATUSES else (),
+    _after_loss,
+)
 
 
 _TITLE: Final = "Google Cloud"

@@ -50,11 +50,6 @@ def secret_parts(name: str, project: str) -> tuple[str, str]:
     return project, name
 
 
-def is_secret_name(name: Value) -> bool:
-    """Whether this is the full name of a secret."""
-    return isinstance(name, str) and _SECRET.fullmatch(name) is not None
-
-
 def version_parts(name: str) -> tuple[str, str]:
     """Return the name of the secret and the version's own.
 
@@ -344,7 +339,7 @@ class Versions(ResourceKind):
         inputs = with_defaults(given, _AS_ADDED)
         found += _policy_problems(inputs["deletionPolicy"])
         secret = inputs.get("secret")
-        if isinstance(secret, str) and not is_secret_name(secret):
+        if isinstance(secret, str) and not _SECRET.fullmatch(secret):
             found.append(Problem("secret", "it must be the id of a secret: projects/PROJECT/secrets/SECRET"))
         return inputs, found
 

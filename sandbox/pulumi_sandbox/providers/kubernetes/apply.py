@@ -68,7 +68,8 @@ def taken_over(live: Properties, manager: str) -> list[Value]:
     kept: list[Value] = []
     fields: Properties = {}
     for entry in _entries(live):
-        if _is_client_side(entry) or _is_own(entry, manager):
+        whose = (entry.get("manager"), entry.get("operation"), entry.get("subresource"))
+        if _is_client_side(entry) or whose == (manager, "Apply", None):
             fields = _union(fields, cast(Properties, entry.get("fieldsV1", {})))
         else:
             kept.append(entry)
@@ -88,14 +89,6 @@ def _entries(live: Properties) -> list[Properties]:
 
 def _is_client_side(entry: Properties) -> bool:
     return (entry.get("manager"), entry.get("operation")) in _CLIENT_SIDE and not entry.get("subresource")
-
-
-def _is_own(entry: Properties, manager: str) -> bool:
-    return (entry.get("manager"), entry.get("operation"), entry.get("subresource")) == (
-        manager,
-        "Apply",
-        None,
-    )
 
 
 def _union(left: Properties, right: Properties) -> Properties:

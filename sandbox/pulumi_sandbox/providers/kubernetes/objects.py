@@ -121,14 +121,6 @@ def with_metadata(obj: Properties, **changes: Value) -> Properties:
     return {**obj, "metadata": {key: value for key, value in changed.items() if value is not None}}
 
 
-def with_annotation(obj: Properties, key: str, value: str) -> Properties:
-    """Return the object with the annotation set; annotations that are unknown as a whole stay as they are."""
-    annotations = metadata(obj).get("annotations")
-    if isinstance(annotations, Unknown):
-        return obj
-    return with_metadata(obj, annotations={**mapping(annotations), key: value})
-
-
 def is_kind(obj: Properties, api_version: str, kind: str) -> bool:
     """Whether the object is of a kind."""
     return (obj.get("apiVersion"), obj.get("kind")) == (api_version, kind)
@@ -199,7 +191,11 @@ def manager_of(urn: str) -> str:
 
 
 def _named(inputs: Properties, name: str) -> Properties:
-    return with_annotation(with_metadata(inputs, name=name), AUTONAMED, "true")
+    """Return inputs with a made-up name; annotations that are unknown as a whole stay as they are."""
+    named, annotations = with_metadata(inputs, name=name), metadata(inputs).get("annotations")
+    if isinstance(annotations, Unknown):
+        return named
+    return with_metadata(named, annotations={**mapping(annotations), AUTONAMED: "true"})
 
 
 _READ_ONLY: Final = frozenset(

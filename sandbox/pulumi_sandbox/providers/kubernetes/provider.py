@@ -139,7 +139,8 @@ class Provider:
         live = apply.read(self._api, identity, *objects.parse_id(old.id))
         if live is None:
             return State("", {}, {})
-        inputs = objects.declared_part(live, old_inputs) if old_inputs else _all_declared(live)
+        own = {key: value for key, value in live.items() if key != "status"}
+        inputs = objects.declared_part(live, old_inputs) if old_inputs else objects.folded(own)
         outputs = objects.outputs(live, inputs, model=old.inputs, recorded=old.outputs, urn=urn)
         return State(old.id, outputs, objects.concealed(inputs, old.inputs))
 
@@ -206,10 +207,6 @@ def _made(
     shown = {key: value for key, value in live.items() if not (preview and key == "status")}
     outputs = objects.outputs(shown, inputs, model=new, recorded=recorded, urn=urn)
     return State("" if preview else objects.object_id(live), outputs, {})
-
-
-def _all_declared(live: Properties) -> Properties:
-    return objects.folded({key: value for key, value in live.items() if key != "status"})
 
 
 def judge(
