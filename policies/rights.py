@@ -119,14 +119,11 @@ def _holds(requirement: Any, labels: Mapping[str, str]) -> bool:
 def kubernetes_binding_not_for_everybody(binding: Resource) -> Iterator[str]:
     """Refuse a Role for all: who may read credentials is named."""
     for index, subject in binding.objects("subjects"):
-        if _is_everybody(subject.text("name") or ""):
+        name = subject.text("name") or ""
+        if name in _EVERYBODY or name.startswith("system:serviceaccounts:"):
             yield f"subjects[{index}].name is everybody"
     if binding.mapping("roleRef").get("name") == "cluster-admin":
         yield "roleRef.name is cluster-admin"
-
-
-def _is_everybody(name: str) -> bool:
-    return name in _EVERYBODY or name.startswith("system:serviceaccounts:")
 
 
 @resource_rule(

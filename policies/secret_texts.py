@@ -125,8 +125,4 @@ def _readings(text: str) -> Iterator[str]:
 
 
 def _parts(text: str) -> list[str]:
-    return [part for part in _PART.findall(_CODE.sub(_character, text)) if part]
-
-
-def _character(code: re.Match[str]) -> str:
-    return chr(int(code[1], 16))
+    return [part for part in _PART.findall(_CODE.sub(lambda code: chr(int(code[1], 16)), text)) if part]
