@@ -59,7 +59,8 @@ def check(found: Bootstrap, kubeconfig: Path | None) -> CommandResult:
     connection = reach(ClusterTarget(given.context, file, given.uid), "run again once it does").patient
     rights = {role: rights_of(role, found.settings, found.at_rest.project.directory) for role in Identity}
     places = {place for those in rights.values() for place in those} - {CLUSTER}
-    absent = [place for place in sorted(places) if not _is_there(connection, place)]
+    looked = {place: connection.call("GET", f"/api/v1/namespaces/{place}") for place in sorted(places)}
+    absent = [place for place, reply in looked.items() if reply.status != _OK]
     subjects = found.subjects
     needed = [
         each for role, those in rights.items() for each in _each(role, those) if each.place not in absent
@@ -100,10 +101,6 @@ def _too_much(rights: Mapping[Identity, Rights], absent: Collection[str]) -> Ite
                     yield replace(each, identity=identity, place=place)
     for identity in Identity:
         yield from _each(identity, {CLUSTER: _NEVER})
-
-
-def _is_there(connection: Connection, namespace: str) -> bool:
-    return connection.call("GET", f"/api/v1/namespaces/{namespace}").status == _OK
 
 
 def _may(connection: Connection, subject: Subject, asked: _Asked) -> bool:

@@ -85,14 +85,11 @@ def declared(settings: Settings, root: Path) -> Iterator[tuple[str, Kind]]:
         yield from _of_aso(settings.aso_credentials, root)
     if stores is not None:
         of_eso = [stores.stores[name] for name in stores.served_by_eso]
-        yield from ((each.namespace or CLUSTER, (_ESO, _store(each.namespace))) for each in of_eso)
+        for each in of_eso:
+            yield each.namespace or CLUSTER, (_ESO, f"{'' if each.namespace else 'cluster'}secretstores")
         for plural, consumers in (("externalsecrets", stores.reads), ("pushsecrets", stores.pushes)):
             by_eso = (each for each in consumers.values() if each.backend == "eso")
             yield from ((each.namespace, (_ESO, plural)) for each in by_eso)
-
-
-def _store(namespace: str | None) -> str:
-    return "secretstores" if namespace else "clustersecretstores"
 
 
 def _of_aso(section: AsoCredentials, root: Path) -> Iterator[tuple[str, Kind]]:

@@ -274,7 +274,8 @@ def split(stack: str, most: int | None, *, write: bool, yes: bool) -> CommandRes
     `Backend.import_`; `state-changed`; SandboxError as `Backend.find`.
     """
     backend = Backend.find(Folders.find(Path.cwd()))
-    first = _at_rest(backend, stack)
+    folders = backend.folders
+    first = StackAtRest.find(folders.project, stack, backend_dir=folders.backend)
     found, before = plan(backend, first, most)
     if not write:
         return _told(found, "would move: --write moves them")
@@ -333,10 +334,6 @@ def plan(backend: Backend, at_rest: StackAtRest, most: int | None) -> tuple[Spli
     states = {each: backend.exported(each) for each in after.stacks if each in known}
     there = stacks_of({each: deployment_of(state) for each, state in states.items()}, before.stacks)
     return Split(name, before, after, tenant_files, there), states
-
-
-def _at_rest(backend: Backend, stack: str) -> StackAtRest:
-    return StackAtRest.find(backend.folders.project, stack, backend_dir=backend.folders.backend)
 
 
 def _pool_stack(at_rest: StackAtRest, settings: Settings) -> str | None:

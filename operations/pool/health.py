@@ -145,12 +145,8 @@ def settings_of_pool(reply: Reply, namespace: str) -> tuple[PoolConfigMap | None
     return settings, Diagnosis("pool", Health.WELL, text)
 
 
-def _nothing(_type: str) -> str:
-    return ""
-
-
 def accounts(
-    status: PoolStatus, namespace: str, now: datetime, lacking: Callable[[str], str] = _nothing
+    status: PoolStatus, namespace: str, now: datetime, lacking: Callable[[str], str] = lambda _: ""
 ) -> Iterator[Diagnosis]:
     """Return what accounts wait for an operator, the longest first, and where none is left.
 
@@ -188,7 +184,7 @@ def accounts(
             fix = f"`credfleet pool return {account.secret_name} -n {namespace}` once it is done with it"
             yield Diagnosis("accounts", Health.NOTED, text, fix)
     if owned := [each for each in by_standing[AccountUse.OWNED] if not each.retained]:
-        text = f"bear an owner and no claim: {_names(owned)}"
+        text = f"bear an owner and no claim: {', '.join(each.secret_name for each in owned)}"
         yield Diagnosis("accounts", Health.NOTED, text, f"`credfleet pool adopt -n {namespace}` tells more")
     for account in by_standing[AccountUse.QUARANTINED]:
         given_up = " --decommissioned" if account.given_up else ""
@@ -212,10 +208,6 @@ def claims(snapshot: PoolSnapshot, survey: SweepReport, namespace: str) -> Itera
         yield Diagnosis("claims", Health.NOTED, text, sweep)
     for finding in survey.findings:
         yield wrong("claims", f"{finding.place}: {finding.problem}", finding.fix)
-
-
-def _names(found: Iterable[Account]) -> str:
-    return ", ".join(account.secret_name for account in found)
 
 
 def _aged(found: Iterable[Account], now: datetime) -> str:

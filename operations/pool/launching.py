@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
 Launcher: TypeAlias = "subprocess.Popen[bytes]"
 
-LOGS: Final = DEFECTS
-"""Where the output of cleaners is written, below the working directory."""
-
 _PASSED_ON: Final = (
     "HOME",
     "KUBECONFIG",
@@ -81,7 +78,7 @@ def find_program(named: str, folder: Path) -> str:
 
 def open_log(what: str, member: Member) -> tuple[Path, int]:
     """Make the file that a program of an account writes to, for this user alone."""
-    log = LOGS / f"{what}-{member.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.log"
+    log = DEFECTS / f"{what}-{member.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}.log"
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     return log, os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 

@@ -333,7 +333,7 @@ def render_list(seen: Sequence[Seen], now: datetime) -> Table:
             account.slot or _few({each.slot for each in account.claims}),
             f"{account.since} ({describe(account, now)})" if account.standing in WAIT else account.since,
             _few(account.holders),
-            *([_of_key(account)] if rotates else []),
+            *([": ".join(filter(None, (account.key_phase, account.key_reason)))] if rotates else []),
             account.reason,
         )
         for pool in seen
@@ -352,10 +352,6 @@ def render_list(seen: Sequence[Seen], now: datetime) -> Table:
         Column("Reason", folds=True),
     )
     return Table("Accounts", columns, rows)
-
-
-def _of_key(account: Account) -> str:
-    return ": ".join(filter(None, (account.key_phase, account.key_reason)))
 
 
 def _in_turn(accounts: Iterable[Account]) -> Iterator[Account]:

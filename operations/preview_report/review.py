@@ -210,7 +210,8 @@ def review(digest: Digest) -> Review:
         }
         policies = tuple(sorted(said, key=lambda each: (each.level != "mandatory", each.rule, each.resource)))
     claims = [step for step in digest.steps if urns.parse(step.urn).type == _CLAIM_TYPE]
-    forecast = parse(_lines(digest.diagnostics), [_claim(step) for step in claims])
+    lines = [line for each in digest.diagnostics for line in each.message.splitlines()]
+    forecast = parse(lines, [_claim(step) for step in claims])
     return Review(
         project=project,
         stack=stack,
@@ -396,11 +397,6 @@ def _skipped(diagnostics: Iterable[Diagnostic]) -> Iterator[Skipped]:
 
 def _matching(pattern: re.Pattern[str], value: Any) -> str:
     return value if isinstance(value, str) and pattern.fullmatch(value) else ""
-
-
-def _lines(diagnostics: Iterable[Diagnostic]) -> Iterator[str]:
-    for each in diagnostics:
-        yield from each.message.splitlines()
 
 
 def _level(level: str) -> str:

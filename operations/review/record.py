@@ -179,12 +179,13 @@ def make_record(at_rest: StackAtRest, state: Snapshot, settings: Settings, *, as
         for text in in_the_open(each.inputs).values()
         if isinstance(text, str)
     )
+    shown |= {each.rpartition("/")[2] for each in shown}  # the type of a binding is told so
     held = reveal(_configured(state).get(NAMESPACE + KEY))
     credentials: Any = {} if is_unread(held) else read_json(text(held) or "{}")
     shapes = {
         f"{NAMESPACE}{KEY}.{name}": shape
         for name, held in credentials.items()
-        if isinstance(held, str) and (shape := shape_of(held, _ends(shown))) is not None
+        if isinstance(held, str) and (shape := shape_of(held, shown)) is not None
     }
     key = secrets.token_hex(16)
     blank = Seals(key, {}, {})
@@ -275,11 +276,6 @@ def _cluster(settings: Settings) -> Mapping[str, Any]:
     recording = record(target)
     Pool.snapshot(target, settings.account_pool.namespace)
     return recording.answers
-
-
-def _ends(shown: frozenset[str]) -> frozenset[str]:
-    """Return the texts, and what stands behind their last slash: the type of a binding is told so."""
-    return shown | {each.rpartition("/")[2] for each in shown}
 
 
 def _unreadable(file: Path, problem: str) -> CredfleetError:

@@ -91,7 +91,7 @@ def review_branch(folders: Folders, checkout: Path, record: Record) -> Found:
         ),
         undecided=undecided,
         may_change=dict(_may_change(digest, found.declared)) if other_code else {},
-        printed=tuple(_printed(digest)),
+        printed=tuple(line for each in digest.diagnostics for line in each.message.splitlines() if line),
         failed=review(digest).failed,
         other_code=other_code,
     )
@@ -108,12 +108,6 @@ def confinement(checkout: Path, compiled: Iterable[Path]) -> Confinement:
         hidden=(*(checkout / each for each in _HIDDEN if checkout / each != packages), *compiled),
         environment={"PYTHONPATH": str(checkout / "sandbox"), "PYTHONDONTWRITEBYTECODE": "1"},
     )
-
-
-def _printed(digest: Digest) -> Iterator[str]:
-    """Yield what was said, for the log."""
-    for each in digest.diagnostics:
-        yield from filter(None, each.message.splitlines())
 
 
 def _checking(checkout: Path, stack: str, shut: Confinement) -> subprocess.Popen[bytes]:

@@ -24,7 +24,11 @@ FLEET: Final = "credfleet:index:Fleet"
 def list_declared(resources: Sequence[Resource], steps: Iterable[Step]) -> tuple[Declared, ...]:
     """Return the resources as a tree, without the stack itself and default providers."""
     actions = _actions(steps)
-    shown = [resource for resource in resources if not _is_engines_own(resource) and not resource.delete]
+    shown = [
+        each
+        for each in resources
+        if not (each.delete or each.type == urns.ROOT_STACK_TYPE or urns.is_default_provider(each.urn))
+    ]
     known = {resource.urn for resource in shown}
     children: dict[str, list[Resource]] = {}
     for resource in shown:
@@ -140,10 +144,6 @@ def _actions(steps: Iterable[Step]) -> dict[str, str]:
         elif step.done and step.op in DONE:
             actions[step.urn] = DONE[step.op]
     return actions
-
-
-def _is_engines_own(resource: Resource) -> bool:
-    return resource.type == urns.ROOT_STACK_TYPE or urns.is_default_provider(resource.urn)
 
 
 def _claimed(resource: Resource, action: str, since: Mapping[str, str]) -> Claimed:

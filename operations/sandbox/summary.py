@@ -160,7 +160,15 @@ def relative_path(page: Path) -> Path:
 def _tables(report: Report) -> Iterator[Table]:
     if report.claimed:
         columns = ("Tenant", "Slot", Column("Type", leaves=1), Column("Account", names=True), "Phase", "")
-        yield Table("Claimed", columns, _claimed_rows(report))
+        claimed = sorted(report.claimed, key=lambda each: (each.tenant, each.slot))
+        rows = [
+            (
+                *(each.tenant, each.slot, each.type, f"{each.namespace}/{each.secret_name}", each.phase),
+                "new" if each.is_new else "",
+            )
+            for each in claimed
+        ]
+        yield Table("Claimed", columns, rows)
     yield from skipped_table(report.skipped)
     if report.violations:
         columns = ("Level", "Rule", Column("Resource", leaves=1), Column("Remark", folds=True))
@@ -225,20 +233,6 @@ def as_document(report: Report, result: Deployed, page: Path) -> dict[str, Any]:
         "errors": list(result.errors),
         "report": str(page),
     }
-
-
-def _claimed_rows(report: Report) -> list[tuple[str, ...]]:
-    return [
-        (
-            claim.tenant,
-            claim.slot,
-            claim.type,
-            f"{claim.namespace}/{claim.secret_name}",
-            claim.phase,
-            "new" if claim.is_new else "",
-        )
-        for claim in sorted(report.claimed, key=lambda each: (each.tenant, each.slot))
-    ]
 
 
 def _pool(

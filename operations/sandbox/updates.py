@@ -81,7 +81,8 @@ def up(wanted: UpRun) -> CommandResult:
         why = "You stopped the preview" if foreseen.outcome == "cancelled" else _NOT_GOING_ON
         typer.echo(f"{why}; nothing was changed.", err=True)
         return CommandResult(_document(wanted, foreseen), (), foreseen.exit_code)
-    if _is_all_there(ready.state(), foreseen):
+    state = ready.state()
+    if state.resources and not (state.pending or foreseen.changes_anything):
         return _told(ready, foreseen, None)
     if wanted.expect_no_changes:
         typer.echo("Something would change, and no change was expected; nothing was changed.", err=True)
@@ -220,11 +221,6 @@ def _agree(ready: _Prepared, wanted: UpRun, foreseen: Deployed) -> None:
             f"{how_many(len(lost), 'resource')} of {where} will be deleted or replaced{more}. Go on?",
             yes=wanted.yes,
         )
-
-
-def _is_all_there(snapshot: Snapshot, foreseen: Deployed) -> bool:
-    """Return whether an update would find nothing to do, not even an output to write down."""
-    return bool(snapshot.resources) and not snapshot.pending and not foreseen.changes_anything
 
 
 def _told(ready: _Prepared, foreseen: Deployed, update: Deployed | None) -> CommandResult:

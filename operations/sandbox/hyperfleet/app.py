@@ -57,13 +57,6 @@ def shown_report(kept: Report) -> dict[str, Any]:
     return {**told, "conditions": conditions, "created_time": at, "last_report_time": at}
 
 
-def is_gone(cluster: Mapping[str, Any], reports: Mapping[str, Report]) -> bool:
-    """Whether the last adapter that a cluster's deletion waits for has reported that it has cleaned up."""
-    return "deleted_time" in cluster and all(
-        name in reports and is_final(reports[name], cluster["generation"]) for name in REQUIRED
-    )
-
-
 def _conditions(cluster: Mapping[str, Any], reports: Mapping[str, Report]) -> Iterator[dict[str, Any]]:
     available = {name: one for name, one in reports.items() if states(one).get("Available") == "True"}
     generations = {available[name]["observed_generation"] for name in REQUIRED if name in available}
@@ -109,11 +102,6 @@ def counts(report: Report, generation: int, before: Report | None) -> bool:
         return True
     known, told = ((one["observed_generation"], _moment(one["observed_time"])) for one in (before, report))
     return told >= known and states(report)["Available"] != "Unknown"
-
-
-def is_final(report: Report, generation: int) -> bool:
-    """Whether an adapter has cleaned up after a cluster of this generation."""
-    return report["observed_generation"] == generation and states(report).get("Finalized") == "True"
 
 
 def states(report: Report) -> dict[str, object]:
@@ -178,7 +166,12 @@ class Store:
         """Put a report in the place of the adapter's last one; a cluster that waited for it alone is gone."""
         of_cluster = {**self._reports.get(id_, {}), report["adapter"]: report}
         clusters, reports = {**self._clusters}, {**self._reports, id_: of_cluster}
-        if is_gone(clusters[id_], of_cluster):
+        if "deleted_time" in clusters[id_] and all(
+            name in of_cluster
+            and of_cluster[name]["observed_generation"] == clusters[id_]["generation"]
+            and states(of_cluster[name]).get("Finalized") == "True"
+            for name in REQUIRED
+        ):
             del clusters[id_], reports[id_]
         self._write(clusters, reports)
         return report
@@ -224,7 +217,8 @@ def make_app(folder: Path) -> Service:
         exception_handlers={HTTPException: _not_served},
     )
     own = [Route("/sandbox/clusters/{id}", paths.bring, methods=["PUT"])]
-    return Service(app, _on_demand, own)
+    asked = "The sandbox was asked to answer {}.".format
+    return Service(app, lambda status: _refusal(status, "HYPERFLEET-INT-001", asked(status)), own)
 
 
 class _Paths:
@@ -290,10 +284,6 @@ async def _not_served(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException) and error.status_code != 404:
         return PlainTextResponse(error.detail, error.status_code, error.headers)  # as Go's own router has it
     return _refusal(404, "HYPERFLEET-NTF-000", f"The requested endpoint '{request.url.path}' does not exist")
-
-
-def _on_demand(status: int) -> Response:
-    return _refusal(status, "HYPERFLEET-INT-001", f"The sandbox was asked to answer {status}.")
 
 
 def _refusal(status: int, code: str, detail: str) -> Response:
