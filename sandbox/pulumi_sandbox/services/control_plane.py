@@ -237,7 +237,8 @@ class ControlPlane:
         return plane
 
     def _start_once(self, progress: Progress) -> None:
-        self._write_record()
+        record = {"binaries": str(self.binaries), "ports": asdict(self.ports), "context": self.context}
+        files.replace(self._layout.record, json.dumps(record, indent=2), mode=files.PRIVATE)
         launch = self._launch(progress)
         try:
             self._start_part(launch, Part.ETCD)
@@ -260,10 +261,6 @@ class ControlPlane:
     def _start_part(self, launch: Launch, part: Part) -> None:
         command = self._layout.command(part, self.binaries, self.ports)
         launch.start(part, command, self.log(part), die_with_parent=self.die_with_parent)
-
-    def _write_record(self) -> None:
-        record = {"binaries": str(self.binaries), "ports": asdict(self.ports), "context": self.context}
-        files.replace(self._layout.record, json.dumps(record, indent=2), mode=files.PRIVATE)
 
     def _write_kubeconfigs(self) -> None:
         authority = base64.b64encode(self._layout.authority.read_bytes()).decode()

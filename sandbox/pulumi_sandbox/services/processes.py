@@ -61,11 +61,6 @@ def find(program: str, argument: str) -> list[int]:
     return [each.pid for each in psutil.process_iter() if _is_of(_words(each), program, argument)]
 
 
-def is_process_of(pid: int, program: str, argument: str) -> bool:
-    """Whether process `pid` runs `program` (perhaps still through the launcher) with `argument`."""
-    return _is_of(command_line(pid), program, argument)
-
-
 def _is_of(words: Sequence[str], program: str, argument: str) -> bool:
     return argument in words and program in (Path(word).name for word in words[:_FIRST_WORDS])
 
@@ -98,7 +93,8 @@ def end(pids: Iterable[int], ours: Callable[[int], bool], *, patience: float) ->
 
 def end_all(program: str, argument: str, *, patience: float) -> None:
     """End the processes that `find` finds."""
-    end(find(program, argument), lambda pid: is_process_of(pid, program, argument), patience=patience)
+    pids = find(program, argument)
+    end(pids, lambda pid: _is_of(command_line(pid), program, argument), patience=patience)
 
 
 def first_ended(pids: Iterable[int], seconds: float) -> int | None:

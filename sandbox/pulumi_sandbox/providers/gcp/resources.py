@@ -88,12 +88,13 @@ def planned(declared: Value, recorded: Properties | None) -> Properties:
     if contains_unknown(declared):
         return {"labels": declared, "pulumiLabels": UNKNOWN, "effectiveLabels": UNKNOWN}
     before = mapping((recorded or {}).get("effectiveLabels"))
+    former = mapping((recorded or {}).get("pulumiLabels"))
     attributed = recorded is None or ATTRIBUTION.keys() <= before.keys()
     own: Properties = {**(ATTRIBUTION if attributed else {}), **mapping(declared)}
     return {
         "labels": mapping(declared),
         "pulumiLabels": own,
-        "effectiveLabels": {**_others(before, (recorded or {}).get("pulumiLabels")), **own},
+        "effectiveLabels": {**{key: before[key] for key in before if key not in former}, **own},
     }
 
 
@@ -101,11 +102,6 @@ def live_part(live: Value, recorded: Value) -> Properties:
     """Return what is live of the keys that are recorded."""
     present = mapping(live)
     return {key: present[key] for key in mapping(recorded) if key in present}
-
-
-def _others(present: Properties, own: Value) -> Properties:
-    owned = mapping(own)
-    return {key: value for key, value in present.items() if key not in owned}
 
 
 _REPLICAS: Final = Input("objects", required=True, fields={"location": Input(required=True)})
@@ -187,8 +183,10 @@ class Secrets(ResourceKind):
         project, secret_id = text(self._project(new)), text(new.get("secretId"))
         name = secret_name(project, secret_id)
         plan = planned(new.get("labels"), None)
+        kind = mapping(new["replication"])
+        is_auto = kind.get("auto") is not None
         body: Properties = {
-            "replication": _replication_to_api(new["replication"]),
+            "replication": {"automatic": {}} if is_auto else {"userManaged": kind.get("userManaged")},
             "labels": plan["effectiveLabels"],
         }
         try:
@@ -290,12 +288,6 @@ def _replication_problems(given: Value) -> list[Problem]:
     if isinstance(given, dict) and len(chosen) != 1:
         return [Problem("replication", "it must have exactly one of auto and userManaged")]
     return []
-
-
-def _replication_to_api(given: Value) -> Properties:
-    """Return an input as the service takes it."""
-    chosen = cast("Properties", given)
-    return {"automatic": {}} if chosen.get("auto") is not None else {"userManaged": chosen.get("userManaged")}
 
 
 def _replication_from_api(live: Value) -> Properties:

@@ -24,11 +24,6 @@ class ApiRefusedError(contract.RefusedError):
         self.reason = str(answer.get("reason", ""))
         self.causes = mappings(mapping(answer.get("details")).get("causes"))
 
-    @property
-    def is_field_conflict(self) -> bool:
-        """Whether another manager owns a field that was to be changed."""
-        return any(problem.get("reason") == "FieldManagerConflict" for problem in self.causes)
-
 
 def refused(
     operation: str, inputs: Properties, refusal: ApiRefusedError, *, manager: str = ""
@@ -60,7 +55,7 @@ def described(obj: Properties) -> str:
 
 def _advice(refused: ApiRefusedError, manager: str) -> tuple[str, str]:
     """Return a code and a fix."""
-    if not refused.is_field_conflict:
+    if all(problem.get("reason") != "FieldManagerConflict" for problem in refused.causes):
         return _ADVICE.get(refused.status, ("refused", "see the message, and the API server's log"))
     others = sorted({str(problem.get("message", "")).partition(" using")[0] for problem in refused.causes})
     return (

@@ -165,13 +165,8 @@ class Service:
         await asyncio.sleep(fault.seconds)
         await app(scope, receive, answer)
         if fault.lost:
-            await _hang_up(scope)
-
-
-async def _hang_up(scope: Scope) -> None:
-    """Close the connection by what its connection has put into its state."""
-    scope["state"]["hang_up"]()
-    await asyncio.sleep(0)
+            scope["state"]["hang_up"]()  # which its connection has put there
+            await asyncio.sleep(0)
 
 
 def _own_paths(service: Service) -> list[Route]:

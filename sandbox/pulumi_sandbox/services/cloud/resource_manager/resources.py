@@ -198,13 +198,6 @@ def group(id_: ResourceId, present: Document | None, body: Document) -> Document
     return document(id_, present, {"provisioningState": "Succeeded"}, location=location, tags=tags_of(body))
 
 
-def require_group(store: ResourceStore, id_: ResourceId) -> None:
-    """Refuse what would lie in a resource group that does not exist."""
-    if store.get(id_.group) is None:
-        name = id_.group.rpartition("/")[2]
-        raise ArmRefusal(404, "ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
-
-
 def located(id_: ResourceId, present: Document | None, body: Document, conflict: str) -> str:
     """Return the location, which is required and never changes; `conflict` is the code of a change."""
     given = body.get("location")
@@ -472,8 +465,10 @@ class Resources:
                 return assignment(self._store, self._directory, id_, present, body)
 
     def _require_parent(self, id_: ResourceId) -> None:
-        if id_.kind in (PathKind.IDENTITY, PathKind.FEDERATION):
-            require_group(self._store, id_)
+        is_in_group = id_.kind in (PathKind.IDENTITY, PathKind.FEDERATION)
+        if is_in_group and self._store.get(id_.group) is None:
+            name = id_.group.rpartition("/")[2]
+            raise ArmRefusal(404, "ResourceGroupNotFound", f"Resource group '{name}' could not be found.")
         if id_.kind is PathKind.FEDERATION and self._store.get(id_.identity) is None:
             raise ArmRefusal(
                 404, "ParentResourceNotFound", f"The identity '{id_.identity}' could not be found."

@@ -113,15 +113,6 @@ def checked_location(location: str) -> str:
     return location
 
 
-def checked_secret(secret: str) -> str:
-    """Return a secret's id back when it can be one."""
-    if not _SECRET.fullmatch(secret):
-        raise invalid(
-            f"The provided Secret ID [{secret}] does not match the expected format [[a-zA-Z_0-9-]{{1,255}}]"
-        )
-    return secret
-
-
 _FILE = "secret.json"
 
 
@@ -360,7 +351,9 @@ class Secrets:
 
     def create(self, parent: str, secret: str, wanted: Secret) -> Secret:
         """Make a secret without versions."""
-        secret = checked_secret(secret)
+        if not _SECRET.fullmatch(secret):
+            expected = "[[a-zA-Z_0-9-]{1,255}]"
+            raise invalid(f"The provided Secret ID [{secret}] does not match the expected format {expected}")
         name = secret_name(parent, secret)
         check_new(wanted, regional=is_regional(parent))
         if self._store.get(parent, secret):
@@ -384,7 +377,11 @@ class Secrets:
         """Return the secrets that pass a filter, by name."""
         passes = read_filter(filter_)
         kept = (each.about for each in self._store.secrets(parent).values())
-        return [secret for secret in kept if passes(_attributes_of(secret))]
+        return [
+            secret
+            for secret in kept
+            if passes({"name": secret.name, **{f"labels.{key}": text for key, text in secret.labels.items()}})
+        ]
 
     def update(self, parent: str, secret: str, wanted: Secret, mask: str) -> Secret:
         """Take over the fields of a mask."""
@@ -511,10 +508,6 @@ def _in_state(version: SecretVersion) -> GcpRefusal:
 def _check_etag(given: str, present: str, what: str) -> None:
     if given and given != present:
         raise stale(what)
-
-
-def _attributes_of(secret: Secret) -> Attributes:
-    return {"name": secret.name, **{f"labels.{key}": value for key, value in secret.labels.items()}}
 
 
 def _replicated(replication: Replication) -> ReplicationStatus:
