@@ -228,10 +228,6 @@ class Split:
         """Return the stack of an entry of the configuration; otherwise: of one in no tenant's file."""
         return self.homes[self._owners[place]] if place in self._owners else otherwise
 
-    def home_of_credential(self, name: str) -> str | None:
-        """Return the stack of the tenant after whom a credential is called."""
-        return self.homes.get(owner_of(name, self.homes) or "")
-
     def home_of(self, resource: Resource) -> str | None:
         """Return the stack of what is named after an entry of a tenant's file; None for all else."""
         named = urns.parse(resource.urn)
@@ -423,7 +419,7 @@ def _completed(
         lacking = {
             each: sealed
             for each, sealed in given.items()
-            if each not in own and found.home_of_credential(each) == stack
+            if each not in own and found.homes.get(owner_of(each, found.homes) or "") == stack
         }
         if lacking and (_key(former) != _key(document) or not _key(document)):
             raise CredfleetError(

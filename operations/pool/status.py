@@ -43,14 +43,10 @@ def pool_namespaces(connection: Connection) -> list[str]:
                 fix="name a pool with --namespace, or let this user list namespaces",
             )
         names = sorted(each["metadata"]["name"] for each in listed.body["items"])
-        return [name for name in names if _has_settings(connection, name)]
+        paths = {name: f"/api/v1/namespaces/{name}/configmaps/{CONFIG_MAP}" for name in names}
+        return [name for name, path in paths.items() if connection.call("GET", path).status == _OK]
     except NoReply as silence:
         raise silence.as_error("start it, or name another --kubeconfig") from None
-
-
-def _has_settings(connection: Connection, namespace: str) -> bool:
-    path = f"/api/v1/namespaces/{namespace}/configmaps/{CONFIG_MAP}"
-    return connection.call("GET", path).status == _OK
 
 
 _ALWAYS_TOLD: Final = frozenset(
@@ -105,7 +101,17 @@ def _told(seen: Sequence[Seen], problems: Sequence[Problem], by: By | None) -> C
     lines = as_lines(problems)
     if by is not None:
         groups = [*group(seen, by)]
-        document = {"by": str(by), "groups": [*map(_group_as_document, groups)]}
+        documents: list[dict[str, Any]] = [
+            {
+                "namespace": each.namespace,
+                "name": each.key,
+                "types": Counter(one.type for one in each.accounts),
+                "states": Counter(str(one.standing) for one in each.accounts),
+                "accounts": [one.secret_name for one in each.accounts],
+            }
+            for each in groups
+        ]
+        document = {"by": str(by), "groups": documents}
         parts: list[Part] = [_group_table(groups, by), *lines]
     else:
         documents = [as_document(each.namespace, each.status) for each in seen]
@@ -161,16 +167,6 @@ def _keys(account: Account, by: By) -> set[str]:
             return {each for each in tenants if each is not None}
         case By.STACK:
             return {stack_of(holder) or holder for holder in account.holders}
-
-
-def _group_as_document(group: Group) -> dict[str, Any]:
-    return {
-        "namespace": group.namespace,
-        "name": group.key,
-        "types": Counter(each.type for each in group.accounts),
-        "states": Counter(str(each.standing) for each in group.accounts),
-        "accounts": [each.secret_name for each in group.accounts],
-    }
 
 
 def _group_table(groups: Sequence[Group], by: By) -> Table:

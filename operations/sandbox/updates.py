@@ -122,7 +122,9 @@ def _prepare(wanted: UpRun) -> _Prepared:
     for package, source in furnish(folders).items():
         if source != pulumi_cli.LOCAL:
             typer.echo(f"· provider {package}: {source}", err=True)
-    _take_up(folders, at_rest)
+    take_up_steps(at_rest.state_file)
+    for pid in free_dead_lock(folders.backend, at_rest.project.name, at_rest.stack):
+        typer.echo(f"· an update was killed (process {pid}): its lock is removed", err=True)
     stack = select_stack(folders.project, wanted.stack)
     packs = policies_of(folders, wanted.stack)
     ready = _Prepared(folders, cluster, at_rest, settings, stack, packs, typed)
@@ -165,13 +167,6 @@ def policies_of(folders: Folders, stack: str) -> dict[str, Any]:
     packs, own = [str(pack) for pack in folders.policy_packs], folders.policy_config(stack)
     configs = {"policy_pack_configs": [str(own)] * len(packs)} if own else {}
     return {"policy_packs": packs, **configs} if packs else {}
-
-
-def _take_up(folders: Folders, at_rest: StackAtRest) -> None:
-    """Take up what former runs left: steps beside the state, and locks of processes that are gone."""
-    take_up_steps(at_rest.state_file)
-    for pid in free_dead_lock(folders.backend, at_rest.project.name, at_rest.stack):
-        typer.echo(f"· an update was killed (process {pid}): its lock is removed", err=True)
 
 
 def _catch_up(ready: _Prepared, wanted: UpRun) -> None:
