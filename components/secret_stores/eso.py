@@ -96,6 +96,9 @@ def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister
     """
     kind = kinds.serving(provider)
     refusals = [*read_objections(read, kind)]
+    if kind.capabilities is Capability.WRITE_ONLY:
+        problem = f"providers of kind {kind.name} are only written"
+        refusals.append(Problem(read.title, problem, "read from a store of another kind"))
     if getattr(provider.spec, "location", None) and any(each.way == "tags" for each in read.data_from):
         problem = "ESO looks for labels among the secrets of no location, and reads those of one"
         refusals.append(Problem(read.title, problem, "find them by name"))

@@ -17,6 +17,8 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from pydantic import AfterValidator, Field, JsonValue, Strict, create_model, model_validator
 
 from components.config.field_types import Flag, config_error
+from components.secret_stores.clients.client import Capability
+from components.secret_stores.eso_providers import capability_of
 from components.secret_stores.model import (
     AS_ESO,
     CaBundle,
@@ -71,7 +73,11 @@ def know_all(kinds: RefRegister, module: str) -> None:
     """Add every kind of ESO that a register does not know yet; module: what a process imports to know it."""
     for key in _shapes():
         kinds.know(
-            _NAMES.get(key, key.capitalize()), embedded=key, module=module, model=partial(spec_of, key)
+            _NAMES.get(key, key.capitalize()),
+            embedded=key,
+            module=module,
+            model=partial(spec_of, key),
+            capabilities=Capability(capability_of(key)),
         )
 
 

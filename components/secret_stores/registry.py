@@ -183,10 +183,21 @@ class RefRegister:
 
         return take
 
-    def know(self, name: str, *, embedded: str, module: str, model: Callable[[], type[ProviderSpec]]) -> None:
-        """Add a kind of which only the shape is known, unless its embedded key is taken."""
+    def know(
+        self,
+        name: str,
+        *,
+        embedded: str,
+        module: str,
+        model: Callable[[], type[ProviderSpec]],
+        **facts: Unpack[KindFacts],
+    ) -> None:
+        """Add a kind of which only ESO's facts are known, unless its embedded key is taken."""
         if embedded not in self._embedded:
-            self._add(ProviderKind(name=name, embedded=embedded, model=model, module=module, by_shape=True))
+            known = ProviderKind(
+                name=name, embedded=embedded, model=model, module=module, by_shape=True, **facts
+            )
+            self._add(known)
 
     def _add(self, kind: ProviderKind) -> None:
         for group in (GROUP, CLUSTER_GROUP):

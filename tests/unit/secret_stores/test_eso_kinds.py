@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -15,10 +16,13 @@ import pytest
 import yaml
 from pydantic import BaseModel
 
-from components.errors import CredfleetError, Problem
+from components.errors import CredfleetError, EsoError, Problem
+from components.secret_stores.clients.client import Capability
+from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import convert
-from components.secret_stores.eso import store_limits
+from components.secret_stores.eso import compile_push, compile_read, store_limits
 from components.secret_stores.eso_namespaces import NamespaceRule, list_unfollowed
+from components.secret_stores.eso_providers import capability_of
 from components.secret_stores.explain import KnownObjects, Ready, explain
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import CaSelector, ProviderSpec, SecretStore, Selector
@@ -75,6 +79,36 @@ def test_every_kind_has_the_selectors_of_its_shape() -> None:
     assert sum(map(len, expected.values())) == 157
     assert [key for key, paths in expected.items() if not paths] == ["fake"]
     assert {key: {*selectors_in(kind_of(key).spec)} for key in SHAPES} == expected
+
+
+def test_every_kind_can_do_what_the_operators_provider_says() -> None:
+    can = {key: kind_of(key).capabilities for key in SHAPES}
+    assert can == {key: capability_of(key) for key in SHAPES}
+    assert {key for key, each in can.items() if each is Capability.WRITE_ONLY} == {"github", "ngrok"}
+    assert sum(each is Capability.READ_ONLY for each in can.values()) == 22
+
+
+@pytest.mark.parametrize("key", sorted(SHAPES))
+def test_a_use_that_the_kind_cannot_serve_is_refused_where_it_is_written(key: str) -> None:
+    of = kind_of(key).provider("a", "it", least(SHAPES[key]))
+    asked = {"namespace": "a", "name": "x", "store": {"kind": "SecretStore", "name": "s"}, "backend": "eso"}
+    pushed = {
+        "secret": "s",
+        "key": "k",
+        "remoteKey": "r",
+        **({"property": "p"} if key == "kubernetes" else {}),
+    }
+    read = ExternalSecret.model_validate({**asked, "data": {"k": {"key": "r"}}})
+    push = PushSecret.model_validate({**asked, "data": [pushed]})
+    refused: list[bool] = []
+    for compiled in (partial(compile_read, read), partial(compile_push, push)):
+        try:
+            compiled(of, KINDS)
+            refused.append(False)
+        except EsoError as error:
+            refused.append("are only" in error.problem)
+    can = capability_of(key)
+    assert refused == [can == "WriteOnly", can == "ReadOnly"]
 
 
 @pytest.mark.skipif(not DEFINITION.is_file(), reason=f"ESO's CustomResourceDefinition is not in {DEFINITION}")

@@ -57,6 +57,17 @@ def test_a_store_of_ones_own_leads_through_a_secret_of_its_namespace_and_only_re
     assert [str(each) for each in found.between] == ["Secret a/login"]
 
 
+def test_a_store_that_is_only_written_is_reached_for_pushes_only() -> None:
+    spec = {
+        "appID": 1,
+        "installationID": 2,
+        "organization": "o",
+        "auth": {"privateKey": selector(None, key="k")},
+    }
+    (found,) = through(store_in("a", provider={"github": spec}))
+    assert (found.reads, found.writes) == (False, True)
+
+
 def test_a_store_of_the_callers_own_provider_is_reached_by_those_who_have_one() -> None:
     store = cluster_store(providerRef=ref(OWN))
     assert [each.provider for each in through(store)] == ["GitLab/a/it"]
