@@ -6,11 +6,14 @@ The direct back end has no object for a store: each read and push states the one
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pulumi_policy import EnforcementLevel
-from rule import UNKNOWN, Resource, resource_rule
+from rule import UNKNOWN, Resource, resource_rule, stack_rule
+
+from components.secret_stores.eso_providers import capability_of
 
 _DIRECT: Final = (
     "pulumi-python:dynamic/credfleet:SecretRead",
@@ -20,7 +23,16 @@ _PARTS: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", re.DOTALL)
 _NAMES: Final = ("q", "7", "zj-0kx-9")
 """Names of namespaces that nothing has in common."""
 
-_STORES: Final = ("kubernetes:external-secrets.io/*:ClusterSecretStore", *_DIRECT)
+_OF_ESO: Final = "kubernetes:external-secrets.io/*:"
+_STORES: Final = (f"{_OF_ESO}ClusterSecretStore", *_DIRECT)
+_OWN_STORES: Final = (f"{_OF_ESO}SecretStore", f"{_OF_ESO}ClusterSecretStore")
+_UNFIT: Final = {
+    f"{_OF_ESO}ExternalSecret": ("spec", "WriteOnly"),
+    f"{_OF_ESO}ClusterExternalSecret": ("spec.externalSecretSpec", "WriteOnly"),
+    f"{_OF_ESO}PushSecret": ("spec", "ReadOnly"),
+    f"{_OF_ESO}ClusterPushSecret": ("spec.pushSecretSpec", "ReadOnly"),
+}
+"""Who uses stores → where it says so, and of which stores it gets nothing done."""
 
 
 @resource_rule(
@@ -58,6 +70,41 @@ def stores_regex_anchored(store: Resource) -> Iterator[str]:
         for place, regex in enumerate(condition.items("namespaceRegexes")):
             if isinstance(regex, str) and not _is_anchored(regex):
                 yield f"{'.'.join(path)}.conditions[{index}].namespaceRegexes[{place}] is not anchored"
+
+
+@stack_rule(
+    types=[*_OWN_STORES, *_UNFIT],
+    description="Stores are read and written only as their kind of provider can be.",
+    fix="name a store of another kind",
+)
+def stores_used_as_they_can(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
+    """Refuse reads of what External Secrets Operator only writes, and pushes to what it only reads."""
+    kinds = {
+        (one.type.rpartition(":")[2], *(one.text("metadata", each) for each in ("namespace", "name"))): key
+        for one in resources
+        if one.is_a(*_OWN_STORES)
+        for key in one.mapping("spec", "provider")
+    }
+    for one in resources:
+        for where, unfit in (said for type_, said in _UNFIT.items() if one.is_a(type_)):
+            for path, ref in _refs(one, where.split(".")):
+                kind, name = ref.text("kind") or "SecretStore", ref.text("name")
+                home = one.text("metadata", "namespace") if kind == "SecretStore" else None
+                key = kinds.get((kind, home, name), "") if name and (home or kind != "SecretStore") else ""
+                if capability_of(key) == unfit:
+                    yield one.urn, f"{path} names a {kind} of kind {key}, which is {unfit}"
+
+
+def _refs(one: Resource, path: Sequence[str]) -> Iterator[tuple[str, Resource]]:
+    """Yield each reference to a store of what reads or pushes."""
+    where = ".".join(path)
+    yield f"{where}.secretStoreRef", replace(one, inputs=one.mapping(*path, "secretStoreRef"))
+    for index, ref in one.objects(*path, "secretStoreRefs"):
+        yield f"{where}.secretStoreRefs[{index}]", ref
+    for part in ("data", "dataFrom"):
+        for index, each in one.objects(*path, part):
+            ref = replace(each, inputs=each.mapping("sourceRef", "storeRef"))
+            yield f"{where}.{part}[{index}].sourceRef.storeRef", ref
 
 
 def _selects_all(condition: Resource) -> bool:

@@ -10,6 +10,7 @@ import gcp
 import pool_members
 import pytest
 import secret_objects
+import stores
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Struct
 from pack import POLICIES
@@ -48,6 +49,11 @@ EXTERNAL = "kubernetes:external-secrets.io/v1:ExternalSecret"
 NO_WORKLOADS = pool_members.kubernetes_pool_namespace_no_workloads
 NAMING = (ASO, annotated(**{FROM: "aso-credential"}))
 NOT_DECLARED = f"metadata.annotations.{FROM} names a Secret that is not declared in the namespace"
+
+
+def of_eso(kind: str, name: str = "s", **spec: Any) -> Declared:
+    metadata = {"name": name} | ({} if kind.startswith("Cluster") else {"namespace": "a"})
+    return f"kubernetes:external-secrets.io/v1:{kind}", {"metadata": metadata, "spec": spec}
 
 
 def pod(namespace: str) -> tuple[str, dict[str, Any]]:
@@ -317,3 +323,19 @@ def test_the_payload_of_a_version_is_marked_unless_it_is_already(key: str) -> No
     }
     for already in ({key: secret("canary")}, {key: UNKNOWN}, {}):
         assert remedied(gcp.gcp_secret_version_marked, VERSION, already) is None
+
+
+@pytest.mark.parametrize(("consumer", "ref", "refused"), table(__file__, "test_a_store_is_used_as_it_can_be"))
+def test_a_store_is_used_as_it_can_be(consumer: list[Any], ref: dict[str, Any], refused: str | None) -> None:
+    kind, spec = consumer
+    declared = [
+        of_eso("SecretStore", "read", provider={"conjur": {}}),
+        of_eso("SecretStore", "written", provider={"github": {}}),
+        of_eso("ClusterSecretStore", "read", provider={"github": {}}),
+        of_eso("SecretStore", "both", provider={"vault": {}}),
+        of_eso("SecretStore", "own", provider={"mine": {}}),
+        of_eso("SecretStore", UNKNOWN, provider={"github": {}}),
+        of_eso(kind, "x", **json.loads(json.dumps(spec).replace('"REF"', json.dumps(ref)))),
+    ]
+    found = judge_stack(stores.stores_used_as_they_can, declared)
+    assert [each for _, each in found] == ([] if refused is None else [refused])
