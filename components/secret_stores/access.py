@@ -18,6 +18,7 @@ from components.secret_stores.model import (
     ServiceAccountSelector,
 )
 from components.secret_stores.referent import selectors
+from components.secret_stores.registry import ProviderKind
 from components.secret_stores.specs import ConfigMapSelector
 
 _LONGEST: Final = 80
@@ -44,6 +45,7 @@ class StoreAccess:
 
     admitted_by: its conditions that let the namespace in; none where it is the namespace's own, or has none.
     where: path in the provider's spec → what it says of the place, credentials and certificates left out.
+    unknown: why nobody can tell whether the namespace may.
     """
 
     store: str
@@ -53,35 +55,40 @@ class StoreAccess:
     admitted_by: tuple[str, ...]
     where: Mapping[str, str]
     between: tuple[Between, ...]
+    unknown: str | None = None
 
 
 def find_access(namespace: str, stores: Iterable[AnyStore], around: KnownObjects) -> Iterator[StoreAccess]:
-    """Yield every store that a namespace can use; what cannot be used, or only by others, is passed over."""
+    """Yield every store that a namespace can use, or may; what only others can, or nobody, is passed over."""
     for store in stores:
         found = explain(store, namespace, around)
         provider = provider_for(store, namespace, around)
-        if not found.admitted or provider is None or isinstance(provider, Problem):
+        if found.admitted is False or provider is None:
             continue
-        able = around.kinds.serving(provider).capabilities
+        known, ref = None if isinstance(provider, Problem) else provider, store.spec.provider_ref
+        kind = (
+            around.kinds.serving(known) if known else ref and around.kinds.referred(ref.api_version, ref.kind)
+        )
+        if not isinstance(kind, ProviderKind):
+            continue
+        spec = known and known.spec
+        said = spec.model_dump(mode="json", by_alias=True, exclude_none=True) if spec else {}
         yield StoreAccess(
             store.title,
-            provider.key.title,
-            reads=able is not Capability.WRITE_ONLY,
-            writes=able is not Capability.READ_ONLY,
+            found.provider or kind.name,
+            reads=kind.capabilities is not Capability.WRITE_ONLY,
+            writes=kind.capabilities is not Capability.READ_ONLY,
             admitted_by=(*_admitting(store, namespace, around),),
-            where=dict(
-                _scalars(
-                    provider.spec.model_dump(mode="json", by_alias=True, exclude_none=True), provider.spec
-                )
-            ),
-            between=(*_between(selectors(provider.spec), found),),
+            where=dict(_scalars(said, spec)),
+            between=(*_between(selectors(spec), found),),
+            unknown=found.deferred if found.undecided else None,
         )
 
 
 def _admitting(store: AnyStore, namespace: str, around: KnownObjects) -> Iterator[str]:
-    labels = around.namespaces.get(namespace, {})
+    labels, whole = around.labels(namespace)
     for index, condition in enumerate(store.spec.conditions if isinstance(store, ClusterSecretStore) else ()):
-        if allows([condition], namespace, labels) is True:
+        if allows([condition], namespace, labels, whole=whole) is True:
             yield f"conditions[{index}]"
 
 

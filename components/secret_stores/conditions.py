@@ -44,30 +44,44 @@ def _label_objections(place: str, condition: Condition) -> Iterator[Problem]:
             )
 
 
-def allows(conditions: Iterable[Condition], name: str, labels: Mapping[str, str]) -> bool | Problem:
+def allows(
+    conditions: Iterable[Condition], name: str, labels: Mapping[str, str], *, whole: bool = True
+) -> bool | Problem | None:
     """Whether a namespace meets any of the conditions; an empty list takes all.
 
-    A condition that makes no sense refuses everybody, whatever the others say.
+    whole: labels are all that it has; else they decide only where those that are known do, and None is what
+    nobody can tell. A condition that makes no sense refuses everybody, whatever the others say.
     """
     conditions = tuple(conditions)
     for refusal in (*condition_objections(conditions), *requirement_faults(conditions)):
         return refusal
-    return not conditions or any(_meets(condition, name, labels) for condition in conditions)
+    return not conditions or _any(_meets(condition, name, labels, whole=whole) for condition in conditions)
 
 
-def _meets(condition: Condition, name: str, labels: Mapping[str, str]) -> bool:
+def _meets(condition: Condition, name: str, labels: Mapping[str, str], *, whole: bool) -> bool | None:
     selector = condition.namespace_selector
-    return (
-        (selector is not None and _selects(selector, labels))
-        or labels.get(NAME_LABEL) in condition.namespaces
-        or any(is_found(pattern, name) for pattern in condition.namespace_regexes)
-    )
+    if labels.get(NAME_LABEL) in condition.namespaces or any(
+        is_found(pattern, name) for pattern in condition.namespace_regexes
+    ):
+        return True
+    return selector is not None and _selects(selector, labels, whole=whole)
 
 
-def _selects(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
-    return selector.match_labels.items() <= labels.items() and all(
-        _holds(requirement, labels) for requirement in selector.match_expressions
+def _any(held: Iterable[bool | None]) -> bool | None:
+    """Whether one of them holds, and None where that hangs on what nobody can tell."""
+    found = {*held}
+    return True if True in found else None if None in found else False
+
+
+def _selects(selector: LabelSelector, labels: Mapping[str, str], *, whole: bool) -> bool | None:
+    asked = [
+        Requirement(key=key, operator="In", values=(value,)) for key, value in selector.match_labels.items()
+    ]
+    asked.extend(selector.match_expressions)
+    failed = _any(
+        None if not whole and each.key not in labels else not _holds(each, labels) for each in asked
     )
+    return None if failed is None else not failed
 
 
 def _holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:

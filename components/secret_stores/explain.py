@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from components.errors import Problem
-from components.secret_stores.conditions import allows
+from components.secret_stores.conditions import NAME_LABEL, allows
 from components.secret_stores.eso_namespaces import NamespaceRule, list_unfollowed, list_unused
 from components.secret_stores.model import AnyProvider, AnyStore, ClusterSecretStore, Condition, ProviderKey
 from components.secret_stores.referent import (
@@ -35,6 +35,9 @@ class Ready(StrEnum):
 
 _USABLE: Final = (Ready.READY, Ready.UNKNOWN)
 
+_UNKNOWN: Final = "unknown, because"
+"""How it begins why nobody can tell what the documents do not decide."""
+
 _Verdict: TypeAlias = tuple[Ready, tuple[Problem, ...], str | None]
 """What it comes to, all that is in the way, and why it is not known yet."""
 
@@ -43,13 +46,21 @@ _Verdict: TypeAlias = tuple[Ready, tuple[Problem, ...], str | None]
 class KnownObjects:
     """What stores are judged in: the kinds known, the provider objects, namespaces and their labels.
 
-    as_they_stand: embedded blocks are what ESO is given; else this program writes them out for it.
+    labels_are_whole: namespaces have no labels but those. as_they_stand: embedded blocks are what ESO is
+    given; else this program writes them out for it.
     """
 
     kinds: RefRegister
     providers: Mapping[ProviderKey, AnyProvider]
     namespaces: Mapping[str, Mapping[str, str]]
     as_they_stand: bool = False
+    labels_are_whole: bool = True
+
+    def labels(self, namespace: str) -> tuple[Mapping[str, str], bool]:
+        """Return the labels of a namespace as far as they are known, and whether these are all."""
+        known = self.namespaces.get(namespace)
+        named = {NAME_LABEL: namespace}
+        return (named, False) if known is None else ({**named, **known}, self.labels_are_whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +70,8 @@ class Explanation:
     caller: empty while the store is only validated. provider: its title, as far as it is known.
     referent: another caller reads elsewhere. selectors: path in the provider's spec → namespace read.
     refusals: all that is in the way. deferred: why it is not known yet. unserved: the kind, where only
-    its shape is known. overlooked: the selectors that ESO does not look at.
+    its shape is known. overlooked: the selectors that ESO does not look at. undecided: what decides is not
+    there to be known, which deferred says.
     """
 
     store: str
@@ -72,6 +84,7 @@ class Explanation:
     selectors: Mapping[str, str]
     unserved: str | None = None
     overlooked: tuple[str, ...] = ()
+    undecided: bool = False
 
     @property
     def reason(self) -> str | None:
@@ -85,9 +98,9 @@ class Explanation:
         return told
 
     @property
-    def admitted(self) -> bool:
-        """Whether the caller may use the store and nothing in it is refused."""
-        return self.ready in _USABLE
+    def admitted(self) -> bool | None:
+        """Whether the caller may use the store and nothing in it is refused; None for what is undecided."""
+        return None if self.undecided else self.ready in _USABLE
 
 
 def explain(store: AnyStore, caller: str, around: KnownObjects) -> Explanation:
@@ -98,9 +111,11 @@ def explain(store: AnyStore, caller: str, around: KnownObjects) -> Explanation:
     provider = provider_for(store, caller, around)
     known = None if isinstance(provider, Problem) else provider
     resolution = resolve(store, known, caller, around.kinds) if known else None
-    ready, refusals, deferred = _reach(store, caller, around) or _verdict(
-        store, caller, provider, resolution, around
-    )
+    barred = _reach(store, caller, around)
+    verdict = _verdict(store, caller, provider, resolution, around)
+    if barred is not None and (barred[0] is not Ready.UNKNOWN or verdict[0] is not Ready.INVALID):
+        verdict = barred
+    ready, refusals, deferred = verdict
     resolved = resolution if isinstance(resolution, Resolution) else None
     as_it_stands = known if around.as_they_stand and store.spec.provider else None
     overlooked = (
@@ -118,6 +133,7 @@ def explain(store: AnyStore, caller: str, around: KnownObjects) -> Explanation:
         selectors={path: namespace for path, namespace in read.items() if path not in overlooked},
         unserved=known.kind if known and around.kinds.kind_of(known).by_shape else None,
         overlooked=overlooked,
+        undecided=deferred is not None and deferred.startswith(_UNKNOWN),
     )
 
 
@@ -138,14 +154,8 @@ def _reach(store: AnyStore, caller: str, around: KnownObjects) -> _Verdict | Non
 
 
 def _barred(conditions: Sequence[Condition], caller: str, around: KnownObjects) -> _Verdict | None:
-    if conditions and caller not in around.namespaces:
-        unknown = Problem(
-            caller,
-            f"there is no Namespace {caller}, so it is unknown whether it meets the conditions",
-            "add it to the files",
-        )
-        return Ready.INVALID, (unknown,), None
-    match allows(conditions, caller, around.namespaces.get(caller, {})):
+    labels, whole = around.labels(caller)
+    match allows(conditions, caller, labels, whole=whole):
         case Problem() as senseless:
             return Ready.INVALID, (senseless,), None
         case False:
@@ -155,6 +165,9 @@ def _barred(conditions: Sequence[Condition], caller: str, around: KnownObjects) 
                 "extend them, or use another store",
             )
             return Ready.DENIED, (denied,), None
+        case None:
+            why = f"spec.conditions ask for labels, and those of Namespace {caller} are not known here"
+            return Ready.UNKNOWN, (), f"{_UNKNOWN} {why} → add the Namespace, or ask with --live"
         case _:
             return None
 
@@ -167,7 +180,7 @@ def _verdict(
     around: KnownObjects,
 ) -> _Verdict:
     """Return what a caller that gets to the provider finds there; every refusal of both layers, each once."""
-    kinds = around.kinds
+    kinds, doubts = around.kinds, list[Problem]()
     refusals = [*store_objections(store, kinds)]
     if provider is not None and not isinstance(provider, Problem):
         refusals.extend(selector_objections(store, provider, kinds))
@@ -175,9 +188,17 @@ def _verdict(
         if around.as_they_stand:
             refusals.extend(missed_by_eso(store, provider, kinds))
             refusals.extend(_never_read(store, caller, provider, kinds))
-    refusals.extend(each for each in (provider, resolution) if isinstance(each, Problem))
+    elif around.as_they_stand and isinstance(provider_of(store, caller, kinds), ProviderKey):
+        doubts.extend(each for each in [provider] if each is not None)
+    elif provider is not None:
+        refusals.append(provider)
+    if isinstance(resolution, Problem):
+        refusals.append(resolution)
     if refusals:
         return Ready.INVALID, tuple(dict.fromkeys(refusals)), None
+    if doubts:
+        told = "; ".join(f"{each.problem} → {each.fix}" for each in doubts)
+        return Ready.UNKNOWN, (), f"{_UNKNOWN} {told}"
     if provider is None:
         return Ready.UNKNOWN, (), "validation is deferred: the provider is a caller's own, and there is none"
     if isinstance(resolution, Resolution) and resolution.deferred:

@@ -40,7 +40,6 @@ from components.secret_stores.model import (
     ClusterSecretStore,
     Condition,
     SecretStore,
-    goes_by_labels,
 )
 from components.secret_stores.referent import (
     provider_of,
@@ -279,7 +278,7 @@ class _Review:
                 problems.append(model.within(f"{place}.credentialsFrom"))
             else:
                 faults = kind.faults(model.spec)
-                problems += [each.within(f"{place}.spec.{each.place}") for each in faults]
+                problems += [each.within(f"{place}.spec.{each.place}".rstrip(".")) for each in faults]
         except ValidationError as error:
             problems += problems_of(error, kind.spec, f"{place}.spec", otherwise=AS_ESO)
         if not problems:
@@ -424,10 +423,13 @@ class _Review:
             return
         store, provider = way
         labels = self._labels.get(given.namespace, {})
-        known = KnownObjects(KINDS, {provider.key: provider}, {given.namespace: labels})
+        known = KnownObjects(
+            KINDS, {provider.key: provider}, {given.namespace: labels}, labels_are_whole=False
+        )
         found = explain(store, given.namespace, known)
-        if found.ready is Ready.DENIED and goes_by_labels(store):
-            return  # the maker of the namespace may have labelled it: the update asks the cluster
+        if found.undecided:  # whoever made the namespace may have labelled it: the update asks the cluster
+            open_to_all = store.spec.model_copy(update={"conditions": ()})
+            store = store.model_copy(update={"spec": open_to_all})
         if found.ready is not Ready.READY or given.backend is Backend.DIRECT:
             asked = StoreUse(store, provider, given.namespace, labels, purpose)
             yield from _refused(f"{place}.store", partial(admit, asked))

@@ -30,6 +30,8 @@ NOT_ALLOWED = 5
 CANCELLED = 8
 CLAIMS_SKIPPED = 9
 """An update went well, but for what it skipped."""
+UNDECIDED = 10
+"""What was asked hangs on something that is not there to be known."""
 
 EXIT_CODES: Mapping[str, int] = MappingProxyType(
     {

@@ -60,7 +60,8 @@ def explain(
     Without --caller each store is validated: a SecretStore from its own namespace, a ClusterSecretStore
     from none. With --live the stores that the callers may name are read from the cluster, and beside them
     what every object of External Secrets Operator there says of itself. Exit code 2 when a file makes no
-    sense; a store that is Denied or Invalid is an answer, not a failure.
+    sense, 10 when an answer is unknown, because what decides it is not in the files; a store that is Denied
+    or Invalid is an answer, not a failure.
     """
     from operations.stores.documents import read
     from operations.stores.explain import explain_all, explained_live, of_stack
@@ -109,7 +110,8 @@ def reach(
     """Tell all that a namespace can read and write through stores: where, as whom, and what lets it in.
 
     Nothing is read from a store, and no Secret: whether what it logs in with is there is not said, nor what
-    the other side allows it. Exit code 2 when a file or a stack makes no sense.
+    the other side allows it. Exit code 2 when a file or a stack makes no sense, 10 when it is unknown whether
+    a store may be used, because what decides it is not there.
     """
     from operations.stores.documents import live as live_documents
     from operations.stores.documents import read

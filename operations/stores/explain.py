@@ -1,6 +1,6 @@
 """What `credfleet stores` answers: who reads which credential, what a namespace reaches, the other form."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from components.secret_stores.settings import SecretStoresSection, namespace_lab
 from components.secret_stores.stack_cluster import StackCluster
 from components.stack_config.review import usable_namespaces
 from operations.cli.answer import CommandResult, as_yaml
+from operations.cli.failures import UNDECIDED
 from operations.cli.tables import Column, Table
 from operations.config.settings import settings_of
 from operations.stores.documents import Documents, live, read
@@ -36,7 +37,7 @@ def explain_all(documents: Documents, callers: Sequence[str]) -> CommandResult:
     Without callers a store is validated as ESO does: from its own namespace, or from none.
     """
     told, part = _told(documents, callers)
-    return CommandResult([_as_document(each) for each in told], [part])
+    return CommandResult([_as_document(each) for each in told], [part], _exit_code(told))
 
 
 def explained_live(connection: Connection, cluster: StackCluster, callers: Sequence[str]) -> CommandResult:
@@ -52,7 +53,12 @@ def explained_live(connection: Connection, cluster: StackCluster, callers: Seque
         "stores": [_as_document(each) for each in told],
         "objects": [{"object": name, "ready": why is None, "reason": why} for name, why in said],
     }
-    return CommandResult(document, [part, Table("What they say themselves", columns, rows)])
+    parts = [part, Table("What they say themselves", columns, rows)]
+    return CommandResult(document, parts, _exit_code(told))
+
+
+def _exit_code(told: Iterable[Explanation]) -> int:
+    return UNDECIDED if any(each.undecided for each in told) else 0
 
 
 def _said(cluster: StackCluster, namespaces: Sequence[str]) -> Iterator[tuple[str, str | None]]:
@@ -111,11 +117,12 @@ def list_access(namespace: str, documents: Documents) -> CommandResult:
         "May",
         "Where",
         Column("Logs in by", folds=True),
-        Column("Let in by", leaves=1),
+        Column("Let in by", leaves=1, folds=True),
     )
     table = Table(f"What namespace {namespace} reaches", columns, map(_access_row, found))
     nothing = f"Namespace {namespace} reaches nothing through the stores that are known."
-    return CommandResult([_access_document(each) for each in found], [table if found else nothing])
+    code = UNDECIDED if any(each.unknown for each in found) else 0
+    return CommandResult([_access_document(each) for each in found], [table if found else nothing], code)
 
 
 def of_stack(stack: str) -> Documents:
@@ -128,13 +135,14 @@ def of_stack(stack: str) -> Documents:
     labels = namespace_labels({name: tenant.namespace for name, tenant in settings.tenants.items()})
     usable = usable_namespaces(settings.tenants, settings.cluster)
     namespaces = {name: {NAME_LABEL: name, **labels.get(name, {})} for name in usable}
-    around = KnownObjects(KINDS, {each.key: each for each in providers}, namespaces)
+    around = KnownObjects(KINDS, {each.key: each for each in providers}, namespaces, labels_are_whole=False)
     return Documents((*map(section.store, section.stores),), around)
 
 
 def _access_document(each: StoreAccess) -> dict[str, Any]:
     between = [asdict(one) for one in each.between]
     names = {name: getattr(each, name) for name in ("store", "provider", "reads", "writes")}
+    names |= {} if each.unknown is None else {"unknown": each.unknown}
     return {**names, "admittedBy": [*each.admitted_by], "where": dict(each.where), "between": between}
 
 
@@ -147,7 +155,7 @@ def _access_row(each: StoreAccess) -> tuple[str, ...]:
         may,
         f"{each.provider.partition('/')[0]} {where}".strip(),
         between or "the identity that runs the update",
-        ", ".join(each.admitted_by) or "-",
+        each.unknown or ", ".join(each.admitted_by) or "-",
     )
 
 

@@ -116,7 +116,7 @@ def test_what_kubectl_lists_is_read_as_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("labels", "caller", "ready"),
-    [("{}", "a", "Ready"), ("{tier: gold}", "a", "Ready"), ("{}", "b", "Denied"), ("{}", "c", "Invalid")],
+    [("{}", "a", "Ready"), ("{tier: gold}", "a", "Ready"), ("{}", "b", "Denied"), ("{}", "c", "Denied")],
 )
 def test_conditions_know_namespaces_by_the_label_that_kubernetes_gives_them(
     labels: str, caller: str, ready: str
@@ -127,6 +127,33 @@ def test_conditions_know_namespaces_by_the_label_that_kubernetes_gives_them(
     )
     store = REFERENT.replace("spec:", "spec:\n  conditions: [{namespaces: [a]}]")
     assert rows("-", "--caller", caller, stdin=store + namespaces)[0]["ready"] == ready
+
+
+UNDECIDED = {
+    "labels": REFERENT.replace("spec:", "spec:\n  conditions: [{namespaceSelector: {matchLabels: {x: y}}}]"),
+    "provider": OWN.partition("---")[0],
+}
+"""What is not there, and a file that says so."""
+
+
+@pytest.mark.parametrize("case", UNDECIDED)
+def test_what_the_files_do_not_decide_is_unknown_and_neither_nothing_nor_invalid(case: str) -> None:
+    (store,) = explained = json.loads(
+        run("explain", "-", "-c", "a", "-o", "json", stdin=UNDECIDED[case]).stdout
+    )
+    assert (store["ready"], store["admitted"]) == ("Unknown", None), explained
+    assert store["reason"].startswith("unknown, because ")
+    (reached,) = json.loads(run("reach", "-", "-n", "a", "-o", "json", stdin=UNDECIDED[case]).stdout)
+    assert (reached["store"], reached["unknown"]) == (store["store"], store["reason"])
+    for command in ("explain", "reach"):
+        told = run(command, "-", "-n", "a", stdin=f"{UNDECIDED[case]}---\n{EMBEDDED}".replace("SERVER", "{}"))
+        assert (told.exit_code, "unknown, because" in told.output) == (10, True)
+
+
+def test_names_and_regular_expressions_decide_without_the_namespace() -> None:
+    store = REFERENT.replace("spec:", "spec:\n  conditions: [{namespaces: [a]}, {namespaceRegexes: [^b]}]")
+    told = [run("reach", "-", "-n", each, "-o", "json", stdin=store) for each in ("a", "b", "c")]
+    assert [(each.exit_code, len(json.loads(each.stdout))) for each in told] == [(0, 1), (0, 1), (0, 0)]
 
 
 def test_files_without_a_store_are_told_so() -> None:

@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 
 from components.secret_stores.conditions import NAME_LABEL, condition_objections
-from components.secret_stores.explain import Ready
+from components.secret_stores.explain import KnownObjects, Ready, explain
+from components.secret_stores.kinds import KINDS
 from components.secret_stores.model import Condition
 from tests.support.cases import cases, table
 from tests.support.stores import cluster_store, token_spec, told
 
+BY_LABEL = [{"namespaceSelector": {"matchLabels": {"tier": "gold"}}}]
 BLOCK = {"gitlab": token_spec("vault")}
 NAMESPACES = {
     "a": {NAME_LABEL: "a", "tier": "gold"},
@@ -71,10 +73,31 @@ def test_the_validation_of_a_store_is_not_barred_by_its_conditions() -> None:
     assert ready([{"namespaces": ["a"]}], "") is Ready.READY
 
 
-def test_a_namespace_nobody_knows_cannot_be_judged_by_conditions() -> None:
-    answer = told(cluster_store(provider=BLOCK, conditions=[{"namespaces": ["ghost"]}]), "ghost")
-    assert (answer.ready, answer.admitted) == (Ready.INVALID, False)
-    assert "ghost" in (answer.reason or "")
+@cases(
+    "conditions, whole, part, none",
+    table(__file__, "test_labels_that_are_not_known_leave_open_what_they_decide"),
+)
+def test_labels_that_are_not_known_leave_open_what_they_decide(
+    conditions: list[dict[str, Any]], whole: str, part: str, none: str
+) -> None:
+    store = cluster_store(provider=BLOCK, conditions=conditions)
+    labels = {"prod": {"tier": "gold"}}
+    known = [
+        KnownObjects(KINDS, {}, labels),
+        KnownObjects(KINDS, {}, labels, labels_are_whole=False),
+        KnownObjects(KINDS, {}, {}),
+    ]
+    answers = [explain(store, "prod", each) for each in known]
+    assert [str(each.ready) for each in answers] == [whole, part, none]
+    for each in answers:
+        open_ = each.ready is Ready.UNKNOWN
+        assert (each.undecided, each.admitted is None) == (open_, open_)
+        assert ("unknown, because" in str(each.reason)) == open_
+
+
+def test_what_is_refused_whoever_may_use_it_is_invalid_where_labels_are_not_known() -> None:
+    store = cluster_store(provider={"gitlab": token_spec("vault"), "fake": {"data": []}}, conditions=BY_LABEL)
+    assert told(store, "ghost").ready is Ready.INVALID
 
 
 def test_without_conditions_a_namespace_need_not_be_known() -> None:
