@@ -37,7 +37,7 @@ def decide(there: Kept | None, content: bytes, policy: UpdatePolicy) -> Move:
     """
     if there is None:
         return Move.WRITE
-    if policy is UpdatePolicy.IF_NOT_EXISTS and there.content is not None:
+    if policy is UpdatePolicy.IF_NOT_EXISTS and (there.content is not None or there.exists):
         return Move.KEEP
     if not there.owned:
         return Move.REFUSE
@@ -156,11 +156,17 @@ class Pusher:
         return base64.b64decode(data[pushed.key])
 
     def _taken(self, where: Place) -> StoreError:
+        is_replaced = self._push.update_policy is UpdatePolicy.REPLACE
+        way = (
+            ", remove that one, or choose updatePolicy: IfNotExists"
+            if is_replaced
+            else ", or remove that one"
+        )
         return StoreError(
             code="taken",
             place=self._push.title,
             problem=f"{where} is in {self._push.store.name} already; this push did not write it, so it stays",
-            fix="push to another place, remove that one, or choose updatePolicy: IfNotExists",
+            fix=f"push to another place{way}",
         )
 
     def _contended(self, where: Place) -> StoreError:

@@ -73,13 +73,15 @@ class Place:
 class Kept:
     """What is at a place. owned: the push that asks wrote it; else it is another owner's.
 
-    content: None when there is an object, and nothing under the property. edition: what a write over it goes
-    by, so that a change in between is not overwritten.
+    content: None when there is an object, and nothing under the property, or no version that can be read.
+    exists: it counts as a value without content, too. edition: what a write over it goes by, so that a change
+    in between is not overwritten.
     """
 
     content: bytes | None = field(repr=False)
     owned: bool
     edition: Any = field(default=None, repr=False)
+    exists: bool = False
 
 
 class SecretsClient(Protocol):

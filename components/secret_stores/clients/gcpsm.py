@@ -129,7 +129,10 @@ class GcpSecretManagerClient:
         return gather(found)
 
     def look(self, place: Place, owner: str) -> Kept | None:
-        """Read what is there: the newest version, as far as it is enabled."""
+        """Read what is there: the newest version, as far as it is enabled.
+
+        To External Secrets Operator a secret exists while a version is enabled; somebody else's always does.
+        """
         name = self._name(place.key)
         entry = self._manager.secret(name)
         if entry is None:
@@ -138,7 +141,9 @@ class GcpSecretManagerClient:
         enabled = newest is not None and newest.state is VersionState.ENABLED
         content = self._manager.access(newest.name).content if newest and enabled else None
         owned = entry.labels.get(PUSHED_BY) == owner_label(owner)
-        return Kept(content, owned=owned, edition=_Seen(entry.etag, newest and newest.number))
+        seen = _Seen(entry.etag, newest and newest.number)
+        exists = enabled or not owned or self._newest_enabled(name) is not None
+        return Kept(content, owned=owned, edition=seen, exists=exists)
 
     def write(self, place: Place, content: bytes, owner: str, over: Kept | None) -> bool:
         """Add a version, to a secret of its own.

@@ -18,8 +18,9 @@ from components.secret_manager import (
     version_name,
 )
 from components.secret_stores.clients.client import ClientRequest, Cluster, Place, Validity
-from components.secret_stores.clients.gcpsm import GcpSecretManagerClient, open_gcpsm
-from components.secret_stores.consumers import RemoteRef
+from components.secret_stores.clients.gcpsm import PUSHED_BY, GcpSecretManagerClient, open_gcpsm, owner_label
+from components.secret_stores.consumers import RemoteRef, UpdatePolicy
+from components.secret_stores.pushing import Move, decide
 from components.secret_stores.specs import GcpSecretManagerSpec
 from sandbox.tests.support import clouds
 from tests.support.cases import cases, table
@@ -64,6 +65,32 @@ def test_a_secret_with_a_newer_version_than_the_one_seen_is_not_deleted(google: 
     assert not client.remove(place, seen)
     assert not client.write(place, b"three", OWNER, seen)
     assert client.look(place, OWNER) is not None
+
+
+@cases(
+    "owned, versions, move",
+    {
+        "no-version": (False, "", Move.KEEP),
+        "disabled": (False, "-", Move.KEEP),
+        "older-enabled": (False, "+-", Move.KEEP),
+        "enabled": (False, "+", Move.KEEP),
+        "ours-without-version": (True, "", Move.WRITE),
+        "ours-disabled": (True, "-", Move.WRITE),
+        "ours-older-enabled": (True, "+-", Move.KEEP),
+    },
+)
+def test_if_not_exists_goes_by_what_exists_and_stops_nothing(
+    google: SecretManagerTarget, owned: bool, versions: str, move: Move
+) -> None:
+    manager, place = new_secret_manager(google), Place(f"s-{uuid4()}")
+    manager.create(name := secret_name(PROJECT, place.key), {PUSHED_BY: owner_label(OWNER)} if owned else {})
+    for each in versions:
+        added = manager.add(name, b"theirs")
+        if each == "-":
+            manager.disable(added)
+    there = GcpSecretManagerClient(manager, PROJECT, fetch=False).look(place, OWNER)
+    assert decide(there, b"new", UpdatePolicy.IF_NOT_EXISTS) is move
+    assert (decide(there, b"new", UpdatePolicy.REPLACE) is Move.REFUSE) == (not owned)
 
 
 def test_an_older_version_is_fetched_only_where_none_is_named(google: SecretManagerTarget) -> None:

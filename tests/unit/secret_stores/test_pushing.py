@@ -91,6 +91,19 @@ class Contended(FakeClient):
         return super().write(place, content, owner, over)
 
 
+class Theirs(FakeClient):
+    """A store in which an object of somebody else's has nothing under the property."""
+
+    def look(self, place: Place, owner: str) -> Kept | None:
+        return Kept(None, owned=place.key == owner)
+
+
+@pytest.mark.parametrize("policy", UpdatePolicy)
+def test_who_meets_somebody_elses_is_advised_of_what_is_not_set_yet(policy: UpdatePolicy) -> None:
+    (refused,) = pusher(Theirs("Fake/a/s", FakeSpec(data=())), updatePolicy=policy).conflicts()
+    assert ("IfNotExists" in refused.fix) == (policy is UpdatePolicy.REPLACE)
+
+
 def test_a_push_that_always_comes_second_gives_up_and_says_so() -> None:
     with pytest.raises(StoreError, match="others changed db-password 5 times") as caught:
         pusher(Contended("Fake/a/s", FakeSpec(data=())), password="one").write()
