@@ -23,6 +23,7 @@ from components.secret_stores.clients.kubernetes import PUSHED_BY
 from components.secret_stores.consumers import DeletionPolicy, ExternalSecret, PushSecret, UpdatePolicy
 from components.secret_stores.convert import embed
 from components.secret_stores.eso_namespaces import list_unfollowed, list_unused
+from components.secret_stores.eso_providers import WRITTEN
 from components.secret_stores.json_fields import as_path
 from components.secret_stores.model import (
     AnyProvider,
@@ -35,6 +36,7 @@ from components.secret_stores.model import (
 )
 from components.secret_stores.referent import (
     Resolution,
+    eso_objections,
     pin,
     resolve,
     selector_objections,
@@ -65,6 +67,7 @@ def compile_store(store: AnyStore, provider: AnyProvider, kinds: RefRegister) ->
     refusals.extend(spec_objections(provider, kinds))
     served = kinds.served(provider)
     refusals.extend(spec_objections(served, kinds))
+    refusals.extend(eso_objections(store, served, kinds, *WRITTEN))
     refusals.extend(store_limits(store, served, kinds.kind_of(served)))
     resolution = resolve(store, provider, "", kinds)
     if isinstance(resolution, Problem):

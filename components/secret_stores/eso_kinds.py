@@ -78,6 +78,7 @@ def know_all(kinds: RefRegister, module: str) -> None:
             module=module,
             model=partial(spec_of, key),
             capabilities=Capability(capability_of(key)),
+            is_of_eso=True,
         )
 
 

@@ -1,4 +1,4 @@
-"""What the providers of External Secrets Operator (ESO) can do, kind by kind.
+"""What the providers of External Secrets Operator (ESO) can do, and what they demand of a spec, kind by kind.
 
 `eso_providers.json` is taken from their code in the version it names; `tests/witness/test_eso.py` asks that
 code again. By the key of the embedded block; of a kind of a stack's own code nothing is known here.
@@ -7,10 +7,14 @@ code again. By the key of the embedded block; of a kind of a stack's own code no
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
+
+from components.errors import Problem
+from components.importing import IMPORT_LOCK
 
 _FILE: Final = Path(__file__).with_name("eso_providers.json")
 
@@ -18,6 +22,71 @@ _FILE: Final = Path(__file__).with_name("eso_providers.json")
 def capability_of(key: str) -> str | None:
     """Return what ESO can do with providers of a kind: ReadOnly, WriteOnly or ReadWrite."""
     return _facts(key).get("can")
+
+
+class Scope(StrEnum):
+    """When a demand holds; what each means stands in the file."""
+
+    ANY = ""
+    LOGIN = "login"
+    OWN = "own"
+    EMBEDDED = "as it stands"
+    OWN_EMBEDDED = "own as it stands"
+    PERHAPS = "perhaps"
+
+
+WRITTEN: Final = (Scope.ANY, Scope.LOGIN, Scope.OWN)
+"""When a demand holds of what this program writes for ESO."""
+
+
+def unmet(key: str, spec: Mapping[str, Any], *scopes: Scope) -> Iterator[Problem]:
+    """Yield what ESO demands of a spec of a kind and does not get; the place is the path in the spec.
+
+    spec: as a document has it. As in Go, an empty text and a false flag are none.
+    """
+    given = _without_zeros(spec)
+    for path, rule, *said in _facts(key).get("demands", ()):
+        if isinstance(rule, list):
+            rules = [(f"has(self.{name})", f"{name} is missing or empty", f"add {name}") for name in rule]
+            scope = said
+        else:
+            rules, scope = [(rule, said[0], said[1])], said[2:]
+        if Scope("".join(scope)) in scopes:
+            for where, part in _parts(given, path.split(".") if path else [], ""):
+                for each, problem, fix in rules:
+                    if _program(each).eval(data={"self": part}).value() is not True:
+                        yield Problem(where, problem, fix)
+
+
+def _parts(value: Any, steps: list[str], path: str) -> Iterator[tuple[str, Any]]:
+    """Yield each part of a spec that is at a path, each of a list on its own."""
+    if isinstance(value, list):
+        for index, each in enumerate(cast("list[Any]", value)):
+            yield from _parts(each, steps, f"{path}[{index}]")
+    elif not steps:
+        yield path, value
+    elif isinstance(value, dict) and steps[0] in value:
+        yield from _parts(value[steps[0]], steps[1:], f"{path}.{steps[0]}" if path else steps[0])
+
+
+def _without_zeros(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        items = cast("Mapping[str, Any]", value).items()
+        return {key: _without_zeros(each) for key, each in items if not _is_zero(each)}
+    return [*map(_without_zeros, cast("list[Any]", value))] if isinstance(value, list) else value
+
+
+def _is_zero(value: Any) -> bool:
+    return value is None or value is False or value in ("", [])
+
+
+@cache
+def _program(rule: str) -> Any:
+    """Return a program of CEL; what fails in it is an error, and never true."""
+    with IMPORT_LOCK:
+        from cel_expr_python import cel
+
+    return cel.NewEnv(variables={"self": cel.Type.DYN}).compile(rule)
 
 
 def _facts(key: str) -> Mapping[str, Any]:

@@ -11,9 +11,11 @@ from typing import Final, TypeAlias
 from components.errors import Problem
 from components.secret_stores.conditions import NAME_LABEL, allows
 from components.secret_stores.eso_namespaces import NamespaceRule, list_unfollowed, list_unused
+from components.secret_stores.eso_providers import WRITTEN, Scope
 from components.secret_stores.model import AnyProvider, AnyStore, ClusterSecretStore, Condition, ProviderKey
 from components.secret_stores.referent import (
     Resolution,
+    eso_objections,
     missed_by_eso,
     provider_of,
     resolve,
@@ -47,13 +49,14 @@ class KnownObjects:
     """What stores are judged in: the kinds known, the provider objects, namespaces and their labels.
 
     labels_are_whole: namespaces have no labels but those. as_they_stand: embedded blocks are what ESO is
-    given; else this program writes them out for it.
+    given; else this program writes them out for it. by_eso: what ESO's own code demands counts.
     """
 
     kinds: RefRegister
     providers: Mapping[ProviderKey, AnyProvider]
     namespaces: Mapping[str, Mapping[str, str]]
     as_they_stand: bool = False
+    by_eso: bool = False
     labels_are_whole: bool = True
 
     def labels(self, namespace: str) -> tuple[Mapping[str, str], bool]:
@@ -185,6 +188,9 @@ def _verdict(
     if provider is not None and not isinstance(provider, Problem):
         refusals.extend(selector_objections(store, provider, kinds))
         refusals.extend(spec_objections(provider, kinds))
+        if around.by_eso or around.as_they_stand:
+            refusals.extend(eso_objections(store, provider, kinds, *WRITTEN))
+            doubts.extend(eso_objections(store, provider, kinds, Scope.PERHAPS))
         if around.as_they_stand:
             refusals.extend(missed_by_eso(store, provider, kinds))
             refusals.extend(_never_read(store, caller, provider, kinds))

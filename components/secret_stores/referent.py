@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from components.errors import Problem
 from components.secret_stores.conditions import condition_objections
 from components.secret_stores.convert import convert
+from components.secret_stores.eso_providers import Scope
 from components.secret_stores.model import (
     AnyProvider,
     AnyStore,
@@ -165,6 +166,18 @@ def missed_by_eso(store: AnyStore, provider: AnyProvider, kinds: RefRegister) ->
     if store.spec.provider is not None:
         for miss in kinds.kind_of(provider).missed(provider.spec):
             yield Problem(provider.key.title, f"{provider.key.title}: {miss.problem}", miss.fix)
+        yield from eso_objections(store, provider, kinds, Scope.EMBEDDED, Scope.OWN_EMBEDDED)
+
+
+def eso_objections(
+    store: AnyStore, provider: AnyProvider, kinds: RefRegister, *scopes: Scope
+) -> Iterator[Problem]:
+    """Find what ESO's own code demands of a provider in a store and does not get; scopes: when it does."""
+    title, own = provider.key.title, isinstance(store, SecretStore)
+    asked = [each for each in scopes if own or each not in (Scope.OWN, Scope.OWN_EMBEDDED)]
+    for each in kinds.kind_of(provider).unmet(provider.spec, *asked):
+        where = f"{title}: {each.place}" if each.place else title
+        yield Problem(title, f"{where}: {each.problem}", each.fix)
 
 
 def resolve(store: AnyStore, provider: AnyProvider, caller: str, kinds: RefRegister) -> Resolution | Problem:

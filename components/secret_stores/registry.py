@@ -7,7 +7,7 @@ it. It never holds a client: those live in `direct`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from components.errors import CredfleetError, Problem
 from components.secret_stores.clients.client import Capability, ClientFactory, SpecLimits
+from components.secret_stores.eso_providers import Scope, unmet
 from components.secret_stores.model import AnyProvider, ClusterProvider, Provider, ProviderSpec
 
 GROUP: Final = "providers.credfleet.io"
@@ -70,7 +71,8 @@ class ProviderKind:
     never share one. has_properties: a push goes to a property of a key, as into a Secret; else it is the
     whole value. has_namespaces: a push may say in which it is. has_versions: a read may ask for an older
     value. credential: key of a Secret → selector in the spec, for a Secret that is drawn for a provider.
-    gathers: by what reads may gather keys: extract, name, tags.
+    gathers: by what reads may gather keys: extract, name, tags. is_of_eso: its specs are ESO's, so that what
+    ESO demands of them holds.
     """
 
     name: str
@@ -95,11 +97,18 @@ class ProviderKind:
     has_versions: bool = True
     credential: Mapping[str, str] = field(default_factory=dict[str, str])
     gathers: Collection[str] = ()
+    is_of_eso: bool = False
 
     @property
     def spec(self) -> type[ProviderSpec]:
         """The model of its specs."""
         return self.model()
+
+    def unmet(self, spec: ProviderSpec, *scopes: Scope) -> Iterator[Problem]:
+        """Find what ESO demands of a spec and does not get."""
+        if self.is_of_eso:
+            said = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
+            yield from unmet(self.embedded, said, *scopes)
 
     @property
     def warning(self) -> str | None:
@@ -145,6 +154,7 @@ class KindFacts(TypedDict, total=False):
     has_versions: bool
     credential: Mapping[str, str]
     gathers: Collection[str]
+    is_of_eso: bool
 
 
 class RefRegister:

@@ -30,6 +30,7 @@ from components.secret_stores.entries import (
     StoreEntry,
 )
 from components.secret_stores.eso import compile_push, compile_read, compile_store
+from components.secret_stores.eso_providers import Scope
 from components.secret_stores.explain import KnownObjects, Ready, explain
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.login import login_problem, secret_name, with_login
@@ -277,7 +278,7 @@ class _Review:
             if isinstance(model, Problem):
                 problems.append(model.within(f"{place}.credentialsFrom"))
             else:
-                faults = kind.faults(model.spec)
+                faults = [*kind.faults(model.spec), *kind.unmet(model.spec, Scope.ANY)]
                 problems += [each.within(f"{place}.spec.{each.place}".rstrip(".")) for each in faults]
         except ValidationError as error:
             problems += problems_of(error, kind.spec, f"{place}.spec", otherwise=AS_ESO)

@@ -135,7 +135,9 @@ def of_stack(stack: str) -> Documents:
     labels = namespace_labels({name: tenant.namespace for name, tenant in settings.tenants.items()})
     usable = usable_namespaces(settings.tenants, settings.cluster)
     namespaces = {name: {NAME_LABEL: name, **labels.get(name, {})} for name in usable}
-    around = KnownObjects(KINDS, {each.key: each for each in providers}, namespaces, labels_are_whole=False)
+    around = KnownObjects(
+        KINDS, {each.key: each for each in providers}, namespaces, by_eso=True, labels_are_whole=False
+    )
     return Documents((*map(section.store, section.stores),), around)
 
 

@@ -132,6 +132,9 @@ def test_conditions_know_namespaces_by_the_label_that_kubernetes_gives_them(
 UNDECIDED = {
     "labels": REFERENT.replace("spec:", "spec:\n  conditions: [{namespaceSelector: {matchLabels: {x: y}}}]"),
     "provider": OWN.partition("---")[0],
+    "project": REFERENT.replace(
+        'projectID: "7", auth: {secretRef: {secretAccessKeySecretRef: {name: login, key: token}}}', ""
+    ),
 }
 """What is not there, and a file that says so."""
 
