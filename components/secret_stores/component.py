@@ -30,7 +30,7 @@ from components.secret_stores.eso import V1, V1ALPHA1, compile_push, compile_rea
 from components.secret_stores.eso_objects import EsoObject, declare
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.kubernetes_server import ROOT_CA
-from components.secret_stores.login import login_data, secret_name
+from components.secret_stores.login import login_data, login_of, secret_name
 from components.secret_stores.lookout import EsoLookout, EsoLookoutArgs
 from components.secret_stores.model import AnyProvider, SecretStore, goes_by_labels
 from components.secret_stores.provider import (
@@ -136,7 +136,8 @@ class SecretStores(pulumi.ComponentResource):
     def _declare_credentials(self) -> Iterator[tuple[str, pulumi.Resource]]:
         for key, given in self._section.providers.items():
             if (source := given.credentials_from) is not None and given.namespace is not None:
-                keys = KINDS.kind_of(self._models[key]).credential
+                kind = KINDS.kind_of(self._models[key])
+                keys = login_of(kind, given.spec)
                 namespace, name = self._args.namespace(given.namespace), secret_name(given.name or key)
                 yield (
                     key,
@@ -144,7 +145,7 @@ class SecretStores(pulumi.ComponentResource):
                     if source.entry is None
                     else Secret(
                         f"{self._name}/{key}-credential",
-                        metadata=ObjectMetaArgs(name=name, namespace=namespace),
+                        metadata=ObjectMetaArgs(name=name, namespace=namespace, labels=kind.labels or None),
                         type="Opaque",
                         data=self._args.credentials.secret(source.entry, partial(login_data, keys)),
                         opts=pulumi.ResourceOptions(parent=self),
@@ -162,6 +163,7 @@ class SecretStores(pulumi.ComponentResource):
             owner=self._owner("providers", key),
             sources=source_inputs([origin]),
             recipe={"keys": keys},
+            labels=KINDS.kind_of(self._models[key]).labels,
         )
         return LoginSecret(f"{self._name}/{key}-login", args, pulumi.ResourceOptions(parent=self))
 

@@ -7,7 +7,7 @@ code again. By the key of the embedded block; of a kind of a stack's own code no
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,16 @@ _FILE: Final = Path(__file__).with_name("eso_providers.json")
 def capability_of(key: str) -> str | None:
     """Return what ESO can do with providers of a kind: ReadOnly, WriteOnly or ReadWrite."""
     return _facts(key).get("can")
+
+
+def logins_of(key: str) -> Sequence[Mapping[str, str]]:
+    """Return the ways to log in by a Secret, the usual one first: key of the Secret → selector."""
+    return _facts(key).get("logins", ())
+
+
+def login_labels(key: str) -> Mapping[str, str]:
+    """Return the labels that ESO demands of a Secret it logs in with."""
+    return _facts(key).get("labels", {})
 
 
 class Scope(StrEnum):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
 
 from components.credentials import is_text
 from components.errors import Problem
+from components.secret_stores.eso_providers import logins_of
 from components.secret_stores.registry import ProviderKind
 
 
@@ -17,24 +18,65 @@ def secret_name(provider: str) -> str:
     return f"{provider}-credentials"
 
 
+def login_of(kind: ProviderKind, spec: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return which key of a provider's Secret serves which selector: of the ways there are, the one begun.
+
+    What the spec gives as a value of its own needs no key.
+    """
+    ways = logins_of(kind.embedded) if kind.is_of_eso else [kind.credential]
+    begun = [max((_begun(spec, path.split(".")) for path in way.values()), default=0) for way in ways]
+    way = ways[begun.index(max(begun))] if ways else {}
+    return {key: path for key, path in way.items() if "value" not in _part(spec, path.split(".")[:-1])}
+
+
+def _begun(spec: Mapping[str, Any], steps: Sequence[str]) -> int:
+    """Count the steps to a selector that are there, without its own."""
+    return next((n for n in range(len(steps) - 1, 0, -1) if _part(spec, steps[:n]) is not _NOTHING), 0)
+
+
+def _part(spec: Mapping[str, Any], steps: Sequence[str]) -> Mapping[str, Any]:
+    part: Any = spec
+    for step in steps:
+        part = part.get(step) if isinstance(part, dict) else None
+    return part if isinstance(part, dict) else _NOTHING
+
+
+_NOTHING: Final[Mapping[str, Any]] = {}
+
+
 def with_login(kind: ProviderKind, spec: Mapping[str, Any], provider: str) -> dict[str, Any] | Problem:
     """Write into a spec the selectors that the provider's own Secret serves."""
-    if not kind.credential:
+    filled: dict[str, Any] = json.loads(json.dumps(spec))
+    login = login_of(kind, filled)
+    if not login:
         return Problem(
             kind.name, f"providers of kind {kind.name} log in with no Secret", "leave credentialsFrom out"
         )
-    filled: dict[str, Any] = json.loads(json.dumps(spec))
-    for key, path in kind.credential.items():
+    for key, path in login.items():
         *steps, last = path.split(".")
-        part = filled
+        part: Any = filled
         for step in steps:
-            part = part.setdefault(step, {})
+            part = _enter(part, step)
             if not isinstance(part, dict):
                 return _given(path)
         if last in part:
             return _given(path)
         part[last] = {"name": secret_name(provider), "key": key}
     return filled
+
+
+def _enter(part: dict[str, Any], step: str) -> Any:
+    """Return what is at a step, made where nothing is; `list[name]` is a new item of that name."""
+    step, _, name = step.removesuffix("]").partition("[")
+    if not name:
+        return part.setdefault(step, {})
+    items = part.setdefault(step, [])
+    if not isinstance(items, list) or any(
+        isinstance(each, dict) and each.get("name") == name for each in items
+    ):
+        return None
+    items.append({"name": name})
+    return items[-1]
 
 
 def login_problem(keys: Collection[str], content: bytes) -> Problem | None:

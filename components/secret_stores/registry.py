@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from components.errors import CredfleetError, Problem
 from components.secret_stores.clients.client import Capability, ClientFactory, SpecLimits
-from components.secret_stores.eso_providers import Scope, unmet
+from components.secret_stores.eso_providers import Scope, login_labels, unmet
 from components.secret_stores.model import AnyProvider, ClusterProvider, Provider, ProviderSpec
 
 GROUP: Final = "providers.credfleet.io"
@@ -103,6 +103,11 @@ class ProviderKind:
     def spec(self) -> type[ProviderSpec]:
         """The model of its specs."""
         return self.model()
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels that ESO demands of a Secret it logs in with."""
+        return login_labels(self.embedded) if self.is_of_eso else {}
 
     def unmet(self, spec: ProviderSpec, *scopes: Scope) -> Iterator[Problem]:
         """Find what ESO demands of a spec and does not get."""

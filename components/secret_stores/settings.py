@@ -33,7 +33,7 @@ from components.secret_stores.eso import compile_push, compile_read, compile_sto
 from components.secret_stores.eso_providers import Scope
 from components.secret_stores.explain import KnownObjects, Ready, explain
 from components.secret_stores.kinds import KINDS
-from components.secret_stores.login import login_problem, secret_name, with_login
+from components.secret_stores.login import login_of, login_problem, secret_name, with_login
 from components.secret_stores.model import (
     AS_ESO,
     AnyProvider,
@@ -272,7 +272,7 @@ class _Review:
         if given.namespace is not None:
             problems += self._context.review_namespace(f"{place}.namespace", given.namespace)
         if (source := given.credentials_from) is not None:
-            problems += self._login(f"{place}.credentialsFrom", source, given.namespace or "", kind)
+            problems += self._login(f"{place}.credentialsFrom", source, name, kind)
         try:
             model = self._section.provider(name)
             if isinstance(model, Problem):
@@ -286,13 +286,14 @@ class _Review:
             self._sound.add(name)
         yield from problems
 
-    def _login(self, where: str, source: CredentialSource, namespace: str, kind: ProviderKind) -> Problems:
+    def _login(self, where: str, source: CredentialSource, name: str, kind: ProviderKind) -> Problems:
         if source.account is not None:
             problem = "a provider logs in before any account is claimed"
             yield Problem(where, problem, "name an entry of credentials, a Secret, or a gcpSecret")
             return
-        yield from self._context.review_source(where, source, namespace)
-        judge = partial(login_problem, kind.credential)
+        given = self._section.providers[name]
+        yield from self._context.review_source(where, source, given.namespace or "")
+        judge = partial(login_problem, login_of(kind, given.spec))
         if source.entry is not None and (unfit := self._context.credentials.judged(source.entry, judge)):
             yield unfit.within(f"{where} ({source.entry})")
 

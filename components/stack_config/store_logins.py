@@ -8,6 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from components.errors import Problem
+from components.secret_stores.kinds import KINDS
+from components.secret_stores.login import with_login
+from components.secret_stores.registry import GROUP, VERSION
+
 _NEEDS_NONE: Final = ("Fake", "fake")
 _OF_THE_PROCESS: Final = ("ManagedIdentity", "InstancePrincipal")
 _OF_A_SERVICE_ACCOUNT: Final = ("WorkloadIdentity", "Workload")
@@ -28,15 +33,22 @@ def logs_in(entry: Mapping[str, Any]) -> bool:
         return True
     if entry.get("kind") in _NEEDS_NONE or any(kind in _NEEDS_NONE for kind in embedded):
         return True
-    specs = [_map(each) for each in embedded.values()] or [_map(entry.get("spec"))]
-    return all(_names_a_login(spec, has_credential="credentialsFrom" in entry) for spec in specs)
+    specs = [_map(each) for each in embedded.values()] or [_with_credential(entry)]
+    return all(map(_names_a_login, specs))
 
 
-def _names_a_login(spec: Mapping[str, Any], *, has_credential: bool) -> bool:
-    """Whether each way to log in names a Secret or a ServiceAccount: one without is the process's own.
+def _with_credential(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the spec of a provider with what is written in from `credentialsFrom`."""
+    spec, version = _map(entry.get("spec")), entry.get("version", VERSION)
+    kind = KINDS.referred(f"{GROUP}/{version}", str(entry.get("kind")))
+    if "credentialsFrom" not in entry or isinstance(kind, Problem):
+        return spec
+    filled = with_login(kind, spec, "its")
+    return spec if isinstance(filled, Problem) else filled
 
-    has_credential: whether one more way is written in from `credentialsFrom`.
-    """
+
+def _names_a_login(spec: Mapping[str, Any]) -> bool:
+    """Whether each way to log in names a Secret or a ServiceAccount: one without is the process's own."""
     kind = spec.get("authType") or spec.get("principalType")
     if kind in _OF_THE_PROCESS:
         return False
@@ -44,7 +56,7 @@ def _names_a_login(spec: Mapping[str, Any], *, has_credential: bool) -> bool:
         return any(_names(spec.get("serviceAccountRef")))
     asked = [value for key, value in spec.items() if key.startswith("auth") and not isinstance(value, str)]
     if not asked:
-        return has_credential or any(any(_names(each)) for each in _all(spec, "secretRef"))
+        return any(any(_names(each)) for each in _all(spec, "secretRef"))
     ways = [way for each in asked for way in _ways(_map(each))]
     return bool(ways) and all(any(_names(way)) for way in ways)
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pulumi
+import pytest
 
 from components.credentials import Credentials
 from components.labels import TENANT
@@ -163,6 +164,22 @@ def test_a_credential_is_drawn_as_a_secret_value() -> None:
     drawn = declared().named(SECRET, "stores/gitlab-credential")
     assert drawn.inputs["data"] == Secret({"token": TOKEN})
     assert drawn.inputs["metadata"] == {"name": "gitlab-credentials", "namespace": "acme"}
+
+
+@pytest.mark.parametrize("source", ["gitlab", {"gcpSecret": "projects/p/secrets/x/versions/latest"}])
+def test_the_secret_that_a_webhook_logs_in_with_has_the_label_that_eso_demands(source: Any) -> None:
+    given = SECTION.model_dump(by_alias=True, exclude_unset=True)
+    hook = {"kind": "Webhook", "namespace": "acme", "spec": {"url": "https://x"}, "credentialsFrom": source}
+    recorder = declared(
+        section=SecretStoresSection.model_validate(
+            {**given, "providers": {**given["providers"], "hook": hook}}
+        )
+    )
+    (drawn,) = [
+        one for one in recorder.registrations if one.name in ("stores/hook-credential", "stores/hook-login")
+    ]
+    labels = drawn.inputs["metadata"]["labels"] if source == "gitlab" else drawn.inputs["labels"]
+    assert labels == {"external-secrets.io/type": "webhook"}
 
 
 def test_without_eso_its_objects_are_skipped_with_the_reason_and_the_rest_is_declared() -> None:

@@ -22,12 +22,14 @@ from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import convert
 from components.secret_stores.eso import compile_push, compile_read, store_limits
 from components.secret_stores.eso_namespaces import NamespaceRule, list_unfollowed
-from components.secret_stores.eso_providers import capability_of
+from components.secret_stores.eso_providers import capability_of, logins_of
 from components.secret_stores.explain import KnownObjects, Ready, explain
 from components.secret_stores.kinds import KINDS
+from components.secret_stores.login import login_of, with_login
 from components.secret_stores.model import CaSelector, ProviderSpec, SecretStore, Selector
 from components.secret_stores.referent import selectors
 from components.secret_stores.registry import ProviderKind, RefRegister
+from components.stack_config.store_logins import logs_in
 from tests.support.cases import cases
 from tests.support.shapes import SELECTORS, SHAPES, least, plain, selectors_of
 from tests.support.stores import cluster_store, store_in, told
@@ -109,6 +111,41 @@ def test_a_use_that_the_kind_cannot_serve_is_refused_where_it_is_written(key: st
             refused.append("are only" in error.problem)
     can = capability_of(key)
     assert refused == [can == "WriteOnly", can == "ReadOnly"]
+
+
+@pytest.mark.parametrize(
+    ("key", "way"), [(key, index) for key in sorted(SHAPES) for index, _ in enumerate(logins_of(key))]
+)
+def test_a_credential_is_written_in_where_the_spec_begins_to_log_in(key: str, way: int) -> None:
+    kind, login = kind_of(key), logins_of(key)[way]
+    begun = least(SHAPES[key], next(iter(login.values())).replace("[login]", "").split("."))
+    begun.pop("secrets", None)
+    for path in login.values():
+        part = begun
+        for step in path.split(".")[:-1]:
+            part = part.get(step, {})
+        part.pop(path.rpartition(".")[2], None)
+    assert login_of(kind, begun) == login
+    filled = with_login(kind, begun, "its")
+    assert not isinstance(filled, Problem)
+    places = dict(selectors(kind.provider("a", "it", filled).spec))
+    for name, path in login.items():
+        written = places[path.replace("[login]", "[0]")]
+        assert (written.name, getattr(written, "key", None)) == ("its-credentials", name)
+
+
+def test_only_a_kind_without_a_login_takes_no_credential_and_what_is_given_needs_none() -> None:
+    assert {key for key in SHAPES if not logins_of(key)} == {"fake"}
+    assert isinstance(with_login(kind_of("fake"), {}, "its"), Problem)
+    own = {"accessKey": {"value": "AKIA"}}
+    assert login_of(kind_of("scaleway"), own) == {"secretKey": "secretKey.secretRef"}
+    assert isinstance(with_login(kind_of("webhook"), {"secrets": [{"name": "login"}]}, "its"), Problem)
+
+
+@pytest.mark.parametrize(("kind", "spec"), [("Vault", {"auth": {"appRole": {"roleId": "r"}}}), ("AWS", {})])
+def test_a_login_that_is_written_in_is_the_providers_own(kind: str, spec: dict[str, Any]) -> None:
+    assert logs_in({"kind": kind, "spec": spec, "credentialsFrom": "c"})
+    assert not logs_in({"kind": kind, "spec": spec})
 
 
 @pytest.mark.skipif(not DEFINITION.is_file(), reason=f"ESO's CustomResourceDefinition is not in {DEFINITION}")
