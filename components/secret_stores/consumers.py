@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import Field, model_validator
 
 from components.config.field_types import Duration, config_error, must
+from components.secret_stores.conditions import is_found
 from components.secret_stores.model import DataKey, NamespaceName, ObjectName, Shape
 
 
@@ -85,6 +86,12 @@ class Find(Shape):
         return "tags" if self.name is None else "name"
 
 
+class FindOthers(Find):
+    """The same, without one name: that of the Secret which they are put into."""
+
+    without: ObjectName
+
+
 class DataSource(Shape):
     """Where keys come from that are not named: the fields of one secret, or secrets under their names."""
 
@@ -138,6 +145,12 @@ class ExternalSecret(Shape):
         if not self.data and not self.data_from:
             raise config_error("it reads nothing, and makes an empty Secret", "give data or dataFrom")
         return self
+
+    def takes(self, secret: str) -> bool:
+        """Whether it reads a Secret of this name, if its store is a namespace with it; labels say nothing."""
+        sources = [each.find.name for each in self.data_from if each.find is not None]
+        keys = {each.key for each in (*self.data.values(), *(one.extract for one in self.data_from)) if each}
+        return secret in keys or any(each is not None and is_found(each.regexp, secret) for each in sources)
 
     @property
     def title(self) -> str:

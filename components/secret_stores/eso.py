@@ -25,6 +25,7 @@ from components.secret_stores.convert import embed
 from components.secret_stores.eso_namespaces import list_unfollowed, list_unused
 from components.secret_stores.eso_providers import WRITTEN
 from components.secret_stores.json_fields import as_path
+from components.secret_stores.kubernetes_server import is_own
 from components.secret_stores.model import (
     AnyProvider,
     AnyStore,
@@ -45,6 +46,7 @@ from components.secret_stores.referent import (
     store_objections,
 )
 from components.secret_stores.registry import ProviderKind, RefRegister
+from components.secret_stores.specs import KubernetesSpec
 
 Manifest: TypeAlias = dict[str, Any]
 
@@ -105,6 +107,13 @@ def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister
     if getattr(provider.spec, "location", None) and any(each.way == "tags" for each in read.data_from):
         problem = "ESO looks for labels among the secrets of no location, and reads those of one"
         refusals.append(Problem(read.title, problem, "find them by name"))
+    if lies_in(provider, read.namespace) and read.takes(read.target):
+        problem = (
+            f"dataFrom or data means {read.target}, the Secret of this read, and ESO would put it into itself"
+        )
+        refusals.append(
+            Problem(read.title, problem, "give target a name that is not meant, or choose backend: direct")
+        )
     if refusals:
         raise EsoError(read.title, refusals)
     data = [
@@ -125,6 +134,12 @@ def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister
             **gathered,
         },
     }
+
+
+def lies_in(provider: AnyProvider, namespace: str) -> bool:
+    """Whether a provider's secrets are the Secrets of a namespace of the stack's own cluster."""
+    spec = provider.spec
+    return isinstance(spec, KubernetesSpec) and is_own(spec.server) and spec.remote_namespace == namespace
 
 
 def _gathered(read: ExternalSecret, kind: ProviderKind) -> Iterator[Manifest]:

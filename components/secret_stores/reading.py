@@ -26,7 +26,8 @@ from components.projection.model import (
 from components.projection.projector import Projector
 from components.secret_stores.admission import Purpose, Use
 from components.secret_stores.clients.client import GatheringClient, Place, SecretsClient
-from components.secret_stores.consumers import ExternalSecret, RemoteRef
+from components.secret_stores.clients.kubernetes import KubernetesClient
+from components.secret_stores.consumers import ExternalSecret, Find, FindOthers, RemoteRef
 from components.secret_stores.direct import StackTarget, client_of
 from components.secret_stores.gathering import as_keys
 
@@ -112,7 +113,7 @@ def list_versions(read: ExternalSecret, client: SecretsClient) -> JsonObject:
     for index, source in enumerate(read.data_from):
         place = f"{read.title}, dataFrom[{index}]"
         if source.find is not None:
-            gathered = gathering.find(source.find)
+            gathered = gathering.find(_others(read, source.find, client))
         elif source.extract is not None:
             found = gathering.extract(source.extract)
             gathered = found or _absent(read, place, source.extract)
@@ -133,6 +134,13 @@ def list_versions(read: ExternalSecret, client: SecretsClient) -> JsonObject:
             fix="correct dataFrom, or see who was to put the values there",
         )
     return {"metadata": {"resourceVersion": ", ".join(dict.fromkeys(versions))}, "data": data}
+
+
+def _others(read: ExternalSecret, wanted: Find, client: SecretsClient) -> Find:
+    """Leave the target of a read out of what it finds, or it would grow at every update."""
+    if not isinstance(client, KubernetesClient) or client.namespace != read.namespace:
+        return wanted
+    return FindOthers(name=wanted.name, tags=wanted.tags, without=read.target)
 
 
 def _absent(read: ExternalSecret, place: str, remote: RemoteRef) -> NoReturn:

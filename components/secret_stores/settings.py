@@ -29,7 +29,7 @@ from components.secret_stores.entries import (
     SourceEntry,
     StoreEntry,
 )
-from components.secret_stores.eso import compile_push, compile_read, compile_store
+from components.secret_stores.eso import compile_push, compile_read, compile_store, lies_in
 from components.secret_stores.eso_providers import Scope
 from components.secret_stores.explain import KnownObjects, Ready, explain
 from components.secret_stores.kinds import KINDS
@@ -205,6 +205,7 @@ class SecretStoresSection(Section):
         if review.whole:
             for name, read in self.reads.items():
                 yield from review.read(name, read)
+            yield from review.circles()
             for name, push in self.pushes.items():
                 yield from review.push(name, push)
 
@@ -260,6 +261,7 @@ class _Review:
         self._sound: set[str] = set()
         self._ways: dict[str, tuple[AnyStore, AnyProvider | None]] = {}
         self._places: dict[tuple[str, str, str | None], str] = {}
+        self._reads: dict[str, tuple[ExternalSecret, AnyProvider]] = {}
 
     def provider(self, name: str) -> Problems:
         """Judge a provider, and what it logs in with."""
@@ -362,11 +364,33 @@ class _Review:
             return
         provider = way[1]
         model = ExternalSecret.model_validate(_as_model(self._section.read_document(name, _some), read))
+        self._reads[name] = model, provider
         if read.backend is Backend.ESO:
             yield from _refused(place, partial(compile_read, model, provider, KINDS))
         else:
             for objection in read_objections(model, KINDS.serving(provider)):
                 yield objection.within(place)
+
+    def circles(self) -> Problems:
+        """Find reads whose Secrets get into each other, and grow at every update."""
+        takes = {
+            name: {
+                other
+                for other, (its, _) in self._reads.items()
+                if other != name and lies_in(provider, its.namespace) and read.takes(its.target)
+            }
+            for name, (read, provider) in self._reads.items()
+        }
+        for name, others in takes.items():
+            met = {*others}
+            while more := {each for one in met for each in takes[one]} - met:
+                met |= more
+            if name in met:
+                problem = (
+                    f"{', '.join(sorted(met - {name}))} and it take each other's Secrets, which grow for ever"
+                )
+                fix = "give the targets names that are not meant"
+                yield Problem(self._section.place("reads", name), problem, fix)
 
     def push(self, name: str, push: PushEntry) -> Problems:
         """Judge a push by its back end, and that no other goes where it does."""

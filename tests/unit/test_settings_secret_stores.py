@@ -244,3 +244,26 @@ def test_a_file_without_certificates_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("none")
     (problem,) = problems(with_certificates({"file": "ca.pem"}, 1), root=tmp_path)
     assert "holds no certificates in PEM" in problem.problem
+
+
+@pytest.mark.parametrize("backend", ["direct", "eso"])
+def test_reads_that_take_each_others_secrets_are_refused_and_one_that_takes_another_is_not(
+    backend: str,
+) -> None:
+    provider = {"kind": "Kubernetes", "spec": {"remoteNamespace": "tenant-acme", "auth": READER}}
+
+    def found(**patterns: str) -> list[Problem]:
+        reads = {
+            f"reads__{name}": {
+                **{"namespace": "tenant-acme", "store": "mine", "backend": backend},
+                "dataFrom": [{"find": {"name": pattern}}],
+            }
+            for name, pattern in patterns.items()
+        }
+        mine = {"namespace": "tenant-acme", "providerRef": "mine"}
+        return [*problems(stores(providers__mine=provider, stores__mine=mine, **reads))]
+
+    assert found(one="^other$", two="^one$", three="^two$") == []
+    circle = found(one="^two$", two="^three$", three="^one$")
+    assert [each.place for each in circle] == [f"{PLACE}.reads.{name}" for name in ("one", "two", "three")]
+    assert all("grow for ever" in each.problem for each in circle)

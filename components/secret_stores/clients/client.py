@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from components.errors import Problem, StoreError
 from components.secret_stores.conditions import is_found
+from components.secret_stores.consumers import FindOthers
 from components.secret_stores.json_fields import field_of, object_fields
 
 if TYPE_CHECKING:
@@ -213,4 +214,6 @@ def gather(found: Mapping[str, Value]) -> Gathered:
 
 def matches(wanted: Find, name: str) -> bool:
     """Whether a secret of this name is meant, as far as names say."""
+    if isinstance(wanted, FindOthers) and name == wanted.without:
+        return False
     return wanted.name is None or is_found(wanted.name.regexp, name)

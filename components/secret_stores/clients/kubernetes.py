@@ -61,6 +61,11 @@ class KubernetesClient:
         self._namespace = namespace
         self._foreign = foreign
 
+    @property
+    def namespace(self) -> str:
+        """The namespace whose Secrets it reads."""
+        return self._namespace
+
     def validate(self) -> Validity:
         """Say nothing: whether a Secret may be read depends on the Secret."""
         return Validity.UNKNOWN

@@ -32,10 +32,13 @@ PROJECT = "test-project"
 
 
 def read(
-    *sources: Mapping[str, Any], backend: str = "direct", data: Mapping[str, Any] | None = None
+    *sources: Mapping[str, Any],
+    backend: str = "direct",
+    data: Mapping[str, Any] | None = None,
+    target: str = "t",
 ) -> ExternalSecret:
     named = {"name": "r", "namespace": "a", "store": {"kind": "SecretStore", "name": "s"}, "backend": backend}
-    return ExternalSecret.model_validate({**named, "target": "t", "data": data or {}, "dataFrom": sources})
+    return ExternalSecret.model_validate({**named, "target": target, "data": data or {}, "dataFrom": sources})
 
 
 def made(client: SecretsClient, *sources: Mapping[str, Any], **data: Mapping[str, Any]) -> dict[str, bytes]:
@@ -131,6 +134,30 @@ def test_all_keys_of_a_secret_of_a_cluster_are_gathered_byte_for_byte() -> None:
     assert [*made(client, {"find": {"tags": {"team": "a", "tier": "x"}}})] == ["db"]
     with pytest.raises(StoreError, match="has no none"):
         made(client, extract("none"))
+
+
+@pytest.mark.parametrize(("namespace", "found"), [("a", ["db"]), ("ns", ["db", "other"])])
+def test_a_read_never_finds_its_own_target_but_finds_those_of_other_namespaces(
+    namespace: str, found: list[str]
+) -> None:
+    client = KubernetesClient("it", cast("Connection", Secrets()), namespace, foreign=False)
+    every = read(name("."), target="other")
+    assert [*list_versions(every, client)["data"]] == found
+    assert ("other@" in list_versions(every, client)["metadata"]["resourceVersion"]) == ("other" in found)
+
+
+@pytest.mark.parametrize(
+    ("target", "refused"), [("t", True), ("x", False), ("named", True), ("taken", True), ("other", False)]
+)
+@pytest.mark.parametrize("namespace", ["a", "ns"])
+def test_a_read_that_eso_would_put_into_itself_is_refused(namespace: str, target: str, refused: bool) -> None:
+    found = read(name("^t$"), extract("taken"), backend="eso", data={"k": {"key": "named"}}, target=target)
+    of = provider("Kubernetes", {"remoteNamespace": namespace, "auth": {"serviceAccount": {"name": "r"}}})
+    if refused and namespace == "a":
+        with pytest.raises(EsoError, match="into itself"):
+            compile_read(found, of, KINDS)
+    else:
+        compile_read(found, of, KINDS)
 
 
 @pytest.fixture(scope="module")
