@@ -145,7 +145,9 @@ class SecretStores(pulumi.ComponentResource):
                     if source.entry is None
                     else Secret(
                         f"{self._name}/{key}-credential",
-                        metadata=ObjectMetaArgs(name=name, namespace=namespace, labels=kind.labels or None),
+                        metadata=ObjectMetaArgs(
+                            name=name, namespace=namespace, labels=kind.facts.get("labels")
+                        ),
                         type="Opaque",
                         data=self._args.credentials.secret(source.entry, partial(login_data, keys)),
                         opts=pulumi.ResourceOptions(parent=self),
@@ -163,7 +165,7 @@ class SecretStores(pulumi.ComponentResource):
             owner=self._owner("providers", key),
             sources=source_inputs([origin]),
             recipe={"keys": keys},
-            labels=KINDS.kind_of(self._models[key]).labels,
+            labels=KINDS.kind_of(self._models[key]).facts.get("labels") or {},
         )
         return LoginSecret(f"{self._name}/{key}-login", args, pulumi.ResourceOptions(parent=self))
 

@@ -8,10 +8,7 @@ refused. A manifest refers to credentials and holds none; what a Fake keeps in i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from enum import Enum, auto
-from types import MappingProxyType
+from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 
 from components.durations import as_go_writes
@@ -199,44 +196,6 @@ def _namespaces(store: AnyStore, provider: AnyProvider, resolution: Resolution) 
     return {**resolution.namespaces, **dict.fromkeys(certificates)}
 
 
-class Reading(Enum):
-    """What a property of a remote secret is to ESO.
-
-    PATH: a path of gjson into JSON. KEY: a key of a Secret. OWN: whatever the kind makes of it, which no one
-    here knows.
-    """
-
-    PATH = auto()
-    KEY = auto()
-    OWN = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class Habits:
-    """How ESO treats properties of a kind, in reads and pushes.
-
-    is_whole: it writes the whole secret, whatever property a push names.
-    """
-
-    reading: Reading = Reading.OWN
-    is_whole: bool = False
-
-
-_UNKNOWN: Final = Habits()
-"""Those of any other kind."""
-
-_HABITS: Final[Mapping[str, Habits]] = MappingProxyType(
-    {
-        "fake": Habits(Reading.PATH),
-        "kubernetes": Habits(Reading.KEY),
-        "gcpsm": Habits(Reading.PATH),
-        "gitlab": Habits(Reading.PATH),
-        "azurekv": Habits(Reading.PATH, is_whole=True),
-    }
-)
-"""By the key of the embedded block."""
-
-
 def store_limits(store: AnyStore, provider: AnyProvider, kind: ProviderKind) -> Iterator[Problem]:
     """Find what of an admissible store and its provider has no equal in ESO."""
     if store.spec.controller == CONTROLLER:
@@ -282,7 +241,7 @@ def _cluster_store_limits(
 
 def property_of(kind: ProviderKind, name: str | None) -> str | None:
     """Return what ESO has to be told so that it takes one field, and no path of it."""
-    return as_path(name) if name is not None and _habits(kind).reading is Reading.PATH else name
+    return as_path(name) if name is not None and kind.facts.get("propertyIsPath") else name
 
 
 def push_limits(push: PushSecret, kind: ProviderKind) -> Iterator[Problem]:
@@ -293,7 +252,7 @@ def push_limits(push: PushSecret, kind: ProviderKind) -> Iterator[Problem]:
         )
     yield from (place_objections if kind.client is None else push_objections)(push, kind)
     for index, each in enumerate(push.data):
-        if each.property_name is not None and _habits(kind).is_whole:
+        if each.property_name is not None and kind.facts.get("pushesWhole"):
             problem = f"data[{index}] has a property, and ESO would write the whole secret"
             yield Problem(push.title, problem, "leave property out")
         if each.remote_namespace is not None and (harm := _namespace_harm(push)) is not None:
@@ -308,7 +267,3 @@ def _namespace_harm(push: PushSecret) -> str | None:
     if push.update_policy is UpdatePolicy.IF_NOT_EXISTS:
         return "would look in the provider's namespace whether it exists"
     return None
-
-
-def _habits(kind: ProviderKind) -> Habits:
-    return _HABITS.get(kind.embedded, _UNKNOWN)

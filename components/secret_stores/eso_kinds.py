@@ -17,8 +17,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from pydantic import AfterValidator, Field, JsonValue, Strict, create_model, model_validator
 
 from components.config.field_types import Flag, config_error
-from components.secret_stores.clients.client import Capability
-from components.secret_stores.eso_providers import capability_of
+from components.secret_stores.eso_providers import facts_of
 from components.secret_stores.model import (
     AS_ESO,
     CaBundle,
@@ -34,27 +33,6 @@ from components.secret_stores.registry import RefRegister
 _Rule: TypeAlias = tuple[str, str]
 
 _SHAPES: Final = Path(__file__).with_name("eso_shapes.json")
-_NAMES: Final = {
-    "aws": "AWS",
-    "beyondtrustworkloadcredentials": "BeyondtrustWorkloadCredentials",
-    "bitwardensecretsmanager": "BitwardenSecretsManager",
-    "cloudrusm": "CloudruSM",
-    "crd": "CRD",
-    "dvls": "DVLS",
-    "ibm": "IBM",
-    "keepersecurity": "KeeperSecurity",
-    "nebiusmysterybox": "NebiusMysterybox",
-    "onepassword": "OnePassword",
-    "onepasswordSDK": "OnePasswordSDK",
-    "openBao": "OpenBao",
-    "ovh": "OVHcloud",
-    "passworddepot": "PasswordDepot",
-    "secretserver": "SecretServer",
-    "yandexcertificatemanager": "YandexCertificateManager",
-    "yandexlockbox": "YandexLockbox",
-}
-"""Key of the embedded block → its name in ESO, where that is not the key with a capital."""
-
 _WORDS: Final[Mapping[str, Any]] = {
     "text": str,
     "bytes": CaBundle,
@@ -72,14 +50,7 @@ _WORDS: Final[Mapping[str, Any]] = {
 def know_all(kinds: RefRegister, module: str) -> None:
     """Add every kind of ESO that a register does not know yet; module: what a process imports to know it."""
     for key in _shapes():
-        kinds.know(
-            _NAMES.get(key, key.capitalize()),
-            embedded=key,
-            module=module,
-            model=partial(spec_of, key),
-            capabilities=Capability(capability_of(key)),
-            is_of_eso=True,
-        )
+        kinds.know(str(facts_of(key)["name"]), embedded=key, module=module, model=partial(spec_of, key))
 
 
 @cache

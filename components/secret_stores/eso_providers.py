@@ -7,7 +7,7 @@ code again. By the key of the embedded block; of a kind of a stack's own code no
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -19,19 +19,14 @@ from components.importing import IMPORT_LOCK
 _FILE: Final = Path(__file__).with_name("eso_providers.json")
 
 
+def facts_of(key: str) -> Mapping[str, Any]:
+    """Return what is known of a kind, in the words of the file: name, can, logins, labels and more."""
+    return _told().get(key, {})
+
+
 def capability_of(key: str) -> str | None:
     """Return what ESO can do with providers of a kind: ReadOnly, WriteOnly or ReadWrite."""
-    return _facts(key).get("can")
-
-
-def logins_of(key: str) -> Sequence[Mapping[str, str]]:
-    """Return the ways to log in by a Secret, the usual one first: key of the Secret → selector."""
-    return _facts(key).get("logins", ())
-
-
-def login_labels(key: str) -> Mapping[str, str]:
-    """Return the labels that ESO demands of a Secret it logs in with."""
-    return _facts(key).get("labels", {})
+    return facts_of(key).get("can")
 
 
 class Scope(StrEnum):
@@ -55,17 +50,11 @@ def unmet(key: str, spec: Mapping[str, Any], *scopes: Scope) -> Iterator[Problem
     spec: as a document has it. As in Go, an empty text and a false flag are none.
     """
     given = _without_zeros(spec)
-    for path, rule, *said in _facts(key).get("demands", ()):
-        if isinstance(rule, list):
-            rules = [(f"has(self.{name})", f"{name} is missing or empty", f"add {name}") for name in rule]
-            scope = said
-        else:
-            rules, scope = [(rule, said[0], said[1])], said[2:]
-        if Scope("".join(scope)) in scopes:
-            for where, part in _parts(given, path.split(".") if path else [], ""):
-                for each, problem, fix in rules:
-                    if _program(each).eval(data={"self": part}).value() is not True:
-                        yield Problem(where, problem, fix)
+    for each in facts_of(key).get("demands", ()):
+        if each.get("when", Scope.ANY) in scopes:
+            for where, part in _parts(given, each["at"].split(".") if each["at"] else [], ""):
+                if _program(each["rule"]).eval(data={"self": part}).value() is not True:
+                    yield Problem(where, each["problem"], each["fix"])
 
 
 def _parts(value: Any, steps: list[str], path: str) -> Iterator[tuple[str, Any]]:
@@ -99,10 +88,6 @@ def _program(rule: str) -> Any:
     return cel.NewEnv(variables={"self": cel.Type.DYN}).compile(rule)
 
 
-def _facts(key: str) -> Mapping[str, Any]:
-    return _told()["kinds"].get(key, {})
-
-
 @cache
-def _told() -> Mapping[str, Any]:
-    return json.loads(_FILE.read_text(encoding="utf-8"))
+def _told() -> Mapping[str, Mapping[str, Any]]:
+    return json.loads(_FILE.read_text(encoding="utf-8"))["kinds"]

@@ -27,19 +27,13 @@ from components.secret_stores.specs import FakeSpec, GcpSecretManagerSpec, Kuber
 KINDS: Final = RefRegister()
 """The register of this process; a stack's own kinds join it by `@KINDS.register(…)`."""
 
-KINDS.register(
-    "Fake",
-    module=__name__,
-    embedded="fake",
-    is_of_eso=True,
-    client=open_fake,
-    gathers=("extract", "name"),
-)(FakeSpec)
+KINDS.register("Fake", module=__name__, embedded="fake", client=open_fake, gathers=("extract", "name"))(
+    FakeSpec
+)
 KINDS.register(
     "Kubernetes",
     module=__name__,
     embedded="kubernetes",
-    is_of_eso=True,
     client=open_kubernetes,
     limits=kubernetes_limits,
     faults=kubernetes_faults,
@@ -49,39 +43,32 @@ KINDS.register(
     has_properties=True,
     has_namespaces=True,
     has_versions=False,
-    credential={"token": "auth.token.bearerToken"},
     gathers=("extract", "name", "tags"),
 )(KubernetesSpec)
 KINDS.register(
     "GCPSM",
     module=__name__,
     embedded="gcpsm",
-    is_of_eso=True,
     client=open_gcpsm,
     limits=gcpsm_limits,
     faults=gcpsm_faults,
     names=gcpsm_names,
-    credential={"key.json": "auth.secretRef.secretAccessKeySecretRef"},
     gathers=("extract", "name", "tags"),
 )(GcpSecretManagerSpec)
 KINDS.register(
     "GitLab",
     module=__name__,
     embedded="gitlab",
-    is_of_eso=True,
     faults=gitlab_faults,
     has_versions=False,
     capabilities=Capability.READ_ONLY,
-    credential={"token": "auth.SecretRef.accessToken"},
     gathers=("extract", "name"),
 )(spec_of("gitlab"))
 KINDS.register(
     "AzureKV",
     module=__name__,
     embedded="azurekv",
-    is_of_eso=True,
     faults=azurekv_faults,
-    credential={"clientId": "authSecretRef.clientId", "clientSecret": "authSecretRef.clientSecret"},
     gathers=("extract", "name", "tags"),
 )(spec_of("azurekv"))
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from components.credentials import is_text
 from components.errors import Problem
-from components.secret_stores.eso_providers import logins_of
 from components.secret_stores.registry import ProviderKind
 
 
@@ -23,25 +22,18 @@ def login_of(kind: ProviderKind, spec: Mapping[str, Any]) -> Mapping[str, str]:
 
     What the spec gives as a value of its own needs no key.
     """
-    ways = logins_of(kind.embedded) if kind.is_of_eso else [kind.credential]
-    begun = [max((_begun(spec, path.split(".")) for path in way.values()), default=0) for way in ways]
-    way = ways[begun.index(max(begun))] if ways else {}
-    return {key: path for key, path in way.items() if "value" not in _part(spec, path.split(".")[:-1])}
+    usual, *others = kind.facts.get("logins") or [kind.credential]
+    begun = (way for way in others if any(_holder(spec, path) is not None for path in way.values()))
+    way = next(begun, usual)
+    return {key: path for key, path in way.items() if "value" not in (_holder(spec, path) or ())}
 
 
-def _begun(spec: Mapping[str, Any], steps: Sequence[str]) -> int:
-    """Count the steps to a selector that are there, without its own."""
-    return next((n for n in range(len(steps) - 1, 0, -1) if _part(spec, steps[:n]) is not _NOTHING), 0)
-
-
-def _part(spec: Mapping[str, Any], steps: Sequence[str]) -> Mapping[str, Any]:
+def _holder(spec: Mapping[str, Any], path: str) -> Mapping[str, Any] | None:
+    """Return the part of a spec that has a selector, or is to have it."""
     part: Any = spec
-    for step in steps:
+    for step in path.split(".")[:-1]:
         part = part.get(step) if isinstance(part, dict) else None
-    return part if isinstance(part, dict) else _NOTHING
-
-
-_NOTHING: Final[Mapping[str, Any]] = {}
+    return part if isinstance(part, dict) else None
 
 
 def with_login(kind: ProviderKind, spec: Mapping[str, Any], provider: str) -> dict[str, Any] | Problem:

@@ -16,12 +16,15 @@ from pydantic import ValidationError
 
 from components.errors import CredfleetError, Problem
 from components.secret_stores.clients.client import Capability, ClientFactory, SpecLimits
-from components.secret_stores.eso_providers import Scope, login_labels, unmet
+from components.secret_stores.eso_providers import Scope, capability_of, facts_of, unmet
 from components.secret_stores.model import AnyProvider, ClusterProvider, Provider, ProviderSpec
 
 GROUP: Final = "providers.credfleet.io"
 CLUSTER_GROUP: Final = f"cluster.{GROUP}"
 VERSION: Final = "v1alpha1"
+
+_OWN: Final = "components.secret_stores.kinds"
+"""Where this project's own kinds are registered, which have ESO's specs."""
 
 Spec = TypeVar("Spec", bound=ProviderSpec)
 
@@ -71,8 +74,7 @@ class ProviderKind:
     never share one. has_properties: a push goes to a property of a key, as into a Secret; else it is the
     whole value. has_namespaces: a push may say in which it is. has_versions: a read may ask for an older
     value. credential: key of a Secret → selector in the spec, for a Secret that is drawn for a provider.
-    gathers: by what reads may gather keys: extract, name, tags. is_of_eso: its specs are ESO's, so that what
-    ESO demands of them holds.
+    gathers: by what reads may gather keys: extract, name, tags.
     """
 
     name: str
@@ -97,7 +99,6 @@ class ProviderKind:
     has_versions: bool = True
     credential: Mapping[str, str] = field(default_factory=dict[str, str])
     gathers: Collection[str] = ()
-    is_of_eso: bool = False
 
     @property
     def spec(self) -> type[ProviderSpec]:
@@ -105,15 +106,16 @@ class ProviderKind:
         return self.model()
 
     @property
-    def labels(self) -> Mapping[str, str]:
-        """The labels that ESO demands of a Secret it logs in with."""
-        return login_labels(self.embedded) if self.is_of_eso else {}
+    def facts(self) -> Mapping[str, Any]:
+        """What is known of ESO's own code for it; nothing, where a stack's own code says what its spec is."""
+        return facts_of(self.embedded) if self.module == _OWN else {}
 
     def unmet(self, spec: ProviderSpec, *scopes: Scope) -> Iterator[Problem]:
         """Find what ESO demands of a spec and does not get."""
-        if self.is_of_eso:
-            said = spec.model_dump(mode="json", by_alias=True, exclude_none=True)
-            yield from unmet(self.embedded, said, *scopes)
+        if self.facts:
+            yield from unmet(
+                self.embedded, spec.model_dump(mode="json", by_alias=True, exclude_none=True), *scopes
+            )
 
     @property
     def warning(self) -> str | None:
@@ -159,7 +161,6 @@ class KindFacts(TypedDict, total=False):
     has_versions: bool
     credential: Mapping[str, str]
     gathers: Collection[str]
-    is_of_eso: bool
 
 
 class RefRegister:
@@ -198,21 +199,14 @@ class RefRegister:
 
         return take
 
-    def know(
-        self,
-        name: str,
-        *,
-        embedded: str,
-        module: str,
-        model: Callable[[], type[ProviderSpec]],
-        **facts: Unpack[KindFacts],
-    ) -> None:
+    def know(self, name: str, *, embedded: str, module: str, model: Callable[[], type[ProviderSpec]]) -> None:
         """Add a kind of which only ESO's facts are known, unless its embedded key is taken."""
         if embedded not in self._embedded:
-            known = ProviderKind(
-                name=name, embedded=embedded, model=model, module=module, by_shape=True, **facts
+            can = Capability(capability_of(embedded))
+            kind = ProviderKind(
+                name=name, embedded=embedded, model=model, module=module, capabilities=can, by_shape=True
             )
-            self._add(known)
+            self._add(kind)
 
     def _add(self, kind: ProviderKind) -> None:
         for group in (GROUP, CLUSTER_GROUP):

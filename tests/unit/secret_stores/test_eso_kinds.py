@@ -22,7 +22,7 @@ from components.secret_stores.consumers import ExternalSecret, PushSecret
 from components.secret_stores.convert import convert
 from components.secret_stores.eso import compile_push, compile_read, store_limits
 from components.secret_stores.eso_namespaces import NamespaceRule, list_unfollowed
-from components.secret_stores.eso_providers import capability_of, logins_of
+from components.secret_stores.eso_providers import capability_of, facts_of
 from components.secret_stores.explain import KnownObjects, Ready, explain
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.login import login_of, with_login
@@ -114,10 +114,11 @@ def test_a_use_that_the_kind_cannot_serve_is_refused_where_it_is_written(key: st
 
 
 @pytest.mark.parametrize(
-    ("key", "way"), [(key, index) for key in sorted(SHAPES) for index, _ in enumerate(logins_of(key))]
+    ("key", "way"),
+    [(key, index) for key in sorted(SHAPES) for index, _ in enumerate(facts_of(key).get("logins", ()))],
 )
 def test_a_credential_is_written_in_where_the_spec_begins_to_log_in(key: str, way: int) -> None:
-    kind, login = kind_of(key), logins_of(key)[way]
+    kind, login = kind_of(key), facts_of(key)["logins"][way]
     begun = least(SHAPES[key], next(iter(login.values())).replace("[login]", "").split("."))
     begun.pop("secrets", None)
     for path in login.values():
@@ -135,7 +136,7 @@ def test_a_credential_is_written_in_where_the_spec_begins_to_log_in(key: str, wa
 
 
 def test_only_a_kind_without_a_login_takes_no_credential_and_what_is_given_needs_none() -> None:
-    assert {key for key in SHAPES if not logins_of(key)} == {"fake"}
+    assert {key for key in SHAPES if "logins" not in facts_of(key)} == {"fake"}
     assert isinstance(with_login(kind_of("fake"), {}, "its"), Problem)
     own = {"accessKey": {"value": "AKIA"}}
     assert login_of(kind_of("scaleway"), own) == {"secretKey": "secretKey.secretRef"}
