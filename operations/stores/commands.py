@@ -140,8 +140,9 @@ def convert(
 ) -> CommandResult:
     """Write providers apart from their stores, which refer to them then; with --embed the other way round.
 
-    Prints the documents, changes no file. All else in them stays as it is, so there and back is no change.
-    Exit code 2 when a document makes no sense, or cannot be in the other form.
+    Prints the documents, changes no file. Stores of v1beta1 become those of v1. All else in them stays as it
+    is, so there and back is no change. Exit code 2 when a document makes no sense, or cannot be in the other
+    form.
     """
     from operations.stores.explain import convert
 

@@ -51,6 +51,7 @@ class _Reading:
     providers: dict[ProviderKey, AnyProvider] = field(default_factory=dict[ProviderKey, AnyProvider])
     namespaces: dict[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     problems: list[Problem] = field(default_factory=list[Problem])
+    takes_old: bool = False
     raw: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
 
     def add(self, place: str, document: object) -> None:
@@ -59,6 +60,11 @@ class _Reading:
             self.refuse(place, "it is not a map of fields", "write apiVersion, kind, metadata and spec")
             return
         api_version, kind = str(document.get("apiVersion", "")), str(document.get("kind", ""))
+        if self.takes_old and api_version == _OLD and (ESO, kind) in _READERS:
+            api_version, document = ESO, {**document, "apiVersion": ESO}
+            for key in _map(_map(document.get("spec")).get("provider")):
+                if isinstance(gone := KINDS.embedded(key), Problem):
+                    self.problems.append(gone.within(f"{place}: spec.provider"))
         if (api_version, kind) == ("v1", "List"):
             for index, item in enumerate(_list(document.get("items"))):
                 self.add(f"{place}: items[{index}]", item)
@@ -167,12 +173,17 @@ _READERS: Final = MappingProxyType(
 )
 
 
-def read(files: Sequence[str]) -> Documents:
+_OLD: Final = "external-secrets.io/v1beta1"
+"""What ESO served until 0.16; all that it has, v1 has, but for kinds of provider that are gone."""
+
+
+def read(files: Sequence[str], *, takes_old: bool = False) -> Documents:
     """Read all files, `-` being standard input.
 
-    Raises ConfigurationError with every problem; none holds a value of a document.
+    takes_old: stores of v1beta1 are read as those of v1 that they become. Raises ConfigurationError with
+    every problem; none holds a value of a document.
     """
-    reading = _Reading()
+    reading = _Reading(takes_old=takes_old)
     for name in dict.fromkeys(files):
         try:
             for index, document in enumerate(_documents(name), start=1):

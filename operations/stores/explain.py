@@ -166,7 +166,7 @@ def convert(files: Sequence[str], *, embed: bool) -> CommandResult:
 
     What cannot be in the other form is a ConfigurationError.
     """
-    told = [*(with_blocks if embed else with_references)(read(files).raw, KINDS)]
+    told = [*(with_blocks if embed else with_references)(read(files, takes_old=True).raw, KINDS)]
     if problems := [each for each in told if isinstance(each, Problem)]:
         raise ConfigurationError(problems)
     items = [dict(each) for each in told if not isinstance(each, Problem)]

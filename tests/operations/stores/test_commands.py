@@ -404,6 +404,21 @@ def yaml_documents(text: str) -> list[Any]:
     return [each.data for each in read_all(text, "text")]
 
 
+@pytest.mark.parametrize("embed", [(), ("--embed",)])
+@pytest.mark.parametrize("listed", [False, True])
+def test_stores_of_the_old_version_are_converted_to_that_which_is_served(listed: bool, embed: Any) -> None:
+    def given(version: str) -> str:
+        store = REFERENT.replace("/v1", version)
+        item = "\n".join(f"    {line}" for line in store.splitlines()).replace("    ", "  - ", 1)
+        return f"apiVersion: v1\nkind: List\nitems:\n{item}\n" if listed else store
+
+    old, new = (run("convert", "-", *embed, stdin=given(each)) for each in ("/v1beta1", "/v1"))
+    assert (old.exit_code, old.stdout) == (0, new.stdout)
+    gone = run("convert", "-", *embed, stdin=given("/v1beta1").replace("gcpsm", "alibaba"))
+    assert (gone.exit_code, "alibaba" in gone.output) == (2, True)
+    assert run("explain", "-", stdin=given("/v1beta1")).exit_code == 2
+
+
 def test_documents_are_converted_there_and_back_again() -> None:
     apart = run("convert", "-", stdin=f"{REFERENT}---\n{OWN}")
     assert apart.exit_code == 0
