@@ -69,15 +69,14 @@ def find_access(namespace: str, stores: Iterable[AnyStore], around: KnownObjects
         kind = (
             around.kinds.serving(known) if known else ref and around.kinds.referred(ref.api_version, ref.kind)
         )
-        if not isinstance(kind, ProviderKind):
-            continue
+        can = kind.capabilities if isinstance(kind, ProviderKind) else Capability.READ_WRITE
         spec = known and known.spec
         said = spec.model_dump(mode="json", by_alias=True, exclude_none=True) if spec else {}
         yield StoreAccess(
             store.title,
-            found.provider or kind.name,
-            reads=kind.capabilities is not Capability.WRITE_ONLY,
-            writes=kind.capabilities is not Capability.READ_ONLY,
+            found.provider or (ref.kind if ref else ""),
+            reads=can is not Capability.WRITE_ONLY,
+            writes=can is not Capability.READ_ONLY,
             admitted_by=(*_admitting(store, namespace, around),),
             where=dict(_scalars(said, spec)),
             between=(*_between(selectors(spec), found),),

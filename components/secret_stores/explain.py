@@ -183,6 +183,9 @@ def _verdict(
     around: KnownObjects,
 ) -> _Verdict:
     """Return what a caller that gets to the provider finds there; every refusal of both layers, each once."""
+    if store.spec.runtime_ref is not None and store.spec.provider is None:
+        why = "spec.runtimeRef hands the store to another process, which alone knows whose login it reads"
+        return Ready.UNKNOWN, (), f"{_UNKNOWN} {why} → ask it, or use a store without runtimeRef"
     kinds, doubts = around.kinds, list[Problem]()
     refusals = [*store_objections(store, kinds)]
     if provider is not None and not isinstance(provider, Problem):

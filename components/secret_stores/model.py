@@ -198,12 +198,14 @@ class StoreSpec(Shape):
     """What both kinds of store say; `provider` is ESO's embedded block, one key that names its kind.
 
     That there is exactly one of `provider` and `provider_ref` is part of the admission (`referent`).
-    `refresh_interval` is in seconds, or a duration such as `1h`.
+    `runtime_ref` is what ESO proposes: another process serves the store. `refresh_interval` is in seconds,
+    or a duration such as `1h`.
     """
 
     controller: str = ""
     provider: Mapping[str, Any] | None = Field(default=None, repr=False)
     provider_ref: ProviderRef | None = None
+    runtime_ref: Mapping[str, Any] | None = None
     retry_settings: RetrySettings | None = None
     refresh_interval: Annotated[int | str, BeforeValidator(_refresh_interval)] | None = None
 

@@ -135,6 +135,14 @@ UNDECIDED = {
     "project": REFERENT.replace(
         'projectID: "7", auth: {secretRef: {secretAccessKeySecretRef: {name: login, key: token}}}', ""
     ),
+    "runtime": """\
+apiVersion: external-secrets.io/v1
+kind: SecretStore
+metadata: {name: out, namespace: a}
+spec:
+  runtimeRef: {kind: ProviderClass, name: aws}
+  providerRef: {apiVersion: provider.external-secrets.io/v2alpha1, kind: SecretsManager, name: it}
+""",
 }
 """What is not there, and a file that says so."""
 
