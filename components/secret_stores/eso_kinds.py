@@ -3,7 +3,7 @@
 `eso_shapes.json` is reduced from the schema of its CustomResourceDefinition v2.9.0, by
 `tests/witness/eso_shapes.py`. A word there is a scalar or a selector, `!` a field that is needed, `where` a
 value that has to be by rules in CEL. So the rule of references holds for them, the API server takes what is
-taken here, and they can be written for ESO; what else their code demands ESO tells.
+taken here, and they can be written for ESO; what else their code demands is in `eso_providers`.
 """
 
 from __future__ import annotations
