@@ -32,6 +32,7 @@ def capability_of(key: str) -> str | None:
 class Scope(StrEnum):
     """When a demand holds; what each means stands in the file."""
 
+    ALWAYS = "always"
     ANY = ""
     LOGIN = "login"
     OWN = "own"
@@ -54,7 +55,7 @@ def unmet(key: str, spec: Mapping[str, Any], *scopes: Scope) -> Iterator[Problem
         if each.get("when", Scope.ANY) in scopes:
             for where, part in _parts(given, each["at"].split(".") if each["at"] else [], ""):
                 if _program(each["rule"]).eval(data={"self": part}).value() is not True:
-                    yield Problem(where, each["problem"], each["fix"])
+                    yield Problem(each.get("place", where), each["problem"], each["fix"])
 
 
 def _parts(value: Any, steps: list[str], path: str) -> Iterator[tuple[str, Any]]:

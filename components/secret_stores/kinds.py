@@ -15,8 +15,7 @@ from components.secret_stores.eso_kinds import know_all, spec_of
 from components.secret_stores.kubernetes_server import missed_by_eso, written_out
 from components.secret_stores.registry import RefRegister
 from components.secret_stores.spec_faults import (
-    azurekv_faults,
-    gcpsm_faults,
+    eso_faults,
     gcpsm_names,
     gitlab_faults,
     kubernetes_faults,
@@ -51,7 +50,7 @@ KINDS.register(
     embedded="gcpsm",
     client=open_gcpsm,
     limits=gcpsm_limits,
-    faults=gcpsm_faults,
+    faults=eso_faults("gcpsm"),
     names=gcpsm_names,
     gathers=("extract", "name", "tags"),
 )(GcpSecretManagerSpec)
@@ -68,7 +67,7 @@ KINDS.register(
     "AzureKV",
     module=__name__,
     embedded="azurekv",
-    faults=azurekv_faults,
+    faults=eso_faults("azurekv"),
     gathers=("extract", "name", "tags"),
 )(spec_of("azurekv"))
 

@@ -14,16 +14,14 @@ from urllib.parse import urlsplit
 
 from components.errors import Problem
 from components.naming import is_data_key, is_object_name
+from components.secret_stores.clients.client import SpecLimits
+from components.secret_stores.eso_providers import Scope, unmet
 from components.secret_stores.kubernetes_server import is_foreign
 from components.secret_stores.model import ProviderSpec
-from components.secret_stores.specs import GcpSecretManagerSpec, KubernetesSpec
-
-_PROJECT: Final = re.compile(r"([a-z0-9.-]+:)?[a-z0-9][a-z0-9-]*")
-"""Its id, behind a domain where it is one's, or its number."""
+from components.secret_stores.specs import KubernetesSpec
 
 _SECRET_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,255}")
 _VERSION: Final = re.compile(r"[1-9][0-9]*|[A-Za-z][A-Za-z0-9_-]{0,62}")
-_LOCATION: Final = re.compile(r"[a-z]+(-[a-z]+)+[0-9]+")
 
 
 def kubernetes_faults(given: Any) -> Iterator[Problem]:
@@ -41,41 +39,15 @@ def kubernetes_faults(given: Any) -> Iterator[Problem]:
         yield from _bundle_faults("server.caBundle", spec.server.ca_bundle)
 
 
+def eso_faults(key: str) -> SpecLimits:
+    """Make the judge of a kind by the demands of its file that hold for both back ends."""
+    return lambda spec: unmet(key, _said(spec), Scope.ALWAYS)
+
+
 def gitlab_faults(given: Any) -> Iterator[Problem]:
     """Judge a spec of kind GitLab."""
-    spec = _said(given)
-    if not spec["projectID"] and not spec["groupIDs"]:
-        yield Problem("projectID", "it does not say whose variables are meant", "add projectID or groupIDs")
-    if spec["inheritFromGroups"] and spec["groupIDs"]:
-        problem = "inheritFromGroups means the groups of the project, and groupIDs others"
-        yield Problem("groupIDs", problem, "leave one of the two out")
-    if spec["url"]:
-        yield from _address_faults("url", spec["url"], "write https://, or leave url out for gitlab.com")
-    yield from _bundle_faults("caBundle", spec["caBundle"])
-
-
-def azurekv_faults(given: Any) -> Iterator[Problem]:
-    """Judge a spec of kind AzureKV."""
-    spec = _said(given)
-    own_cloud = spec["customCloudConfig"]
-    if spec["environmentType"] == "AzureStackCloud" and own_cloud is None:
-        problem = "the addresses of an Azure Stack are nowhere else"
-        yield Problem("customCloudConfig", problem, "add customCloudConfig")
-    if own_cloud and not spec["useAzureSDK"]:
-        problem = "only the new Azure SDK takes customCloudConfig"
-        yield Problem("useAzureSDK", problem, "add useAzureSDK: true")
-    yield from _address_faults("vaultUrl", spec["vaultUrl"], "write such as https://acme.vault.azure.net")
-
-
-def gcpsm_faults(given: Any) -> Iterator[Problem]:
-    """Judge a spec of kind GCPSM."""
-    spec: GcpSecretManagerSpec = given
-    if spec.project_id and not _PROJECT.fullmatch(spec.project_id):
-        yield Problem(
-            "projectID", "Google has no project of such an id", "write it such as acme-prod, or its number"
-        )
-    if spec.location and not _LOCATION.fullmatch(spec.location):
-        yield Problem("location", "Google has no region of such a name", "write such as europe-west3")
+    yield from eso_faults("gitlab")(given)
+    yield from _bundle_faults("caBundle", _said(given).get("caBundle"))
 
 
 def kubernetes_names(key: str, name: str | None, _version: str | None) -> Iterator[tuple[str, str]]:
@@ -102,7 +74,7 @@ def gcpsm_names(key: str, _name: str | None, version: str | None) -> Iterator[tu
 
 def _said(spec: ProviderSpec) -> Mapping[str, Any]:
     """Return the fields of a spec whose model is made of its shape, by the names that ESO gives them."""
-    return spec.model_dump(mode="json", by_alias=True)
+    return spec.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def is_certificates(pem: str) -> bool:
