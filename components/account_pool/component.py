@@ -29,7 +29,7 @@ from pulumi_kubernetes.meta.v1 import ObjectMetaArgs
 from pulumi_kubernetes.rbac.v1 import PolicyRuleArgs, Role, RoleBinding, RoleRefArgs, SubjectArgs
 
 from components.account_pool.admission.policies import admission_manifests, namespace_manifests
-from components.account_pool.admission.roles import RIGHTS, Right, rights_to_bring
+from components.account_pool.admission.roles import RIGHTS, Right, rights_to_bring, rights_to_clean
 from components.account_pool.admission.state_machine import Verb
 from components.account_pool.births import Births
 from components.account_pool.claim_forecast import ClaimForecasts
@@ -192,7 +192,7 @@ class AccountPool(pulumi.ComponentResource):
         secrets = [secret for _, secret in members]
         grants = [
             *self._grant("claimer", args.claimers, RIGHTS[Verb.CLAIM]),
-            *self._grant("cleaner", args.cleaners, RIGHTS[Verb.CLEAN]),
+            *self._grant("cleaner", args.cleaners, rights_to_clean(args.settings.new_keys)),
             *chain.from_iterable(
                 self._grant(f"bringer:{tenant_label(tenant)}", people, rights_to_bring(tenant))
                 for tenant, people in args.bringers.items()

@@ -367,6 +367,9 @@ class AccountPool(ConfigModel):
         default={},
         description="Type or cloud → your program for keys, as a list: rotates and identifies them.",
     )
+    new_keys: tuple[PoolType, ...] = Field(
+        default=(), description="Types or clouds whose accounts get a new key before their next tenant."
+    )
     protected: tuple[Text, ...] = Field(
         default=(),
         description="Ids of accounts that are never a member, and for which no command is ever run.",
@@ -402,6 +405,7 @@ class AccountPool(ConfigModel):
             ),
             self.protected,
             Clock(self.rest_for or "", self.key_max_age or "", self.key_notice or ""),
+            self.new_keys,
         )
 
     @property

@@ -100,11 +100,31 @@ def review_pool(
         yield from _unknown_partitions(place, held.partition, keys)
     for key, commands in (("cleaning", pool.cleaning), ("keys", pool.keys)):
         yield from _review_commands(key, commands, known - {"default"}, context)
+    yield from _review_new_keys(pool, types)
     yield from _review_consumers(pool, keys)
     for name, member in pool.members.items():
         yield from _review_member(name, member, keys, stated, context)
     yield from review_identities(pool.members, existing, stated.rows)
     yield from review_protected(pool.config_map, pool.members, existing)
+
+
+def _review_new_keys(pool: AccountPool, types: Collection[str]) -> Problems:
+    """Ask for all that changes a key between tenants, and keeps an account from going without that."""
+    place = config_path("accountPool", "newKeys")
+    if pool.new_keys and not pool.admission_policy:
+        yield Problem(
+            place,
+            "without the admission policy nothing keeps an account from being free with its old key",
+            "add accountPool.admissionPolicy: true",
+        )
+    for name in pool.new_keys:
+        for type_ in sorted(each for each in types if name in (each, hyperscaler_of(each))) or [name]:
+            if not {type_, hyperscaler_of(type_)} & pool.keys.keys():
+                yield Problem(
+                    place,
+                    f"no program changes the key of an account of type {type_}, so none would be free again",
+                    f"add one to accountPool.keys, such as {{{name}: [keys/{name}.py]}}",
+                )
 
 
 def _review_commands(

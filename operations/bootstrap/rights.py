@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from components.account_pool.admission.roles import RIGHTS, Right, rights_to_bring
+from components.account_pool.admission.roles import RIGHTS, Right, rights_to_bring, rights_to_clean
 from components.account_pool.admission.state_machine import VIRTUAL_GROUP, Verb
 from components.account_pool.settings import AccountPool
 from components.aso_credentials.settings import AsoCredentials
@@ -167,8 +167,8 @@ def _writes(settings: Settings, root: Path) -> Iterator[_Needed]:
 
 def _given(pool: AccountPool) -> Iterable[Right]:
     """Return what the pool's Roles give: no one gives a right that they lack."""
-    people = {Verb.CLAIM: pool.claimers, Verb.CLEAN: pool.cleaners}
-    yield from chain.from_iterable(RIGHTS[work] for work, those in people.items() if those)
+    yield from RIGHTS[Verb.CLAIM] if pool.claimers else ()
+    yield from rights_to_clean(pool.new_keys) if pool.cleaners else ()
     yield from chain.from_iterable(map(rights_to_bring, pool.bringers))
 
 

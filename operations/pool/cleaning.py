@@ -17,7 +17,7 @@ from threading import Event, Lock
 
 import typer
 
-from components.account_pool.core.calls import AskProgram, KeyVerb, Said
+from components.account_pool.core.calls import AskProgram, KeyVerb, Said, Told
 from components.account_pool.core.cleaning import Wiped
 from components.account_pool.core.holders import Holder
 from components.account_pool.core.model import Member, account_key
@@ -126,8 +126,6 @@ class Cleaner:
         if command is None:
             return f"no cleaner is configured for type {member.type}"
         failure = self._misidentified(pool, member)
-        if self.stopped.is_set():
-            raise KeyboardInterrupt
         if failure is not None:
             return failure
         name = Path(command[0]).name
@@ -144,16 +142,25 @@ class Cleaner:
 
     def _misidentified(self, pool: Pool, member: Member) -> str | None:
         """Ask which account the credential opens: None for the member's own. What it says is not told."""
-        command, account = command_of(self.keys, member.type), member.account_id
-        if command is None or account is None:
+        account = member.account_id
+        if command_of(self.keys, member.type) is None or account is None:
             return None
-        program = KeyProgram.of(command, self.folder, self.launchers[member.name])
-        told = program.ask(AskProgram(KeyVerb.IDENTIFY, member, "", pool.credential(member.name)))
+        told = self.ask(AskProgram(KeyVerb.IDENTIFY, member, "", pool.credential(member.name)))
         if told.said is not Said.DONE:
             return f"nothing was wiped: {told.problem}"
         if account_key(told.account_id) != account_key(account):
             return f"nothing was wiped: its credential opens another account than {account}"
         return None
+
+    def ask(self, asked: AskProgram) -> Told:
+        """Ask the program for keys of a type; raises KeyboardInterrupt when it was stopped."""
+        command = command_of(self.keys, asked.member.type)
+        if command is None:
+            return Told(Said.UNKNOWN, f"no program makes keys for type {asked.member.type}")
+        told = KeyProgram.of(command, self.folder, self.launchers[asked.member.name]).ask(asked)
+        if self.stopped.is_set():
+            raise KeyboardInterrupt
+        return told
 
     def _run(self, name: str, launcher: Launcher) -> str | None:
         """Run a command once; raises KeyboardInterrupt when it was stopped, which says nothing of it."""
@@ -174,6 +181,13 @@ def clean(
     check(cleaner)
     pool = cleaner.where.open_existing(CLEANER)
     listed = pool.cleanable(cleaner_id, take_over=take_over, account_type=account_type, look=cleaner.look)
+    for each in listed:
+        if each.needs_new_key and command_of(cleaner.keys, each.type) is None:
+            raise Misconfigured(
+                place=f"account {each.name}",
+                problem=f"it is not free without a new key, and no program makes one for type {each.type}",
+                fix="name the stack with --stack, and a program for it under accountPool.keys",
+            )
     if listed:
         helpless = sum(cleaner.command(member.type) is None for member in listed)
         also = f", and {helpless} without a cleaner quarantined" if helpless else ""
@@ -191,6 +205,7 @@ def clean(
                 stop=cleaner.stop,
                 hold=cleaner.hold,
                 look=cleaner.look,
+                ask=cleaner.ask,
             )
     finally:
         pool.flush()

@@ -94,8 +94,8 @@ def _examine_pool(where: PoolTarget, stack: str | None) -> Iterator[Diagnosis]:
     if (gone := namespace_problem(target, where.namespace)) is not None:
         yield wrong("pool", f"{gone.place}: {gone.problem}", gone.fix)
         return
-    yield from rights(look.may, where.namespace)
     settings, diagnosis = settings_of_pool(look.config_map(), where.namespace)
+    yield from rights(look.may, where.namespace, settings.new_keys if settings else ())
     yield from admission(look.admission, where.namespace, settings or PoolConfigMap())
     yield diagnosis
     if settings is not None:

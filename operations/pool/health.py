@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
 from components.account_pool.admission.policies import BINDING, POLICY, admission_manifests
-from components.account_pool.admission.roles import RIGHTS, Right
+from components.account_pool.admission.roles import RIGHTS, Right, rights_to_clean
 from components.account_pool.admission.state_machine import Verb
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.holds import describe_hold
@@ -51,13 +51,15 @@ class Diagnosis:
     fix: str = ""
 
 
-def rights(may: Callable[[Right, str], bool], namespace: str) -> Iterator[Diagnosis]:
+def rights(
+    may: Callable[[Right, str], bool], namespace: str, new_keys: Collection[str] = ()
+) -> Iterator[Diagnosis]:
     """Return what work on the pool the present user may do; to be allowed it by halves, or none, is wrong.
 
-    may: whether the API server allows a verb.
+    may: whether the API server allows a verb. new_keys: types whose keys cleaners change.
     """
     is_idle = True
-    for work, powers in RIGHTS.items():
+    for work, powers in {**RIGHTS, Verb.CLEAN: rights_to_clean(new_keys)}.items():
         lacking = [(power, verb) for power in powers for verb in power.verbs if not may(power, verb)]
         named = ", ".join(f"{verb} {power.resource}" for power, verb in lacking)
         needed = {power for power, _ in lacking if power.resource != "events"}

@@ -22,7 +22,7 @@ from components.account_pool.core.audit import COMPONENT
 from components.account_pool.core.config_map import CONFIG_MAP
 from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import JsonObject
-from tests.support.admission_twin import Write, allows
+from tests.support.admission_twin import RENEWED, Write, allows
 from tests.support.guarded_pool import enforce, merged
 from tests.support.memory_pool import KEB
 from tests.support.people import ALL_OBJECTS, grant
@@ -157,8 +157,13 @@ class Trial:
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("members", SETTINGS.scheme), ("members", KYMA), ("records", SETTINGS.scheme)],
-    ids=["members", "members in the words of Kyma", "records"],
+    [
+        ("members", SETTINGS.scheme),
+        ("members", KYMA),
+        ("renewed", SETTINGS.scheme),
+        ("records", SETTINGS.scheme),
+    ],
+    ids=["members", "members in the words of Kyma", "members that get new keys", "records"],
 )
 def test_a_write_to_an_account_or_a_claim_passes_exactly_where_a_row_has_it(
     place: Place, admin: DynamicClient, name: str, words: LabelScheme
@@ -175,7 +180,8 @@ def test_a_write_to_an_account_or_a_claim_passes_exactly_where_a_row_has_it(
         status, body = place.send("POST", machine.resource, drawn(number))
         assert status == 201, body["message"]
         made.append(body)
-    enforce(admin, place.namespace, replace(SETTINGS, scheme=words))
+    new_keys = RENEWED if name == "renewed" else ()
+    enforce(admin, place.namespace, replace(SETTINGS, scheme=words, new_keys=new_keys))
     for number, before in enumerate(made):
         changes = drawing.changes(understood(before, words), CHANGES)
         trial.of_all_users((before, said(after, words)) for after in changes)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from components.account_pool.admission.roles import RIGHTS, rights_to_bring
+from components.account_pool.admission.roles import RIGHTS, rights_to_bring, rights_to_clean
 from components.account_pool.admission.state_machine import Verb
 from components.account_pool.core.bringing import former_name
 from components.account_pool.core.clock import Clock
@@ -162,10 +162,12 @@ def made_with(
     allow_destroy: bool = False,
 ) -> Place:
     """Make a pool with its rules in force; `provisioner` may claim, `janitor` clean, `admin` everything."""
-    for user, work in (("provisioner", Verb.CLAIM), ("janitor", Verb.CLEAN)):
+    for user, rights in (
+        ("provisioner", RIGHTS[Verb.CLAIM]),
+        ("janitor", rights_to_clean(settings.new_keys)),
+    ):
         rules = [
-            {"apiGroups": [one.group], "resources": [one.resource], "verbs": one.verbs}
-            for one in RIGHTS[work]
+            {"apiGroups": [one.group], "resources": [one.resource], "verbs": one.verbs} for one in rights
         ]
         grant(admin, namespace, user, rules)
     made = Place(namespace, plane, admin, folder)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from components.account_pool.core import changes
+from components.account_pool.core.model import Member, Policy
 from components.account_pool.core.rotation import OTHER_KEY
 from tests.cluster.test_pool_commands import SECONDS, SENTINEL, SETTINGS, Place, made_with
 from tests.support.guarded_pool import MERGE, refusal
@@ -22,15 +25,20 @@ if TYPE_CHECKING:
 ROTATE = ("pool", "rotate", "aws-1", "--stack", "dev", "--yes", "--output", "json")
 
 
+CLEAN = ("pool", "clean", "--cleaner", "nightly", "--stack", "dev", "--yes", "--output", "json")
+
+
 @pytest.fixture
 def place(control_plane: ControlPlane, admin: DynamicClient, namespace: str, tmp_path: Path) -> Place:
-    """A pool with a free account, and a stack with a program for its keys."""
-    made = made_with(SETTINGS, control_plane, admin, namespace, tmp_path)
+    """A pool with a free account that gets new keys, and a stack with a program for them."""
+    settings = replace(SETTINGS, new_keys=("aws",), policy=Policy.RELEASE)
+    made = made_with(settings, control_plane, admin, namespace, tmp_path)
     made.add("aws-1")
     write_program(tmp_path, SENTINEL)
     (tmp_path / "Pulumi.yaml").write_text("name: fleet\nruntime: python\n")
     (tmp_path / "members.csv").write_text("name,type,accountId\naws-1,aws,1\n")
     pool = {"namespace": namespace, "membersFrom": "members.csv", "keys": {"aws": ["./keys.py"]}}
+    pool |= {"newKeys": ["aws"], "cleaning": {"aws": ["true"]}, "admissionPolicy": True}
     cluster = {"context": "pulumi-sandbox"}
     stack = {"config": {"credfleet:cluster": cluster, "credfleet:accountPool": pool}}
     (tmp_path / "Pulumi.dev.yaml").write_text(json.dumps(stack))
@@ -47,12 +55,12 @@ def alive(place: Place) -> list[str]:
     return (place.folder / "alive").read_text().split()
 
 
-def kill_at(place: Place, calls: int, *words: str) -> bool:
+def kill_at(place: Place, calls: int, *words: str, user: str = "admin") -> bool:
     """Kill a run once its program was called so often; whether it came so far."""
     log = place.folder / "calls"
-    log.write_text("")
-    run = place.start("admin", *ROTATE, *words)
-    while run.poll() is None and len(log.read_text().splitlines()) < calls:
+    calls += len(log.read_text().splitlines()) if log.exists() else 0
+    run = place.start(user, *words)
+    while run.poll() is None and len(log.read_text().splitlines() if log.exists() else ()) < calls:
         assert in_use(place) in alive(place)
     is_killed = run.poll() is None
     run.kill()
@@ -61,7 +69,7 @@ def kill_at(place: Place, calls: int, *words: str) -> bool:
 
 
 def test_run_killed_at_any_call_of_its_program_is_ended_by_the_next(place: Place) -> None:
-    assert any([kill_at(place, calls) for calls in (1, 2, 3)])
+    assert any([kill_at(place, calls, *ROTATE) for calls in (1, 2, 3)])
     while place.run("admin", *ROTATE).code:
         assert in_use(place) in alive(place)
     first, second = alive(place)
@@ -72,9 +80,29 @@ def test_run_killed_at_any_call_of_its_program_is_ended_by_the_next(place: Place
     assert told is not None
     assert "account-data" in told
 
-    kill_at(place, 2, "--complete")
+    kill_at(place, 2, *ROTATE, "--complete")
     while place.run("admin", *ROTATE, "--complete").code:
         assert in_use(place) in alive(place)
     assert alive(place) == [in_use(place)] == [second]
+    names = {each.metadata.name for each in place.api("Secret").get(namespace=place.namespace).items}
+    assert f"aws-1{OTHER_KEY}" not in names
+
+
+def test_account_whose_cleaning_is_killed_at_any_call_is_free_with_a_new_key_only(place: Place) -> None:
+    place.ask("provisioner", "pool", "claim", "--type", "aws", "--tenant", "acme")
+    place.ask("provisioner", "pool", "release", "--type", "aws", "--tenant", "acme")
+    assert place.standings() == {"aws-1": "dirty"}
+
+    assert kill_at(place, 1, *CLEAN, user="janitor")
+    where = {"name": "aws-1", "namespace": place.namespace, "content_type": MERGE}
+    member = Member.parse(place.api("Secret").get(name="aws-1", namespace=place.namespace).to_dict())
+    told = refusal(lambda: place.api("Secret").patch(**where, body=changes.finish_cleaning(member).body))
+    assert told is not None
+    assert "account-" in told
+
+    assert any([kill_at(place, calls, *CLEAN, user="janitor") for calls in range(2, 9)])
+    assert place.run("janitor", *CLEAN).code == 0
+    assert place.standings() == {"aws-1": "free"}
+    assert alive(place) == [in_use(place)] != [SENTINEL]
     names = {each.metadata.name for each in place.api("Secret").get(namespace=place.namespace).items}
     assert f"aws-1{OTHER_KEY}" not in names

@@ -148,6 +148,8 @@ class _Change:
         return text_of(self._machine, one, body)
 
 
+RENEWED: Final = ("aws",)
+"""Types of the tests' accounts that get a new key between tenants, where a pool wants that."""
 _QUOTED: Final = r'"(?:[^"\\]|\\.)*"'
 _ENTRIES: Final = {"places": rf'"claim-[^"\\]*": {_QUOTED}', "holders": rf"{_QUOTED}: [0-9]{{1,18}}"}
 
@@ -246,6 +248,20 @@ CONDITIONS: Final[Mapping[str, Callable[[_Change], bool]]] = {
     ),
     "credentialAndItsKeyDiffer": lambda change: (
         change.old("key-id") != change.new("key-id") and change.old("data") != change.new("data")
+    ),
+    "credentialStaysOnceChanged": lambda change: (
+        change.old("key-changed") is None or change.old("data") == change.new("data")
+    ),
+    "keyIsChangedInThisCleaning": lambda change: change.new("key-changed") == change.old("cleaning"),
+    "isNamedAsOtherKey": lambda change: change.write.name.endswith(".other-key"),
+    "isFreedWithAnotherKey": lambda change: (
+        (change.old("type") or "").partition("_")[0] not in RENEWED
+        or change.new("owner") is not None
+        or (
+            change.old("key-changed") is not None
+            and change.old("key-changed") == change.old("cleaning")
+            and change.old("key-phase") is None
+        )
     ),
     "hasRoom": _has_room,
     "capacityStaysOrSuffices": lambda change: (

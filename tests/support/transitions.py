@@ -26,7 +26,7 @@ from components.account_pool.core.config_map import POOL_UID, PoolConfigMap
 from components.account_pool.core.keys import POOL_RECORD, POOL_STATE, STATE_BEFORE
 from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import JsonObject
-from tests.support.admission_twin import Write, part_of, permits, text_of
+from tests.support.admission_twin import RENEWED, Write, part_of, permits, text_of
 
 UID: Final = "00000000-0000-4000-8000-000000000000"
 TOKENS: Final = tuple(f"claim-{number}.{UID}.{number}" for number in (1, 2))
@@ -59,6 +59,7 @@ DOMAINS: Final[Mapping[str, tuple[Any, ...]]] = {
     "key-id": (None, "k1", "k2"),
     "key-reason": (None, "rejected"),
     "key-replaced": (None, "0123"),
+    "key-changed": (None, "janitor/1", "janitor/2"),
     "receipts": (None, '{"h": "1"}'),
     "capacity": (None, "1", "2", "x"),
     "account": (None, "1", "2"),
@@ -283,4 +284,7 @@ def merge_patch(before: Any, after: Any) -> Any:
 
 
 SETTINGS: Final = PoolConfigMap(("eu-access",))
-MACHINES: Final = {each.name: each for each in transitions.list_state_machines(SETTINGS.partition_keys)}
+MACHINES: Final = {
+    **{each.name: each for each in transitions.list_state_machines(SETTINGS.partition_keys)},
+    "renewed": transitions.list_state_machines(SETTINGS.partition_keys, RENEWED)[0],
+}

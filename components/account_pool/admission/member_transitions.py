@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from components.account_pool.admission.conditions import (
@@ -59,6 +60,7 @@ from components.account_pool.core.keys import (
     CUT,
     FREED,
     INTERNAL,
+    KEY_CHANGED,
     KEY_ID,
     KEY_OPERATION,
     KEY_PHASE,
@@ -97,6 +99,7 @@ ROTATION: Final = Field("key-operation", ANNOTATIONS, _ROTATIONS, KEY_OPERATION)
 KEY: Final = Field("key-id", ANNOTATIONS, _ROTATIONS, KEY_ID)
 KEY_WHY: Final = Field("key-reason", ANNOTATIONS, _ROTATIONS, KEY_REASON)
 REPLACED: Final = Field("key-replaced", ANNOTATIONS, _ROTATIONS, KEY_REPLACED)
+CHANGED: Final = Field("key-changed", ANNOTATIONS, _STATES, KEY_CHANGED)
 CAPACITY: Final = Field("capacity", ANNOTATIONS, BY_STACK, SHARED_CAPACITY)
 ACCOUNT: Final = Field("account", ANNOTATIONS, BY_STACK, ACCOUNT_ID)
 EXPIRES: Final = Field("expires", ANNOTATIONS, BY_STACK, EXPIRES_AT)
@@ -158,6 +161,15 @@ _KEY_DIFFERS: Final = Condition(
     "credentialAndItsKeyDiffer",
     "variables.oldKeyId != variables.newKeyId &&\nvariables.oldData != variables.newData",
 )
+
+_KEY_STAYS: Final = Condition(
+    "credentialStaysOnceChanged",
+    "!variables.oldKeyChanged.hasValue() ||\nvariables.oldData == variables.newData",
+)
+_CHANGED_NOW: Final = Condition(
+    "keyIsChangedInThisCleaning", "variables.newKeyChanged == variables.oldCleaning"
+)
+_NAMED_OTHER_KEY: Final = Condition("isNamedAsOtherKey", f"{CEL_NAME}.endsWith('{OTHER_KEY}')")
 
 _IS_TOKEN: Final = AllowedValues(form=r'claim-[^."\\]+[.][^"\\]+[.][0-9]{1,9}')
 _IS_PLACES: Final = AllowedValues(form=json_form(_PLACE))
@@ -489,6 +501,49 @@ _OF_KEYS: Final = allow(
     },
 )
 
+
+_FREES: Final = (
+    "returnsCleanedToPool",
+    "returnsCleanedToOwner",
+    "returnsCleanedToRetainer",
+    "releasesToPool",
+)
+_UNMARKS: Final = (*_FREES[:3], "failsCleaning", "endsCleaning", "quarantinesUnclean", "swapsKey")
+
+
+def _renew(types: Sequence[str], transitions: Mapping[str, Transition]) -> Mapping[str, Transition]:
+    """Return the transitions of a pool whose accounts of these types are free only with another key.
+
+    A cleaner may do to keys what operators may. With another credential it marks the account as changed by
+    its run, and until that is over no other is written.
+    """
+    type_, named = "variables.oldType.orValue('')", sorted(types)
+    renewed = Condition(
+        "isFreedWithAnotherKey",
+        f"!({type_} in {named} || {type_}.split('_')[0] in {named}) ||\nvariables.newOwner.hasValue() ||\n"
+        "(variables.oldKeyChanged.hasValue() && variables.oldKeyChanged == variables.oldCleaning &&\n"
+        "!variables.oldKeyPhase.hasValue())",
+    )
+    found = {**transitions}
+    for name, one in transitions.items():
+        is_written = OTHER_DATA in one.new and KEYS not in one.new and one.on == "UPDATE"
+        when = ((renewed,) if name in _FREES else ()) + ((_KEY_STAYS,) if is_written else ())
+        found[name] = _amend(one, clear(CHANGED) if name in _UNMARKS else {}, *when)
+    for name, one in _OF_KEYS.items():
+        old = {**one.old, **_UNCLAIMED, STATE: _CLEANING}
+        found[f"{name}InCleaning"] = replace(one, does=f"K3: {one.does}", old=old, by=(CLEAN,))
+    swaps = _amend(found["swapsKeyInCleaning"], {CHANGED: PRESENT}, _CHANGED_NOW)
+    found["swapsKeyInCleaning"] = replace(swaps, old={**swaps.old, KEYS: _PREPARED})
+    named_so, unused = (_NAMED_OTHER_KEY,), clear(TYPE, OWNER, TOKEN)
+    both = Transition("K3: keep both keys", new=change(OTHER_DATA), when=named_so, on="CREATE")
+    single = Transition("K3: keep one key", unused, when=named_so, on="DELETE")
+    return found | allow((CLEAN,), {"keepsBothKeys": both, "keepsOneKey": single})
+
+
+def _amend(one: Transition, new: Mapping[Field, AllowedValues], *when: Condition) -> Transition:
+    return replace(one, new={**one.new, **new}, when=(*one.when, *when))
+
+
 _OTHERS: Final = {
     **WRITE_OTHER_ANNOTATIONS,
     **COLLECTED,
@@ -560,17 +615,29 @@ def _declare(fields: Sequence[Field], parts: Sequence[Field]) -> Mapping[str, Tr
     return {**by_operators, "bringsAccount": brings}
 
 
-def build_member_machine(partition_keys: Sequence[str]) -> StateMachine:
-    """Return the state machine of the accounts of a pool that is divided by these labels."""
+def build_member_machine(partition_keys: Sequence[str], new_keys: Sequence[str] = ()) -> StateMachine:
+    """Return the state machine of the accounts of a pool that is divided by these labels.
+
+    new_keys: types whose accounts get another key between tenants.
+    """
     parts = [Field(f"part-{number}", LABELS, BY_STACK, key) for number, key in enumerate(partition_keys)]
     fields = (
         *(TYPE, OWNER, STATE, SHARING, KEPT_BACK, *parts, OTHER_LABELS),
         *(TOKEN, FORMER, ORIGIN, POLICY, TENANT, PLACES, CLEANING, REASON, BEFORE, AGAIN, CUT_OFF, FREED_BY),
-        *(KEYS, ROTATION, KEY, KEY_WHY, REPLACED),
+        *(KEYS, ROTATION, KEY, KEY_WHY, REPLACED, *((CHANGED,) if new_keys else ())),
         *(CAPACITY, ACCOUNT, EXPIRES, BROUGHT, OTHER_ANNOTATIONS, OTHER_DATA, *BLOCKING),
     )
     marks = (POOL_STATE, TENANT_NAME, HYPERSCALER_TYPE)
     traces = (CLAIM_TOKEN, CLAIM_ORIGIN, SHARED_CLAIMS, CLEANING_TOKEN, STATE_BEFORE, CREATED_AGAIN, KEY_ID)
+    transitions = {
+        **_declare(fields, parts),
+        **_CLAIMS,
+        **_RELEASES,
+        **_CLEANINGS,
+        **_DECISIONS,
+        **_OF_KEYS,
+        **_OTHERS,
+    }
     return StateMachine(
         name="members",
         noun="account",
@@ -584,14 +651,6 @@ def build_member_machine(partition_keys: Sequence[str]) -> StateMachine:
             )
         ),
         fields=fields,
-        transitions={
-            **_declare(fields, parts),
-            **_CLAIMS,
-            **_RELEASES,
-            **_CLEANINGS,
-            **_DECISIONS,
-            **_OF_KEYS,
-            **_OTHERS,
-        },
+        transitions=_renew(new_keys, transitions) if new_keys else transitions,
         variables=_VARIABLES,
     )

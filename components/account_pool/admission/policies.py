@@ -56,7 +56,7 @@ def admission_manifests(
     operations = _OPERATIONS[:2] if allow_destroy else _OPERATIONS
     manifests: list[JsonObject] = []
     quotas = any(consumer.quotas for consumer in settings.consumers)
-    for machine in list_state_machines(settings.partition_keys, quotas=quotas):
+    for machine in list_state_machines(settings.partition_keys, settings.new_keys, quotas=quotas):
         spec = _render_spec(machine, operations)
         if machine.resource == "secrets":
             spec = settings.scheme.expressions(spec)

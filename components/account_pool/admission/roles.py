@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -42,6 +42,12 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = MappingProxyType(
     }
 )
 """Claiming, reading, releasing and sweeping; cleaning; what operators decide. By their virtual verbs."""
+
+
+def rights_to_clean(new_keys: Collection[str]) -> tuple[Right, ...]:
+    """Return what cleaners need. new_keys: types whose keys they change; both lie there then."""
+    both = Right("", "secrets", ("create", "delete"))
+    return (*((both,) if new_keys else ()), *RIGHTS[Verb.CLEAN])
 
 
 def rights_to_bring(tenant: str) -> tuple[Right, ...]:

@@ -141,11 +141,13 @@ QUOTAS: Final = StateMachine(
 """What counts the accounts of a consumer."""
 
 
-def list_state_machines(partition_keys: Sequence[str], *, quotas: bool = False) -> tuple[StateMachine, ...]:
+def list_state_machines(
+    partition_keys: Sequence[str], new_keys: Sequence[str] = (), *, quotas: bool = False
+) -> tuple[StateMachine, ...]:
     """Return the state machines of a pool that is divided by these labels, in the order of their policies.
 
-    quotas: it gives some consumer so many accounts at most.
+    new_keys: types whose accounts get a new key between tenants. quotas: some consumer has so many at most.
     """
     keys = sorted(partition_keys)
-    members, records = build_member_machine(keys), build_record_machine(keys)
+    members, records = build_member_machine(keys, new_keys), build_record_machine(keys)
     return members, records, SETTINGS, EVENTS, *((QUOTAS,) if quotas else ())

@@ -20,6 +20,7 @@ from components.account_pool.core.keys import (
     CREATED_AGAIN,
     CUT,
     FREED,
+    KEY_CHANGED,
     KEY_ID,
     KEY_OPERATION,
     KEY_PHASE,
@@ -196,7 +197,8 @@ def _tenant_of(member: Member) -> str | None:
 def _policy_of(member: Member, asked: Policy | None) -> Policy:
     noted = member.annotations.get(CLAIM_POLICY)
     copy = Policy(noted) if noted in set(Policy) else Policy.CLEAN
-    return Policy.CLEAN if asked is Policy.RELEASE and copy is not Policy.RELEASE else asked or copy
+    policy = Policy.CLEAN if asked is Policy.RELEASE and copy is not Policy.RELEASE else asked or copy
+    return Policy.CLEAN if policy is Policy.RELEASE and member.needs_new_key else policy
 
 
 def start_cleaning(member: Member, cleaning_token: str) -> Patch:
@@ -204,13 +206,23 @@ def start_cleaning(member: Member, cleaning_token: str) -> Patch:
     return _patch(member, {POOL_STATE: str(State.CLEANING)}, {CLEANING_TOKEN: cleaning_token})
 
 
+def owes_new_key(member: Member) -> bool:
+    """Whether a member that is being cleaned is not free before this run has changed its key."""
+    is_freed = member.tenant is None or member.origin == Origin.POOL
+    changed, run = (member.annotations.get(key) for key in (KEY_CHANGED, CLEANING_TOKEN))
+    return member.needs_new_key and is_freed and (changed != run or member.key_phase is not None)
+
+
 def finish_cleaning(member: Member) -> Patch:
-    """K4: cleaning becomes usable; an owner who brought the account along stays."""
+    """K4: cleaning becomes usable, with another key where it has to; an owner who brought it along stays."""
+    if owes_new_key(member):
+        return fail_cleaning(member, "its key was not changed")
     labels: dict[str, str | None] = {POOL_STATE: None}
     annotations: dict[str, str | None] = {
         CLEANING_TOKEN: None,
         STATE_REASON: None,
         STATE_BEFORE: None,
+        **_without(member, KEY_CHANGED),
     }
     if member.origin != Origin.RETAINED:
         annotations[CLAIM_ORIGIN] = None
@@ -224,7 +236,7 @@ def finish_cleaning(member: Member) -> Patch:
 
 def end_cleaning(member: Member) -> Patch:
     """Note that its wipe is over, whatever an operator made of it meanwhile."""
-    return _patch(member, {}, {CLEANING_TOKEN: None})
+    return _patch(member, {}, {CLEANING_TOKEN: None, **_without(member, KEY_CHANGED)})
 
 
 def mark_dirty(member: Member, reason: str) -> Patch:
@@ -279,7 +291,7 @@ def decommission(member: Member) -> Patch:
 
 
 def _quarantined(member: Member, reason: str, before: str | None, rest: Keys) -> Patch:
-    annotations = {STATE_REASON: reason, STATE_BEFORE: before, **rest}
+    annotations = {STATE_REASON: reason, STATE_BEFORE: before, **rest, **_without(member, KEY_CHANGED)}
     return _patch(member, {POOL_STATE: str(State.QUARANTINED)}, annotations)
 
 
@@ -310,9 +322,21 @@ def enter_key_phase(member: Member, phase: KeyPhase, operation: str) -> Patch:
     return _patch(member, {KEY_PHASE: str(phase)}, {KEY_OPERATION: operation, KEY_REASON: None})
 
 
-def swap_key(member: Member, operation: str, key_id: str, replaced: str, data: Keys) -> Patch:
-    """Have the other key in use. replaced: digest of what was there before the first rotation."""
-    annotations = {KEY_OPERATION: operation, KEY_ID: key_id, KEY_REASON: None, KEY_REPLACED: replaced}
+def swap_key(
+    member: Member, operation: str, key_id: str, replaced: str, data: Keys, *, cleaning: str | None = None
+) -> Patch:
+    """Have the other key in use. replaced: digest of what was there before the first rotation.
+
+    cleaning: the token of the run that cleans the member, for which its key is changed.
+    """
+    changed = {KEY_CHANGED: cleaning} if cleaning else _without(member, KEY_CHANGED)
+    annotations = {
+        KEY_OPERATION: operation,
+        KEY_ID: key_id,
+        KEY_REASON: None,
+        KEY_REPLACED: replaced,
+        **changed,
+    }
     return _patch(member, {KEY_PHASE: str(KeyPhase.DELIVERED)}, annotations, data)
 
 

@@ -168,26 +168,28 @@ Left: TypeAlias = tuple[Member, Wiped, Problem]
 
 
 def succeed(member: Member, cleaning_token: str) -> Steps[Wiped]:
-    """K4: free it, as of the resourceVersion it was taken at; never of a later one that is not ours."""
-    freed = yield from _settle(member, cleaning_token, changes.finish_cleaning)
-    return Wiped.CLEANED if freed else Wiped.OVERTAKEN
+    """K4: free it, as of the resourceVersion it was taken at; never of a later one that is not ours.
+
+    One whose key this run did not change, where it has to, is kept out of the pool.
+    """
+    return (yield from _settle(member, cleaning_token, changes.finish_cleaning))
 
 
 def fail(member: Member, cleaning_token: str, reason: str) -> Steps[Wiped]:
     """K3: keep it out of the pool, and say why."""
-    kept = yield from _settle(member, cleaning_token, lambda now: changes.fail_cleaning(now, reason))
-    return Wiped.QUARANTINED if kept else Wiped.OVERTAKEN
+    return (yield from _settle(member, cleaning_token, lambda now: changes.fail_cleaning(now, reason)))
 
 
-def _settle(member: Member, cleaning_token: str, patch_of: Callable[[Member], Patch]) -> Steps[bool]:
+def _settle(member: Member, cleaning_token: str, patch_of: Callable[[Member], Patch]) -> Steps[Wiped]:
     for attempt in count():
         is_held = member.state == State.CLEANING
         patch = patch_of(member) if is_held else changes.end_cleaning(member)
-        if (yield from change_member(patch)) is not None:
-            return is_held
+        if (changed := (yield from change_member(patch))) is not None:
+            settled = Wiped.CLEANED if changed.state is None else Wiped.QUARANTINED
+            return settled if is_held else Wiped.OVERTAKEN
         now = yield from get_member(member.name)
         if now is None or now.state is None or now.annotations.get(CLEANING_TOKEN) != cleaning_token:
-            return False
+            return Wiped.OVERTAKEN
         member = now
         yield Pause(attempt)
     raise AssertionError

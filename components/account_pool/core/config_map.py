@@ -16,10 +16,11 @@ from components.account_pool.core.calls import PoolApi
 from components.account_pool.core.clock import Clock
 from components.account_pool.core.consumers import Consumer
 from components.account_pool.core.holds import Holds
-from components.account_pool.core.label_scheme import DIRTY, NAMED, LabelScheme
+from components.account_pool.core.label_scheme import DIRTY, NAMED, LabelScheme, show_each
 from components.account_pool.core.model import JsonObject, Policy, account_key
 from components.documents import read_json
 from components.errors import Misconfigured, Restored
+from components.labels import HYPERSCALER_TYPE
 
 CONFIG_MAP: Final = "credfleet-pool"
 FORMAT_VERSION: Final = "1"
@@ -27,6 +28,7 @@ _LABELS: Final = "labels"
 _SHARED_CAPACITY: Final = "sharedCapacity"
 _CONSUMERS: Final = "consumers"
 _PROTECTED: Final = "protected"
+_NEW_KEYS: Final = "newKeys"
 _LABEL_NAMES: Final = {name: name for name in (*NAMED, DIRTY)}
 POOL_UID: Final = "poolUid"
 """The one key of the ConfigMap that claimers write."""
@@ -40,6 +42,7 @@ class PoolConfigMap:
     scheme: what its accounts call their labels. holds: where it gives no new accounts.
     consumers: who alone may claim; everybody where none is named. protected: ids of accounts that no one
     may have, and for which no command is run. clock: which accounts are not given out because of time.
+    new_keys: types and clouds whose accounts are free only with another key than their last tenant had.
     """
 
     partition_keys: tuple[str, ...] = ()
@@ -50,6 +53,7 @@ class PoolConfigMap:
     consumers: tuple[Consumer, ...] = ()
     protected: tuple[str, ...] = ()
     clock: Clock = field(default_factory=Clock)
+    new_keys: tuple[str, ...] = ()
 
     def protects(self, account_id: str | None) -> bool:
         """Whether an account is one that is never given out."""
@@ -72,6 +76,7 @@ class PoolConfigMap:
             **({_LABELS: json.dumps(dict(names), sort_keys=True)} if names else {}),
             **({_SHARED_CAPACITY: str(capacity)} if capacity is not None else {}),
             **({_PROTECTED: json.dumps(sorted(self.protected))} if self.protected else {}),
+            **({_NEW_KEYS: ",".join(sorted(self.new_keys))} if self.new_keys else {}),
             **self.clock.render(),
             **self.holds.render(),
             "formatVersion": FORMAT_VERSION,
@@ -109,6 +114,7 @@ class PoolConfigMap:
                 consumers_of(body),
                 tuple(map(str, protected)),
                 clock_of(body),
+                _new_keys_of(body),
             )
         except (ValueError, TypeError, AttributeError):
             problem = "its keys cannot be read, so no request can be placed in a partition"
@@ -155,7 +161,21 @@ def shown(api: PoolApi, body: JsonObject | None, clock: Clock | None = None) -> 
 
     clock: what the pool is to say of it only now.
     """
-    return (clock_of(body) if clock is None else clock).over(scheme_of(body).over(api))
+    seen = (clock_of(body) if clock is None else clock).over(scheme_of(body).over(api))
+    new_keys = _new_keys_of(body)
+
+    def show(member: JsonObject) -> JsonObject:
+        metadata: JsonObject = member["metadata"]
+        type_ = str((metadata.get("labels") or {}).get(HYPERSCALER_TYPE, ""))
+        needs = not {type_, type_.partition("_")[0]}.isdisjoint(new_keys)
+        return {**member, "metadata": {**metadata, "needsNewKey": needs}}
+
+    return show_each(seen, show) if new_keys else seen
+
+
+def _new_keys_of(body: JsonObject | None) -> tuple[str, ...]:
+    data: Mapping[str, str] = (body or {}).get("data") or {}
+    return tuple(filter(None, data.get(_NEW_KEYS, "").split(",")))
 
 
 def consumers_of(body: JsonObject | None) -> tuple[Consumer, ...]:

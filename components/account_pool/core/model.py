@@ -238,6 +238,7 @@ class Member:
     written, by the API server's clock; empty without a state, or where it was not kept. managed: who wrote
     which field, as the API server books it. freed_at: when it became free, if it was in use before.
     rests_until: when it may be claimed again. key_ends: when its key ends, as far as it is known.
+    needs_new_key: whether it is free only with another key than its last tenant had.
     """
 
     name: str
@@ -252,6 +253,7 @@ class Member:
     rests_until: str = ""
     key_ends: str = ""
     key_ends_soon: bool = False
+    needs_new_key: bool = False
 
     @classmethod
     def parse(cls, body: JsonObject) -> Member:
@@ -271,6 +273,7 @@ class Member:
             str(meta.get("restsUntil") or ""),
             str(meta.get("keyEnds") or ""),
             bool(meta.get("keyEndsSoon")),
+            bool(meta.get("needsNewKey")),
         )
 
     @property

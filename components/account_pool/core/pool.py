@@ -18,7 +18,7 @@ from itertools import count
 from threading import Lock
 from typing import Final, TypeAlias, TypeVar
 
-from components.account_pool.core import cleaning, moving, protocol, quotas, sweeping
+from components.account_pool.core import changes, cleaning, moving, protocol, quotas, rotation, sweeping
 from components.account_pool.core.adoption import Adoption, SlotNames, adoptions
 from components.account_pool.core.audit import AuditEvent, Journal
 from components.account_pool.core.calls import (
@@ -28,6 +28,7 @@ from components.account_pool.core.calls import (
     Pause,
     PoolApi,
     Replace,
+    Said,
     Steps,
     Told,
 )
@@ -62,7 +63,7 @@ from components.account_pool.core.model import (
     Wanted,
 )
 from components.account_pool.core.protocol import Amendment, Begin, Outcome, Released
-from components.account_pool.core.rotation import Lagging, give_receipt, list_lagging
+from components.account_pool.core.rotation import Lagging, Run, give_receipt, list_lagging
 from components.account_pool.core.selection import MEMBERS, RECORDS, Choose, RunningClaims, members_of_type
 from components.account_pool.core.snapshot import PoolSnapshot, list_displaced
 from components.account_pool.core.spilling import find_place
@@ -117,6 +118,7 @@ T = TypeVar("T")
 Take: TypeAlias = Callable[[Wanted, Begin, Choose], Steps[Claimed]]
 Wipe: TypeAlias = Callable[[Member], str | None]
 Hold: TypeAlias = Callable[[Member], AbstractContextManager[Holder | None]]
+Ask: TypeAlias = Callable[[AskProgram], Told]
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,6 +339,7 @@ class Pool:
         stop: Callable[[], None] = lambda: None,
         hold: Hold = hold_by_this_process,
         look: Look = is_running,
+        ask: Ask = lambda _: Told(Said.UNKNOWN, "no program makes keys"),
     ) -> tuple[Cleaned, ...]:
         """Clean every dirty account; one that fails is quarantined and stops no other.
 
@@ -345,7 +348,8 @@ class Pool:
         must rotate. account_type: the only type to clean. at_once: how many `wipe` may empty side by side.
         is_over: whether no more may be begun. stop: ends every `wipe` that runs, by an exception that is no
         Exception, so that its account stays this cleaner's; called on Ctrl-C. hold: around all that is done
-        to an account; who holds it lives as long as anything wipes. look: whether a holder is alive.
+        to an account; who holds it lives as long as anything wipes. look: whether a holder is alive. ask: the
+        user's program for the keys of accounts.
         """
         listed, left = self._survey(cleaner, take_over, account_type, look)
 
@@ -353,7 +357,9 @@ class Pool:
             if is_over():
                 return Cleaned(member.name, Wiped.POSTPONED, "the time was over before its turn")
             with hold(member) as holder:
-                return self._clean(member, cleaning_token(cleaner, uuid.uuid4().hex, holder), wipe)
+                token = cleaning_token(cleaner, uuid.uuid4().hex, holder)
+                run = Run(self.namespace, token, uuid.uuid4().hex, look, take_over)
+                return self._clean(member, run, wipe, ask)
 
         with ThreadPoolExecutor(max_workers=at_once) as hands:
             begun: list[Future[Cleaned]] = []
@@ -398,11 +404,18 @@ class Pool:
         left += [(member, Wiped.IN_USE, cleaning.protected(member)) for member in protected]
         return listed, [each for each in left if account_type in (None, each[0].type)]
 
-    def _clean(self, listed: Member, token: str, wipe: Wipe) -> Cleaned:
+    def _clean(self, listed: Member, run: Run, wipe: Wipe, ask: Ask) -> Cleaned:
+        token = run.token
         member = self._run(cleaning.begin(listed, token))
         if member is None:
             return Cleaned(listed.name, Wiped.RUNNING, "another run took it first")
+
+        def renew(member: Member) -> None:
+            self._driver.run(rotation.renew(run, member.name), SECONDS, ask=ask)
+
         reason = _wiped(wipe, member)
+        if reason is None and changes.owes_new_key(member):
+            reason = _wiped(renew, member)
         settle = cleaning.succeed(member, token) if reason is None else cleaning.fail(member, token, reason)
         outcome = self._run(settle)
         if outcome is Wiped.OVERTAKEN:
@@ -445,7 +458,7 @@ class Pool:
         """List the accounts that have an owner but no claim, with the claim each could be."""
         return tuple(adoptions(self.look(), self.settings.partition_keys, names))
 
-    def rotate(self, steps: Steps[Member], ask: Callable[[AskProgram], Told]) -> Member:
+    def rotate(self, steps: Steps[Member], ask: Ask) -> Member:
         """Run one of the steps of `rotation.py`, with the user's program."""
         member = self._driver.run(steps, SECONDS, ask=ask)
         key, phase = member.annotations.get(KEY_ID, ""), member.key_phase or "rotated"

@@ -32,7 +32,7 @@ from components.account_pool.core.calls import (
 )
 from components.account_pool.core.cleaning import no_account
 from components.account_pool.core.holders import Holder, Look
-from components.account_pool.core.keys import KEY_ID, KEY_OPERATION, KEY_REPLACED
+from components.account_pool.core.keys import CLEANING_TOKEN, KEY_ID, KEY_OPERATION, KEY_REPLACED
 from components.account_pool.core.model import JsonObject, KeyPhase, Member, State, account_key
 from components.account_pool.core.steps import (
     change_member,
@@ -64,7 +64,7 @@ def key_digest(data: Mapping[str, str], uid: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of the command. token: names it, and the process that holds accounts for it.
+    """One run of the command. token: names it, and the process that holds accounts for it; in a cleaning its.
 
     swapped: a text for what this run brings into use. look: whether a holder is alive. take_over: accounts of
     runs that cannot be seen from here, named by an operator.
@@ -139,6 +139,18 @@ def complete(run: Run, name: str) -> Steps[Member]:
             return (yield from _revoke(run, changed))
         yield Pause(attempt)
     raise AssertionError
+
+
+def renew(run: Run, name: str) -> Steps[Member]:
+    """Change the key of an account that is being cleaned, and prove that no former one works any more.
+
+    A key that its last tenant may have seen is not the new one, so what was begun before is ended first.
+    """
+    member = yield from _known(run, name)
+    if member.key_phase in (KeyPhase.DELIVERED, KeyPhase.COMPLETING):
+        yield from complete(run, name)
+    yield from rotate(run, name)
+    return (yield from complete(run, name))
 
 
 def abort(run: Run, name: str) -> Steps[Member]:
@@ -220,7 +232,7 @@ def _held(run: Run, name: str, *, begins: bool = False) -> Steps[Member]:
 
 
 def _begun(run: Run, member: Member) -> Steps[Patch]:
-    if member.state in (State.DIRTY, State.CLEANING):
+    if member.state in (State.DIRTY, State.CLEANING) and not _cleans(run, member):
         raise _refused(run, member, "it is not clean, and its cleaner may change its key")
     if PROJECTED_BY in member.annotations:
         raise _refused(run, member, "a reference writes its credential, so the key is changed where that is")
@@ -273,7 +285,9 @@ def _swap(run: Run, member: Member) -> Steps[Member]:
             raise _changed(member)
         replaced = member.annotations.get(KEY_REPLACED) or key_digest(now, member.uid)
         merged = {**dict.fromkeys(now.keys() - data.keys()), **data}
-        swapped = yield from change_member(changes.swap_key(member, run.swapped, other, replaced, merged))
+        cleaning = run.token if _cleans(run, member) else None
+        patch = changes.swap_key(member, run.swapped, other, replaced, merged, cleaning=cleaning)
+        swapped = yield from change_member(patch)
         if swapped is not None:
             return swapped
         yield Pause(attempt)
@@ -433,6 +447,10 @@ def _known(run: Run, name: str) -> Steps[Member]:
     if member is None:
         raise no_account(name, run.namespace)
     return member
+
+
+def _cleans(run: Run, member: Member) -> bool:
+    return member.annotations.get(CLEANING_TOKEN) == run.token
 
 
 def _key_in_use(member: Member) -> str:

@@ -64,6 +64,14 @@ def test_a_user_who_is_to_claim_but_may_not_write_is_wrong_and_learns_what_is_la
     assert "accountPool.claimers" in found.fix
 
 
+def test_a_cleaner_that_changes_keys_keeps_both_meanwhile_and_learns_what_it_lacks() -> None:
+    def may(power: Right, verb: str) -> bool:
+        return power.resource != "secrets" or verb in ("get", "list", "patch")
+
+    _, found, *_ = rights(may, POOL, ("aws",))
+    assert found.text == "this user is to clean accounts, but may not create secrets, delete secrets"
+
+
 def test_a_user_without_the_virtual_verb_may_claim_where_no_policy_asks_for_it() -> None:
     found = user_with("claim", without=[("claim", "accounts")])
     assert wrongs(found) == []

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from components.account_pool.core.calls import Found, Kind
-from components.account_pool.core.keys import KEY_ID, KEY_PHASE, KEY_REASON
-from components.labels import ACCOUNT_ID
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.keys import CLAIM_ORIGIN, KEY_ID, KEY_PHASE, KEY_REASON, POOL_STATE
+from components.labels import ACCOUNT_ID, TENANT_NAME
 from tests.support.key_program import write_program
 from tests.support.memory_cluster import NAMESPACE, credfleet, memory_cluster
 from tests.support.memory_pool import MemoryServer
@@ -29,6 +30,69 @@ def server(monkeypatch: pytest.MonkeyPatch, project: Path) -> Generator[MemorySe
     with memory_cluster(monkeypatch) as server:
         server.add_member("m0", {}, {ACCOUNT_ID: "1"})
         yield server
+
+
+def require_new_keys(server: MemoryServer, project: Path) -> None:
+    """Let the account be dirty, and say in pool and stack that it is free only with a new key."""
+    server.by_hand("m0", {POOL_STATE: "dirty", TENANT_NAME: "acme"}, {CLAIM_ORIGIN: "pool"})
+    data = PoolConfigMap(new_keys=("aws",)).render()
+    server.patch(Kind.RECORD, CONFIG_MAP, {"metadata": {}, "data": data})
+    stack = json.loads((project / "Pulumi.dev.yaml").read_text())
+    pool = {"newKeys": ["aws"], "cleaning": {"aws": ["true"]}, "admissionPolicy": True}
+    stack["config"]["credfleet:accountPool"] |= pool
+    (project / "Pulumi.dev.yaml").write_text(json.dumps(stack))
+
+
+def clean(*words: str, code: int = 0) -> Any:
+    done = credfleet("pool", "clean", *words, "-n", NAMESPACE, "--yes", "--output", "json")
+    assert done.exit_code == code, done.output
+    assert "sentinel" not in done.output
+    return json.loads(done.stdout) if code in (0, 1) else done.output
+
+
+def test_account_that_was_cleaned_has_a_new_key_and_the_former_one_is_dead(
+    server: MemoryServer, project: Path
+) -> None:
+    require_new_keys(server, project)
+
+    (told,) = clean("--stack", "dev")["cleaned"]
+
+    assert (told["outcome"], told["reason"]) == ("cleaned", None)
+    assert (project / "alive").read_text() == key_of(server) != "secret"
+    member = server.member("m0")
+    assert (member.tenant, member.state, member.key_phase) == (None, None, None)
+    verbs = [each.split()[0] for each in (project / "calls").read_text().splitlines()]
+    assert verbs.index("create") < verbs.index("revoke") < len(verbs) - 1 - verbs[::-1].index("test")
+
+
+def test_account_whose_former_key_may_work_is_quarantined_and_the_next_cleaning_ends_it(
+    server: MemoryServer, project: Path
+) -> None:
+    require_new_keys(server, project)
+    text = (project / "keys.py").read_text()
+    (project / "keys.py").write_text(
+        text.replace('if verb in ("create"', 'if verb == "revoke": sys.exit(3)\nif verb in ("create"')
+    )
+
+    (told,) = clean("--stack", "dev", code=1)["cleaned"]
+
+    assert told["outcome"] == server.member("m0").state == "quarantined"
+    assert "the other key may still work: keys.py revoke ended with exit code 3" in told["reason"]
+    (project / "keys.py").write_text(text)
+    assert credfleet("pool", "unquarantine", "m0", "-n", NAMESPACE, "--yes").exit_code == 0
+    clean("--stack", "dev")
+    assert (project / "alive").read_text() == key_of(server)
+
+
+def test_account_is_not_touched_without_a_program_that_makes_its_new_key(
+    server: MemoryServer, project: Path
+) -> None:
+    require_new_keys(server, project)
+
+    told = clean("--command", "aws=true", code=4)
+
+    assert "no program makes one for type aws" in told
+    assert server.member("m0").state == "dirty"
 
 
 def rotate(*words: str, code: int = 0) -> Any:

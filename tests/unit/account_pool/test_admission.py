@@ -10,7 +10,7 @@ from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.model import JsonObject
 from tests.support.admission_twin import CONDITIONS
 
-MACHINES = list_state_machines((), quotas=True)
+MACHINES = list_state_machines((), ("aws",), quotas=True)
 MANIFESTS = admission_manifests("account-pool", PoolConfigMap())
 POLICIES = [manifest for manifest in MANIFESTS if manifest["kind"] == POLICY]
 NAMES = [policy["metadata"]["name"] for policy in POLICIES]

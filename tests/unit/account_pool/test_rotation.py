@@ -7,21 +7,23 @@ end of an update. In every order that is tried, no stack has a key that the clou
 from __future__ import annotations
 
 import base64
+import contextlib
 import random
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
 import pytest
 
-from components.account_pool.core import rotation
+from components.account_pool.core import cleaning, rotation
 from components.account_pool.core.calls import (
     Answer,
     AskProgram,
     KeyVerb,
     Kind,
     Parallel,
+    Patch,
     Pause,
     Said,
     Steps,
@@ -31,11 +33,19 @@ from components.account_pool.core.calls import (
     perform,
 )
 from components.account_pool.core.holders import Holder, cleaning_token
-from components.account_pool.core.keys import KEY_ID, KEY_OPERATION, KEY_REASON
-from components.account_pool.core.model import KeyPhase
+from components.account_pool.core.keys import (
+    FREED,
+    KEY_CHANGED,
+    KEY_ID,
+    KEY_OPERATION,
+    KEY_PHASE,
+    KEY_REASON,
+    STATE_REASON,
+)
+from components.account_pool.core.model import KeyPhase, Policy
 from components.account_pool.core.rotation import Run
 from components.errors import NotAllowed, PoolError
-from tests.support.memory_pool import POOL, Claims, MemoryServer, run
+from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, is_free, run
 from tests.support.proving import counted
 
 DRAWN = counted(300, 20_000)
@@ -170,6 +180,75 @@ def whole(world: World) -> Iterator[Steps[Any]]:
     yield rotation.rotate(world.new_run(), NAME)
     yield from (world.update(stack) for stack in world.has)
     yield rotation.complete(world.new_run(), NAME)
+
+
+def cleaned(world: World) -> Iterator[Steps[Any]]:
+    """Clean the account as a run of the cleaner does, that is seen dead once it is over."""
+    run, look = world.new_run(), world.new_run().look
+    token = run.token.replace("rotation", "nightly")
+
+    def steps() -> Steps[Any]:
+        for listed in (yield from cleaning.cleanable("nightly", look=look)):
+            member = yield from cleaning.begin(listed, token)
+            assert member is not None
+            yield from rotation.renew(replace(run, token=token), NAME)
+            yield from cleaning.succeed(member, token)
+
+    yield steps()
+
+
+def released(*before: Callable[[Run, str], Steps[Any]]) -> World:
+    """Have its last tenant leave the account, which has to get a new key before the next."""
+    world = World.of()
+    world.server.objects[Kind.MEMBER, NAME]["metadata"] |= {"needsNewKey": True}
+    run(replace(Claims("acme", "one"), policy=Policy.RELEASE).start({}), world.server)
+    for steps in before:
+        world.finish(steps(world.new_run(), NAME))
+    run(Releases(Claims("acme", "one")).start({}), world.server)
+    return world
+
+
+@pytest.mark.parametrize("before", [(), (rotation.rotate,)], ids=["one key", "two keys"])
+@pytest.mark.parametrize("lost", [False, True], ids=["not done", "done"])
+def test_account_is_free_only_once_each_key_of_its_last_tenant_is_dead(lost: bool, before: Any) -> None:
+    for number in count():
+        world = released(*before)
+        had = {*world.cloud.alive}
+        assert world.server.member(NAME).state == "dirty"
+        reached = die_at(world, cleaned(world), number, lost=lost)
+        if world.server.member(NAME).state is not None:
+            world.dead |= {str(each) for each in range(next(world.numbers))}
+            for steps in cleaned(world):
+                world.finish(steps)
+        world.check()
+        assert is_free(world.server.member(NAME))
+        assert world.cloud.alive == {world.in_use}, "a key was left behind"
+        assert not had & world.cloud.alive
+        member = world.server.member(NAME)
+        assert (member.key_phase, member.annotations.get(KEY_CHANGED)) == (None, None)
+        if not reached:
+            assert number > 20
+            break
+
+
+@pytest.mark.parametrize(
+    ("labels", "notes"),
+    [({}, {KEY_CHANGED: "nightly/another"}), ({KEY_PHASE: "delivered"}, {})],
+    ids=["changed by another run", "former key lives"],
+)
+def test_account_whose_key_was_not_changed_by_this_run_is_kept_out_of_the_pool(
+    labels: Mapping[str, str], notes: Mapping[str, str]
+) -> None:
+    world = released()
+    (steps,) = cleaned(world)
+    asked = steps.send(None)
+    with contextlib.suppress(StopIteration):
+        while True:
+            if isinstance(asked, Patch) and FREED in asked.body["metadata"]["annotations"]:
+                world.server.by_hand(NAME, labels, notes)
+            asked = steps.send(world.carry_out(asked))
+    member = world.server.member(NAME)
+    assert (member.state, member.annotations[STATE_REASON]) == ("quarantined", "its key was not changed")
 
 
 def die_at(world: World, script: Iterator[Steps[Any]], number: int, *, lost: bool) -> bool:

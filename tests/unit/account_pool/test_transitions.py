@@ -14,7 +14,7 @@ import pytest
 
 from components.account_pool.admission.member_transitions import build_member_machine
 from components.account_pool.admission.record_transitions import build_record_machine
-from components.account_pool.admission.state_machine import Verb
+from components.account_pool.admission.state_machine import StateMachine, Verb
 from components.account_pool.admission.transitions import list_state_machines
 from components.account_pool.core.keys import POOL_RECORD
 from components.account_pool.core.model import JsonObject, Partition, Phase, Record
@@ -22,7 +22,7 @@ from components.labels import EU_ACCESS, HYPERSCALER_TYPE, TENANT_NAME
 from tests.support import admission_twin, cases
 from tests.support.guarded_pool import VERBS, Keys, merged, record_of, secret
 
-MEMBERS = build_member_machine((EU_ACCESS,))
+MEMBERS, RENEWED = (build_member_machine((EU_ACCESS,), new_keys) for new_keys in ((), ("aws",)))
 
 
 @dataclass(frozen=True)
@@ -36,25 +36,30 @@ class Write:
     old_notes: Keys = field(default_factory=dict[str, str | None])
     body: JsonObject = field(default_factory=dict[str, Any])
 
-    @property
-    def passes(self) -> bool:
+    def passes(self, machine: StateMachine = MEMBERS) -> bool:
         """Whether the table of accounts allows it."""
         before = secret(self.old_labels, self.old_notes)
         change = {"metadata": {"labels": dict(self.labels), "annotations": dict(self.notes)}}
         after = merged(merged(before, change), self.body)
         return admission_twin.allows(
-            MEMBERS, admission_twin.Write(before, after, VERBS[self.user], self.user)
+            machine, admission_twin.Write(before, after, VERBS[self.user], self.user)
         )
 
 
 @cases.cases("write", cases.table(__file__, "refused"))
 def test_a_write_that_is_no_transition_is_refused(write: Mapping[str, Any]) -> None:
-    assert not Write(**write).passes
+    assert not Write(**write).passes()
 
 
 @cases.cases("write", cases.table(__file__, "allowed"))
 def test_a_write_that_breaks_no_promise_passes(write: Mapping[str, Any]) -> None:
-    assert Write(**write).passes
+    assert Write(**write).passes()
+
+
+@cases.cases("write", cases.table(__file__, "renewed"))
+def test_account_that_needs_a_new_key_is_free_only_with_one(write: Mapping[str, Any]) -> None:
+    may = write["may"]
+    assert Write(**{key: each for key, each in write.items() if key != "may"}).passes(RENEWED) is may
 
 
 RECORDS = build_record_machine((EU_ACCESS,))
