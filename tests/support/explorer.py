@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeAlias
+from unittest import mock
 
 from components.account_pool.core.calls import (
     Answer,
@@ -25,6 +26,7 @@ from components.account_pool.core.calls import (
     Delete,
     Found,
     Get,
+    KeyVerb,
     Kind,
     ListPage,
     Page,
@@ -33,6 +35,8 @@ from components.account_pool.core.calls import (
     Pause,
     Refused,
     Result,
+    Said,
+    Told,
     Unknown,
     Yielded,
     perform,
@@ -50,6 +54,7 @@ from components.account_pool.core.model import (
     State,
 )
 from components.account_pool.core.pool import Pool
+from components.account_pool.core.rotation import OTHER_KEY
 from components.account_pool.core.selection import members_of_type
 from components.errors import LostMember, PoolError
 from tests.support.memory_pool import (
@@ -65,6 +70,7 @@ from tests.support.memory_pool import (
     Op,
     Reads,
     Releases,
+    Rotates,
     Run,
     Script,
     Sweeps,
@@ -74,7 +80,7 @@ from tests.support.memory_pool import (
     run,
 )
 
-Asked: TypeAlias = Call | Beside
+Asked: TypeAlias = Call | Beside | AskProgram
 _REF: Final = re.compile(
     r"(?P<rv>rv\d+-\w+)"
     r"|(?P<uid>(?:uid|run)\d+[-x]\w+)"
@@ -185,7 +191,7 @@ class Process:
     def calls(self) -> tuple[Asked, ...]:
         """What it may ask next: one call, or either of two."""
         match self.asked:
-            case None | Pause() | AskProgram():
+            case None | Pause():
                 return ()
             case Parallel(first, second):
                 return tuple(c for c, a in zip((first, second), self.half, strict=True) if a is None)
@@ -321,7 +327,8 @@ class Ghost(NamedTuple):
     """What happened that no object tells, by the names of Secrets and records, or by accounts.
 
     touched: changed by hand. restored: from a backup. dirty: Secrets, used: accounts that were not wiped
-    since. kept: by its tenant, who has not claimed it since.
+    since. kept: by its tenant, who has not claimed it since. alive: keys that the cloud takes, made: how many
+    were made. copies: holder and the key that it uses. seen: keys of an account while somebody held it.
     """
 
     touched: frozenset[str] = frozenset()
@@ -331,6 +338,10 @@ class Ghost(NamedTuple):
     used: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
     given_up: frozenset[str] = frozenset()
+    alive: frozenset[str] = frozenset({"k0"})
+    made: int = 0
+    copies: frozenset[tuple[str, str]] = frozenset()
+    seen: frozenset[str] = frozenset()
 
 
 _NOTHING_HAPPENED: Final = Ghost()
@@ -368,7 +379,7 @@ class Memo:
 
     def process(self, process: Process) -> Process:
         """Return the one process that is equal; with other births only where nobody can tell."""
-        births = process.births if any(isinstance(op, Cleans) for op in process.script) else 0
+        births = process.births if any(isinstance(op, Cleans | Rotates) for op in process.script) else 0
         own = process.sketch
         found = self._processes.setdefault((own, births), process)
         if found is process:
@@ -402,7 +413,8 @@ class Memo:
     def seen(self, server: MemoryServer, call: Get | ListPage) -> Hashable:
         """Return what an answer to a read depends on."""
         if isinstance(call, Get):
-            return id(server.objects.get((call.kind, call.name)))
+            kind = Kind.MEMBER if call.kind is Kind.CREDENTIAL else call.kind
+            return id(server.objects.get((kind, call.name)))
         return tuple(
             id(body)
             for (kind, _), body in server.objects.items()
@@ -502,7 +514,8 @@ class World:
     @property
     def members(self) -> Sequence[Member]:
         """All members."""
-        return [self.memo.member(b) for (kind, _), b in self.server.objects.items() if kind is Kind.MEMBER]
+        found = [self.memo.member(b) for (kind, _), b in self.server.objects.items() if kind is Kind.MEMBER]
+        return [member for member in found if not member.name.endswith(OTHER_KEY)]
 
     @property
     def records(self) -> Sequence[Record]:
@@ -545,12 +558,15 @@ class World:
         if isinstance(call, Beside):
             if call.effect is Effect.WIPED and Fault.WIPE in may:
                 yield Fault.WIPE
+        elif isinstance(call, AskProgram):
+            is_read = call.verb in (KeyVerb.IDENTIFY, KeyVerb.TEST)
+            yield from self.rules.may & ({Fault.FAILED} if is_read else {Fault.FAILED, Fault.LOST})
         elif not isinstance(call, Get | ListPage):
             yield from (fault for fault in (Fault.LOST, Fault.FAILED) if fault in may)
             if Fault.LATE in may and self.late is None:
                 yield Fault.LATE
 
-    def do(self, action: Action) -> World:
+    def do(self, action: Action) -> World:  # noqa: PLR0911 - one for each kind of action
         """Return the world after it, if no write in it breaks an invariant."""
         counts = action.fault is not None and self.faults != UNLIMITED
         here = self._but(faults=self.faults - 1) if counts else self
@@ -572,11 +588,34 @@ class World:
             return here._with(
                 process, self.memo.told(process, action.call, failed, lambda: answer, frozenset())
             )
+        if isinstance(action.call, AskProgram):
+            told, here = (
+                (Told(Said.UNKNOWN), here) if action.fault is Fault.FAILED else here._asked(action.call)
+            )
+            told = told if action.fault is None else Told(Said.UNKNOWN)
+            seen = told.said, told.key_id
+            return here._with(process, self.memo.told(process, action.call, seen, lambda: told, frozenset()))
         return here._called(process, action)
+
+    def _asked(self, asked: AskProgram) -> tuple[Told, World]:
+        """Do at the cloud what the program of its owner does."""
+        ghost, key = self.ghost, asked.data["key"]
+        if key not in ghost.alive:
+            return Told(Said.REJECTED), self
+        if asked.verb in (KeyVerb.CREATE, KeyVerb.REVOKE):
+            ghost = ghost._replace(alive=ghost.alive & {asked.keep})
+        if asked.verb is KeyVerb.CREATE:
+            key = f"k{ghost.made + 1}"
+            ghost = ghost._replace(alive=ghost.alive | {key}, made=ghost.made + 1)
+        return Told(Said.DONE, key_id=key, data={"key": key}), self._but(ghost=ghost)
 
     def _called(self, process: Process, action: Action) -> World:
         call, here = action.call, self
-        sees = frozenset(one.run for one in self.cleanings) if isinstance(process.op, Cleans) else frozenset()
+        sees = (
+            frozenset(one.run for one in self.cleanings)
+            if isinstance(process.op, Cleans | Rotates)
+            else frozenset()
+        )
         if isinstance(call, Get | ListPage):
             seen = self.memo.seen(self.server, call)
             told = self.memo.told(process, call, seen, lambda: _read(self.server, call), sees)
@@ -632,7 +671,8 @@ class World:
         op = process.op if process else None
         if before is not None and after is not None:
             self._check_change(before, after, op)
-        return result, here._noted(before, after, op)
+        is_key = _name_of(call).endswith(OTHER_KEY)
+        return result, here if is_key else here._noted(before, after, op)
 
     def _still_late(self, call: Any) -> Any:
         late = self.late
@@ -653,6 +693,8 @@ class World:
         if after is None:
             return self
         ghost, account = self.ghost, _account(after)
+        if after.tokens and (key := self._key_of(after)):
+            ghost = ghost._replace(seen=ghost.seen | {key})
         was, now = before.state if before else None, after.state
         is_quarantined = now == State.QUARANTINED and was is None and not isinstance(op, Decides)
         is_returned = isinstance(op, Decides) and op.verb == "take_back"
@@ -668,6 +710,10 @@ class World:
         elif before and before.tokens and not after.tokens and after.origin == Origin.RETAINED and not now:
             ghost = ghost._replace(kept=ghost.kept | {account})
         return self if ghost is self.ghost else self._but(ghost=ghost)
+
+    def _key_of(self, member: Member) -> str | None:
+        """Return the key in the Secret of an account."""
+        return self.server.objects[Kind.MEMBER, member.name].get("data", {}).get("key")
 
     def _check_change(self, before: Member, after: Member, op: Op | None) -> None:
         """I1, I8, I11, I13: what one write of the protocol may do to a member."""
@@ -729,6 +775,9 @@ class World:
                     ghost = ghost._replace(
                         dirty=ghost.dirty - {mine.member}, used=ghost.used - {mine.account}
                     )
+            case Effect.COPY:
+                others_copies = {each for each in ghost.copies if each[0] != step.name}
+                ghost = ghost._replace(copies=frozenset({*others_copies, (step.name, step.token)}))
             case _:
                 pass
         return self._but(cleanings=tuple(sorted(others)), ghost=ghost)
@@ -778,7 +827,7 @@ class World:
             raise Violation("I7: an account was reported lost, though nobody touched anything")
 
     def check(self) -> None:
-        """I2, I3, I5, I8, I10, I11, I12: what holds in every state."""
+        """I2, I3, I5, I8, I10, I11, I12, I14, I15: what holds in every state."""
         held = [claimed for process in self.processes for claimed in process.held.values()]
         for number, claimed in enumerate(held):
             self._check_held(claimed)
@@ -794,6 +843,11 @@ class World:
                 raise Violation(f"I12: {consumer.name} has more accounts than its quota")
         for member in members:
             self._check_member(member)
+            self._check_key(member)
+        for claimed in held:
+            for holder, key in self.ghost.copies:
+                if holder == claimed.holder and key not in self.ghost.alive:
+                    raise Violation(f"I14: {holder} uses {key}, which is revoked")
         for one in self.cleanings:
             if one.is_wiping and not one.is_cut and not self.ghost.evidence_gone:
                 self._check_wipe(one, members, held)
@@ -806,6 +860,13 @@ class World:
             raise Violation(f"I11: {member.name} is usable, and nobody wiped it")
         if account in self.ghost.used and not self.ghost.evidence_gone and is_free(member):
             raise Violation(f"I11: {member.name} is free, was used, and nobody wiped it")
+
+    def _check_key(self, member: Member) -> None:
+        key, old = self._key_of(member), self.ghost.seen & self.ghost.alive
+        if key and key not in self.ghost.alive:
+            raise Violation(f"I14: {member.name} has {key}, which is revoked")
+        if old and member.needs_new_key and is_free(member):
+            raise Violation(f"I15: {member.name} is free, and a key of its last tenant works")
 
     def _check_wipe(self, one: Cleaning, members: Sequence[Member], held: Sequence[Claimed]) -> None:
         """I8: while a command wipes an account, nobody has it or can get it."""
@@ -976,10 +1037,11 @@ def explore(world: World, *, most: int = 1_000_000) -> Explored:
 
     To go round for ever without a fault is a violation as well.
     """
-    search = _Search(world)
-    while search.waiting:
-        search.visit(search.waiting.popleft())
-        assert len(search.came) < most, f"more than {most} states"
+    with mock.patch("components.account_pool.core.rotation._TRIES", 2):
+        search = _Search(world)
+        while search.waiting:
+            search.visit(search.waiting.popleft())
+            assert len(search.came) < most, f"more than {most} states"
     if (ring := _round(search.onwards)) is not None:
         raise search.traced(Violation("I9: the processes can go round for ever"), ring)
     assert search.found.ends, "no order of calls comes to an end"

@@ -26,12 +26,14 @@ from tests.support.memory_pool import (
     ByHand,
     Claims,
     Cleans,
+    Copies,
     Decides,
     MemoryServer,
     Moves,
     Op,
     Reads,
     Releases,
+    Rotates,
     Sweeps,
     Updates,
     Ups,
@@ -127,11 +129,15 @@ def _op(text: str, usual: Mapping[str, Any], owners: Mapping[str, str], declared
         "hand": lambda: HANDS[" ".join(words)],
         "sweep": Sweeps,
         "up": lambda: Ups(declared, owners),
+        **{
+            verb: lambda: Rotates(word.replace("-", "_"), names[0])
+            for verb in ("rotate", "complete", "abort", "roll-back")
+        },
         "clean": lambda: Cleans(names[0], given.get("host", "host"), take_over="takeover" in names),
     }
     if word in simple:
         return simple[word]()
-    if word not in ("claim", "read", "release", "update", "move"):
+    if word not in ("claim", "read", "release", "update", "move", "copy"):
         return Decides(word.replace("-", "_"), names[0])
     own: dict[str, Any] = {
         **usual,
@@ -143,6 +149,7 @@ def _op(text: str, usual: Mapping[str, Any], owners: Mapping[str, str], declared
     about: Mapping[str, Callable[[], Op]] = {
         "claim": lambda: claim,
         "read": lambda: Reads(claim),
+        "copy": lambda: Copies(claim),
         "move": lambda: Moves(claim, given["from"]),
         "release": lambda: Releases(claim, fenced="fenced" in names, shows=int(given.get("shows", 0))),
         "update": lambda: Updates(claim, Policy(given.get("to", "clean")), given.get("as", claim.holder)),
@@ -220,6 +227,9 @@ def _add(server: MemoryServer, name: str, given: Mapping[str, str]) -> None:
             **({SHARED_CAPACITY: given["shared"]} if "shared" in given else {}),
         },
     )
+    if "key" in given:
+        body = server.objects[Kind.MEMBER, name]
+        body["metadata"]["needsNewKey"], body["data"] = "renew" in given, {"key": given["key"]}
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
-from components.account_pool.core import cleaning, moving, pool, protocol, rebirth
+from components.account_pool.core import changes, cleaning, moving, pool, protocol, rebirth, rotation
 from components.account_pool.core.calls import (
     Answer,
     ApiRefusal,
@@ -37,7 +37,7 @@ from components.account_pool.core.consumers import Consumer, consumer_of
 from components.account_pool.core.declared import Declaration, DeclaredMember
 from components.account_pool.core.holders import Holder, cleaning_token
 from components.account_pool.core.judgement import Verdict, judge
-from components.account_pool.core.keys import POOL_RECORD
+from components.account_pool.core.keys import KEY_OPERATION, POOL_RECORD
 from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import (
     Claimed,
@@ -52,8 +52,9 @@ from components.account_pool.core.model import (
 )
 from components.account_pool.core.selection import MEMBERS, RECORDS
 from components.account_pool.core.snapshot import PoolSnapshot
-from components.account_pool.core.steps import get_record, list_all, write
+from components.account_pool.core.steps import get_member, get_record, list_all, read, write
 from components.account_pool.core.sweeping import pending_records, sweep
+from components.errors import PoolError
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 
 POOL = "pool"
@@ -311,12 +312,14 @@ class Effect(StrEnum):
     """What a step does beside the API server.
 
     LAUNCH: a process that holds an account begins. WIPE, WIPED: it begins to wipe, and has. END: it ends.
+    COPY: a holder copies a key.
     """
 
     LAUNCH = "launch"
     WIPE = "wipe"
     WIPED = "wiped"
     END = "end"
+    COPY = "copy"
     HAND = "by hand"
 
 
@@ -494,8 +497,52 @@ class Cleans:
             if member is not None:
                 yield Beside(Effect.WIPE, member.name, token)
                 is_done = (yield Beside(Effect.WIPED, member.name, token)) is not FAILED
+                if is_done and changes.owes_new_key(member):
+                    renewing = rotation.Run(POOL, token, f"swapped-{run.name}", look, others)
+                    try:
+                        yield from rotation.renew(renewing, member.name)
+                    except PoolError:
+                        is_done = False
                 yield from cleaning.succeed(member, token) if is_done else cleaning.fail(member, token, "why")
             yield Beside(Effect.END, listed.name, token)
+
+
+@dataclass(frozen=True)
+class Rotates:
+    """An operation: a run of `pool rotate` over an account; verb: which of its steps."""
+
+    verb: str
+    member: str
+
+    def start(self, _held: Mapping[str, Claimed] = NOT_HELD, run: Run | None = None) -> Script:
+        """Begin, or begin again after a crash."""
+        run = run or Run()
+        token = cleaning_token("rotation", run.name, Holder("host", "boot", "spaces", run.name, "1"))
+
+        def look(holder: Holder) -> bool | None:
+            return holder.pid in run.alive
+
+        yield Beside(Effect.LAUNCH, self.member, token)
+        rotates = rotation.Run(POOL, token, f"swapped-{run.name}", look)
+        yield from getattr(rotation, self.verb)(rotates, self.member)
+        yield Beside(Effect.END, self.member, token)
+
+
+@dataclass(frozen=True)
+class Copies:
+    """An operation: the update of a stack, which copies the key of its account, and says so at its end."""
+
+    claim: Claims
+
+    def start(self, held: Mapping[str, Claimed] = NOT_HELD, _run: Run | None = None) -> Script:
+        """Begin, or begin again after a crash."""
+        claimed = self.claim.last_of(held)
+        seen = claimed and (yield from get_member(claimed.secret_name))
+        body = claimed and (yield from read(Kind.CREDENTIAL, claimed.secret_name))
+        if claimed and seen and body:
+            yield Beside(Effect.COPY, claimed.holder, body["data"]["key"])
+            operation = seen.annotations.get(KEY_OPERATION, "")
+            yield from rotation.give_receipt(claimed.record, claimed.holder, operation, POOL)
 
 
 @dataclass(frozen=True)
@@ -555,4 +602,6 @@ class ByHand:
         yield Beside(Effect.HAND, self.what)
 
 
-Op: TypeAlias = Claims | Releases | Reads | Updates | Moves | Sweeps | Cleans | Decides | Ups | ByHand
+Op: TypeAlias = (
+    Claims | Releases | Reads | Updates | Moves | Sweeps | Cleans | Rotates | Copies | Decides | Ups | ByHand
+)

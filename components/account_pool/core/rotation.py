@@ -413,11 +413,11 @@ def _credential(run: Run, member: Member) -> Steps[Mapping[str, str]]:
 def _expect(run: Run, member: Member, data: Mapping[str, str], said: Said, else_: str) -> Steps[None]:
     """Try a key until the cloud says this of it, or for too long."""
     told = Told(Said.UNKNOWN)
-    for attempt in range(_TRIES):
+    for tried in range(_TRIES):
         told = yield from _ask(AskProgram(KeyVerb.TEST, member, "", data))
         if told.said is said:
             return
-        yield Pause(attempt)
+        yield Pause(tried)
     why = told.problem if told.said is Said.UNKNOWN else f"the cloud says {told.said}"
     yield from _fail(run, member, f"{else_}: {why}")
 

@@ -7,8 +7,6 @@ end of an update. In every order that is tried, no stack has a key that the clou
 from __future__ import annotations
 
 import base64
-import contextlib
-import random
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -23,32 +21,25 @@ from components.account_pool.core.calls import (
     KeyVerb,
     Kind,
     Parallel,
-    Patch,
     Pause,
     Said,
     Steps,
     Told,
-    Unknown,
     Yielded,
     perform,
 )
 from components.account_pool.core.holders import Holder, cleaning_token
 from components.account_pool.core.keys import (
-    FREED,
     KEY_CHANGED,
     KEY_ID,
     KEY_OPERATION,
-    KEY_PHASE,
     KEY_REASON,
-    STATE_REASON,
 )
 from components.account_pool.core.model import KeyPhase, Policy
 from components.account_pool.core.rotation import Run
-from components.errors import NotAllowed, PoolError
+from components.errors import NotAllowed
 from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, is_free, run
-from tests.support.proving import counted
 
-DRAWN = counted(300, 20_000)
 NAME = "m0"
 STACKS = ("one", "two")
 
@@ -231,26 +222,6 @@ def test_account_is_free_only_once_each_key_of_its_last_tenant_is_dead(lost: boo
             break
 
 
-@pytest.mark.parametrize(
-    ("labels", "notes"),
-    [({}, {KEY_CHANGED: "nightly/another"}), ({KEY_PHASE: "delivered"}, {})],
-    ids=["changed by another run", "former key lives"],
-)
-def test_account_whose_key_was_not_changed_by_this_run_is_kept_out_of_the_pool(
-    labels: Mapping[str, str], notes: Mapping[str, str]
-) -> None:
-    world = released()
-    (steps,) = cleaned(world)
-    asked = steps.send(None)
-    with contextlib.suppress(StopIteration):
-        while True:
-            if isinstance(asked, Patch) and FREED in asked.body["metadata"]["annotations"]:
-                world.server.by_hand(NAME, labels, notes)
-            asked = steps.send(world.carry_out(asked))
-    member = world.server.member(NAME)
-    assert (member.state, member.annotations[STATE_REASON]) == ("quarantined", "its key was not changed")
-
-
 def die_at(world: World, script: Iterator[Steps[Any]], number: int, *, lost: bool) -> bool:
     """Carry a script out up to a call, whose answer nobody gets; whether it came to it. lost: it was done."""
     calls = count()
@@ -273,7 +244,7 @@ def die_at(world: World, script: Iterator[Steps[Any]], number: int, *, lost: boo
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["not done", "done"])
-def test_rotation_that_dies_at_any_call_and_again_at_any_is_ended_by_the_next(lost: bool) -> None:
+def test_rotation_that_dies_at_any_call_is_ended_by_the_next(lost: bool) -> None:
     for first in count():
         world = World.of(*STACKS)
         reached = die_at(world, whole(world), first, lost=lost)
@@ -281,89 +252,6 @@ def test_rotation_that_dies_at_any_call_and_again_at_any_is_ended_by_the_next(lo
         if not reached:
             assert first > 20
             break
-        for second in range(0, 40, 3):
-            world = World.of(*STACKS)
-            die_at(world, whole(world), first, lost=lost)
-            world.dead |= {"0", "1"}
-            again = (
-                [rotation.rotate(world.new_run(), NAME)]
-                if world.server.member(NAME).key_phase
-                in (
-                    KeyPhase.PREPARING,
-                    KeyPhase.PREPARED,
-                )
-                else []
-            )
-            die_at(world, iter(again), second, lost=lost)
-            world.settle()
-
-
-@dataclass
-class Process:
-    """Somebody at work. run: of an operator's command. answer: to what was asked last."""
-
-    steps: Steps[Any]
-    run: Run | None = None
-    answer: Answer = None
-
-    def die(self, world: World) -> None:
-        """End, and be seen dead."""
-        self.steps.close()
-        if self.run is not None and (holder := Holder.of_token(self.run.token)):
-            world.dead.add(holder.pid)
-
-    def go_on(self, world: World, chance: random.Random) -> bool:
-        """Make one call, whose answer may get lost or never come to be; whether there is more to do."""
-        try:
-            asked = self.steps.send(self.answer)
-        except (StopIteration, PoolError):
-            return False
-        luck = chance.random()
-        world.cloud.fails = frozenset(KeyVerb) if luck < 0.03 else frozenset()
-        world.cloud.makes_duds = chance.random() < 0.05
-        is_plain = isinstance(asked, Pause | AskProgram)
-        self.answer = Unknown("reset") if luck < 0.03 and not is_plain else world.carry_out(asked)
-        if luck > 0.97 and not is_plain:
-            self.answer = Unknown("reset")
-        world.cloud.fails, world.cloud.makes_duds = frozenset(), False
-        world.check()
-        return True
-
-
-def draw(world: World, chance: random.Random) -> Process:
-    doing = chance.choice(
-        [rotation.rotate, rotation.rotate, rotation.complete, rotation.abort, rotation.roll_back]
-    )
-    if chance.random() < 0.4:
-        return Process(world.update(chance.choice(STACKS)))
-    started = world.new_run()
-    return Process(doing(started, NAME), started)
-
-
-def interleave(seed: int) -> World:
-    """Let operators and stacks work side by side, in bursts, some of whom die."""
-    chance = random.Random(seed)
-    world = World.of(*STACKS)
-    going: list[Process] = []
-    for _ in range(chance.randrange(5, 40)):
-        if len(going) < 3:
-            going.append(draw(world, chance))
-        one = chance.choice(going)
-        is_over = not all(one.go_on(world, chance) for _ in range(chance.choice((1, 3, 8, 30))))
-        if is_over or chance.random() < 0.1:
-            one.die(world)
-            going.remove(one)
-    for one in going:
-        one.die(world)
-    return world
-
-
-def test_no_stack_ever_has_a_revoked_key_whoever_works_side_by_side_and_dies() -> None:
-    for seed in range(DRAWN):
-        try:
-            interleave(seed).settle()
-        except AssertionError as error:
-            raise AssertionError(f"seed {seed}: {error}") from error
 
 
 def test_key_that_a_holder_may_have_is_not_revoked_and_who_lags_is_named() -> None:
