@@ -22,7 +22,7 @@ from components.service_credentials.component import declare_services, keeping_i
 from components.service_credentials.settings import Services
 from components.skipped_lines import skipped_lines
 from components.stack_config import empty_config as silence
-from components.stack_config.leaving import ALLOW_REMOVALS, find_losses, read_former
+from components.stack_config.leaving import ALLOW_REMOVALS, find_losses, read_entries, read_former
 from components.stack_config.stack import Settings
 from components.stack_config.tenant_files import DIGEST
 from components.waiting import pending
@@ -185,7 +185,8 @@ def _refuse_silence(settings: Settings) -> None:
 
 def _refuse_losses(settings: Settings) -> None:
     """End the program before it declares anything if what it declares no more was renamed, or is too much."""
-    losses = find_losses(read_former(recall_resources()), settings, Path.cwd())
+    known = recall_resources()
+    losses = find_losses(read_former(known), settings, Path.cwd(), read_entries(known))
     if losses.refused:
         file = Path.cwd() / f"Pulumi.{pulumi.get_stack()}.yaml"
         raise pulumi.RunError(str(ConfigurationError(locate(losses.refused, file))))

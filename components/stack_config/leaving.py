@@ -7,12 +7,16 @@ namespace would be deleted, or an account wiped, that is in use. All is refused 
 from __future__ import annotations
 
 import shlex
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+from components.config.section import Section
 from components.errors import Problem
 from components.labels import TENANT
 from components.naming import TENANT_NAMESPACE, TENANT_NAMESPACE_END, config_path
@@ -66,6 +70,82 @@ def _note(tenants: dict[str, FormerTenant], type_: str, urn: str, outputs: Mappi
         tenants[tenant].slots[slot].copy = str(outputs["targetName"])
 
 
+_Entries: TypeAlias = Mapping[str, Mapping[str, object]]
+"""Part of a section → its entries by name, each with what tells it from others."""
+
+
+def read_entries(resources: Mapping[str, Mapping[str, Any]]) -> _Entries:
+    """Return the entries of a state whose objects are named after them. resources: as of `read_former`."""
+    found: dict[str, dict[str, object]] = defaultdict(dict)
+    all_ = [
+        (urn.rpartition("::")[2], one.get("type"), one.get("outputs") or {}) for urn, one in resources.items()
+    ]
+    bound = [name.partition("/") for name, type_, _ in all_ if str(type_).endswith(":ServiceBinding")]
+    for name, type_, outputs in all_:
+        own = name.partition("/")[2].rpartition("-")[0]
+        match str(type_).rpartition(":")[2]:
+            case "UserProvidedService":
+                keys = {key for service, _, key in bound if service == name}
+                found["instances"][name] = outputs.get("namespace"), keys
+            case "ServiceApp":
+                found["apps"][name] = {key.partition("/")[2] for key in outputs.get("bindings") or ()}
+            case "AsoResourceCredential":
+                found["named"][name] = str(outputs.get("reference")).partition("/")[0]
+            case "SecretRead":
+                found["reads"][own] = outputs.get("namespace"), {*_data_of(outputs.get("read"))}
+            case "SecretPush":
+                found["pushes"][own] = (
+                    outputs["namespace"],
+                    {each["remoteKey"] for each in _data_of(outputs.get("push"))},
+                )
+            case "Secret" | "LoginSecret" if name.startswith("stores/"):
+                found["providers"][own] = _namespace_of(outputs)
+            case "SecretStore" | "ClusterSecretStore":
+                found["stores"][own] = _namespace_of(outputs)
+            case _:
+                pass
+    return found
+
+
+def _namespace_of(outputs: Mapping[str, Any]) -> Any:
+    return outputs.get("namespace") or (outputs.get("metadata") or {}).get("namespace")
+
+
+def _data_of(document: Any) -> Any:
+    return (document or {}).get("data") or ()
+
+
+def _renamed_entries(former: _Entries, settings: Settings, advise: _Advise) -> Iterator[Problem]:
+    """Yield what looks like a rename among the entries of sections."""
+    services, stores = settings.services, settings.secret_stores
+    parts: Sequence[tuple[Section | None, str, Callable[[Any], object]]] = (
+        (services, "instances", lambda one: (one.namespace, {*one.bindings})),
+        (services, "apps", lambda one: {each.partition("/")[2] for each in one.bindings}),
+        (settings.aso_credentials, "named", lambda one: one.namespace),
+        (stores, "providers", lambda one: one.namespace),
+        (stores, "stores", lambda one: one.namespace),
+        (stores, "reads", lambda one: (one.namespace, {*one.data})),
+        (stores, "pushes", lambda one: (one.namespace, {v.remote_key or key for key, v in one.data.items()})),
+    )
+    for section, part, content in parts:
+        entries: Mapping[str, Any] = {} if section is None else getattr(section, part)
+        had, known = (
+            former.get(part, {}),
+            {each for name in entries for each in (name, *entries[name].previously)},
+        )
+        gone = {name: told for name, told in had.items() if name not in known}
+        for name, one in entries.items():
+            alike = [old for old, told in gone.items() if told == content(one)]
+            if section and alike and had.keys().isdisjoint((name, *one.previously)):
+                old = max(alike, key=lambda each: SequenceMatcher(None, each, name).ratio())
+                del gone[old]
+                yield Problem(
+                    section.place(part, name),
+                    f"it is as {old}, which is in the configuration no more: what {old} has would be deleted",
+                    advise(old, one.previously, part, name, section=section.KEY),
+                )
+
+
 @dataclass(frozen=True, slots=True)
 class Losses:
     """What an update would take away that nothing says is to go.
@@ -83,8 +163,13 @@ class Losses:
         return [*self.renames, *(() if self.is_allowed else self.removals)]
 
 
-def find_losses(former: Mapping[str, FormerTenant], settings: Settings, root: Path) -> Losses:
-    """Compare the tenants of a state with those that are declared. root: directory of Pulumi.yaml."""
+def find_losses(
+    former: Mapping[str, FormerTenant],
+    settings: Settings,
+    root: Path,
+    entries: _Entries = MappingProxyType({}),
+) -> Losses:
+    """Compare a state with what is declared. root: directory of Pulumi.yaml. entries: of sections."""
     known = {name for new, tenant in settings.tenants.items() for name in (new, *tenant.previously)}
     gone = [name for name in former if name not in known]
     advise = partial(_advise, settings, root)
@@ -100,10 +185,13 @@ def find_losses(former: Mapping[str, FormerTenant], settings: Settings, root: Pa
         *_too_many("tenants", () if renames else gone, len(former)),
         *_too_many("accounts in use", slots, in_use),
     ]
+    renames += _renamed_entries(entries, settings, advise)
     return Losses(renames, removals, settings.allow_removals)
 
 
-def _advise(settings: Settings, root: Path, old: str, given: Sequence[str], *place: str) -> str:
+def _advise(
+    settings: Settings, root: Path, old: str, given: Sequence[str], *place: str, section: str = "tenants"
+) -> str:
     """Say how a former name is added to those that are given at a place, if it is one."""
     tenant, *inside = place
     file = Path(settings.tenants_from or "", f"{tenant}.yaml")
@@ -111,7 +199,7 @@ def _advise(settings: Settings, root: Path, old: str, given: Sequence[str], *pla
         line = f"`previously: [{', '.join((*given, old))}]`"
         how = f"write {line} into {file}" + (f", under {'.'.join(inside)}" if inside else "")
     else:
-        path = config_path("tenants", *place, "previously", len(given))
+        path = config_path(section, *place, "previously", len(given))
         how = f"run `{shlex.join(['pulumi', 'config', 'set', '--path', path, old])}`"
     return f"if {old} is called {place[-1]} by now, {how}; else take {old} out in an update of its own first"
 

@@ -16,7 +16,7 @@ from components.errors import ConfigurationError, CredfleetError, Misconfigured,
 from components.naming import config_path
 from components.stack_config.cloud_keys import in_plain, is_encrypted
 from components.stack_config.empty_config import SILENCE, declares
-from components.stack_config.leaving import find_losses, read_former
+from components.stack_config.leaving import find_losses, read_entries, read_former
 from components.stack_config.stack import NAMESPACE, Settings
 from operations.cli.answer import CommandResult
 from operations.folders import Folders, stack_here
@@ -68,8 +68,9 @@ def _refuse_losses(at_rest: StackAtRest, settings: Settings) -> list[dict[str, s
     known = at_rest.deployment().get("resources") or ()
     if not known and settings.tenants:
         return [{"what": "renames and removals", "why": "no state is in a folder here; a preview does"}]
-    former = read_former({one["urn"]: one for one in known if not one.get("delete")})
-    if problems := find_losses(former, settings, at_rest.project.directory).refused:
+    living = {one["urn"]: one for one in known if not one.get("delete")}
+    root, entries = at_rest.project.directory, read_entries(living)
+    if problems := find_losses(read_former(living), settings, root, entries).refused:
         raise ConfigurationError(locate(problems, at_rest.stack_file.path))
     return []
 

@@ -215,9 +215,10 @@ def test_services_credentials_and_stores_keep_their_objects_under_new_names(
     home = f"{project.pool}-acme"
     principal = {"subscriptionId": SUB, "tenantId": ENTRA, "clientId": CLIENT}
 
-    def declare(end: str = "") -> None:
+    def declare(end: str = "", *, says_so: bool = True) -> None:
         def entry(name: str, **said: Any) -> dict[str, Any]:
-            return {f"{name}{end}": {"namespace": home, **said, **({"previously": [name]} if end else {})}}
+            former = {"previously": [name]} if end and says_so else {}
+            return {f"{name}{end}": {"namespace": home, **said, **former}}
 
         token = {"secret": f"{namespace}/it/token"}
         login = {"kind": "GitLab", "spec": {"projectID": "7"}}
@@ -263,6 +264,14 @@ def test_services_credentials_and_stores_keep_their_objects_under_new_names(
     before = objects()
     made = {"db", "bound", "bound-env", "queue", "other", "shop-vcap-services", "payments", "ledger"}
     assert made <= before.keys()
+
+    declare("-by-now", says_so=False)
+    refused = project.up("--continue-on-error")
+    assert refused.code != 0
+    for place in ("instances.db", "instances.queue", "apps.shop", "named.payments", "named.ledger"):
+        line = f"{place}-by-now.previously[0]' {place.partition('.')[2]}`"
+        assert line in " ".join(refused.out.split())
+    assert objects() == before
 
     declare("-by-now")
     preview = project.preview().quiet().out.partition("Resources:")[2]

@@ -8,12 +8,13 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from components.stack_config.leaving import find_losses, read_former
+from components.stack_config.leaving import find_losses, read_entries, read_former
 from tests.support.stacks import problems, settings, stack
 
 Tenants: TypeAlias = Mapping[str, Mapping[str, str]]
 """Tenant → slot → the name of its copy, empty without one."""
 
+GUID = "00000000-0000-4000-8000-000000000001"
 SERVICE = {"namespace": "tenant-acme", "credentialsFrom": "aws-1"}
 OTHER = {"previously": ["db"], "secretName": "other"}
 FORMER: Tenants = {"acme": {"main": "creds"}, "globex": {"main": "", "backup": ""}}
@@ -126,6 +127,83 @@ def test_tenant_of_a_file_is_told_the_line_of_its_file(tmp_path: Path) -> None:
     declared = settings(stack(tenants=tenants)).model_copy(update={"tenants_from": "tenants"})
     (problem,) = find_losses(read_former(state(FORMER)), declared, tmp_path).refused
     assert "write `previously: [globex]` into tenants/globexinc.yaml" in problem.fix
+
+
+PRINCIPAL = {"subscriptionId": GUID, "tenantId": GUID, "clientId": GUID, "secretFrom": "token"}
+FORMER_ENTRIES = {
+    ("UserProvidedService", "db"): {"namespace": "tenant-acme"},
+    ("ServiceBinding", "db/bound"): {},
+    ("ServiceApp", "shop"): {"bindings": {"db/bound": {}}},
+    ("AsoResourceCredential", "payments"): {"reference": "tenant-acme/payments"},
+    ("Secret", "account-pool-old-credential"): {"metadata": {"namespace": "tenant-acme"}},
+    ("Secret", "stores/fake-credential"): {"metadata": {"namespace": "tenant-acme"}},
+    ("SecretStore", "stores/ci-store"): {"metadata": {"namespace": "tenant-acme"}},
+    ("SecretRead", "stores/token-read"): {"namespace": "tenant-acme", "read": {"data": {"a": {}}}},
+    ("SecretPush", "stores/key-push"): {"namespace": "tenant-acme", "push": {"data": [{"remoteKey": "k"}]}},
+}
+
+
+def entries(end: str = "", home: str = "tenant-acme", *, says_so: bool = False) -> dict[str, Any]:
+    """What was declared, under other names or in another namespace."""
+
+    def entry(name: str, **said: Any) -> dict[str, Any]:
+        former = {"previously": [name]} if says_so else {}
+        return {f"{name}{end}": {"namespace": home, **said, **former}}
+
+    return {
+        "credentials__token": "bare",
+        "services": {
+            "instances": entry("db", credentialsFrom="aws-1", bindings={"bound": {}}),
+            "apps": entry("shop", bindings=[f"db{end}/bound"]),
+        },
+        "asoCredentials": {"named": entry("payments", servicePrincipal=PRINCIPAL)},
+        "secretStores": {
+            "providers": entry("fake", kind="Fake", spec={"data": [{"key": "A", "value": "x"}]}),
+            "stores": entry("ci", providerRef=f"fake{end}"),
+            "reads": {**entry("token", store=f"ci{end}", data={"a": {"key": "A"}})},
+            "pushes": {**entry("key", store=f"ci{end}", data={"k": {"secret": "s", "key": "a"}})},
+        },
+    }
+
+
+def losses_of(declared: Mapping[str, Any]) -> list[str]:
+    known = {
+        f"urn:pulumi:dev::p::credfleet:index:{type_}::{name}": {
+            "type": f"credfleet:index:{type_}",
+            "outputs": outputs,
+        }
+        for (type_, name), outputs in FORMER_ENTRIES.items()
+    }
+    found = find_losses({}, settings(stack(**declared)), Path(), read_entries(known))
+    return [each.fix for each in found.refused]
+
+
+def test_entries_of_sections_that_look_renamed_are_refused_with_the_lines_to_paste() -> None:
+    places = ("services.instances.db", "services.apps.shop", "asoCredentials.named.payments")
+    kept = {"providers": "fake", "stores": "ci", "reads": "token", "pushes": "key"}
+    stores = [f"secretStores.{part}.{name}" for part, name in kept.items()]
+    said = losses_of(entries("-2"))
+    assert len(said) == len(places) + len(stores)
+    for place, fix in zip((*places, *stores), said, strict=True):
+        old = place.rpartition(".")[2]
+        assert f"`pulumi config set --path 'credfleet:{place}-2.previously[0]' {old}`" in fix
+
+
+@pytest.mark.parametrize("declared", [entries(), entries("-2", says_so=True)], ids=["same", "renamed"])
+def test_entries_that_stay_or_say_their_former_name_go_on(declared: Mapping[str, Any]) -> None:
+    assert losses_of(declared) == []
+
+
+def test_entry_of_another_namespace_or_of_other_keys_is_no_rename() -> None:
+    declared = entries("-2", home="tenant-other")
+    declared["tenants__other"] = {"namespace": "tenant-other"}
+    declared["services"]["apps"]["shop-2"]["bindings"] = []
+    assert losses_of(declared) == []
+    declared = entries("-2")
+    for part, key in (("reads", "b"), ("pushes", "l")):
+        one = declared["secretStores"][part].popitem()[1]
+        declared["secretStores"][part] = {"other": {**one, "data": {key: one["data"].popitem()[1]}}}
+    assert not any("secretStores.reads" in fix or "secretStores.pushes" in fix for fix in losses_of(declared))
 
 
 @pytest.mark.parametrize(("left", "is_told"), [(6, False), (5, True)])
