@@ -243,16 +243,12 @@ class Difference:
     kind: Kind
 
 
-def differences(old: Properties, new: Properties) -> list[Difference]:
+def differences(old: Properties, new: Properties, path: Path = ()) -> list[Difference]:
     """List where the properties differ, in the order of their paths.
 
     Objects and lists are followed as deep as both sides have them; secrets are compared by what they hold, so
     a value that merely became secret is no difference; a null is as good as an absent property.
     """
-    return [] if old is new else _objects((), old, new)
-
-
-def _objects(path: Path, old: Properties, new: Properties) -> list[Difference]:
     found: list[Difference] = []
     for key in sorted(old.keys() | new.keys()):
         found += _values((*path, key), old.get(key), new.get(key))
@@ -265,7 +261,7 @@ def _values(path: Path, old: Value, new: Value) -> list[Difference]:
     while isinstance(new, Secret):
         new = new.value
     if isinstance(old, dict) and isinstance(new, dict):
-        return _objects(path, old, new)
+        return differences(old, new, path)
     if isinstance(old, list) and isinstance(new, list):
         return _lists(path, old, new)
     if equal(old, new):

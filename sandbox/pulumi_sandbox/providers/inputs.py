@@ -82,14 +82,6 @@ def declared(properties: Properties) -> Properties:
     return {key: value for key, value in properties.items() if not key.startswith("__") and value is not None}
 
 
-def problems(inputs: Properties, schema: Schema, unserved: frozenset[str] = frozenset()) -> list[Problem]:
-    """List what is wrong with the inputs; what is not known yet is taken for right.
-
-    `unserved` names what the genuine provider takes and this one does not.
-    """
-    return _problems("", inputs, schema, unserved)
-
-
 def changes(
     old: Properties, new: Properties, schema: Schema, ignored: tuple[Path, ...]
 ) -> tuple[Change, ...]:
@@ -101,7 +93,13 @@ def changes(
     )
 
 
-def _problems(place: str, inputs: Properties, schema: Schema, unserved: frozenset[str]) -> list[Problem]:
+def problems(
+    inputs: Properties, schema: Schema, unserved: frozenset[str] = frozenset(), place: str = ""
+) -> list[Problem]:
+    """List what is wrong with the inputs; what is not known yet is taken for right.
+
+    unserved: what the genuine provider takes and this one does not. place: of the object that they are in.
+    """
     found: list[Problem] = []
     given = declared(inputs)
     for name, value in given.items():
@@ -125,13 +123,13 @@ def _value_problems(place: str, value: Value, wanted: Input) -> list[Problem]:
     if not _TESTS[wanted.type](value):
         return [Problem(place, f"it must be {_WORDS[wanted.type]}")]
     if isinstance(value, dict) and wanted.type == "object":
-        return _problems(place, value, wanted.fields, frozenset())
+        return problems(value, wanted.fields, place=place)
     if isinstance(value, list) and wanted.type == "objects":
         return [
             problem
             for index, item in enumerate(value)
             if isinstance(item, dict)
-            for problem in _problems(f"{place}[{index}]", item, wanted.fields, frozenset())
+            for problem in problems(item, wanted.fields, place=f"{place}[{index}]")
         ]
     return []
 

@@ -280,8 +280,7 @@ class AzureKind(ResourceKind):
         if "location" in resource.schema and inputs.get("location") is None:
             location = old.get("location") or self._options.location or self._group_location(inputs)
             inputs |= {"location": location} if location else {}
-        own = {key: value for key, value in inputs.items() if key not in _OWN_INPUTS}
-        return inputs, problems(own, resource.schema)
+        return inputs, problems(_comparable(inputs), resource.schema)
 
     def diff(self, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
         """Compare the inputs; a resource goes before its successor of the same name comes."""

@@ -12,13 +12,12 @@ from pulumi_sandbox.providers.kubernetes import errors, objects
 from pulumi_sandbox.providers.kubernetes.connection import (
     APPLY,
     JSON_PATCH,
-    NO_QUERY,
     Connection,
     Pause,
-    Query,
 )
 from pulumi_sandbox.providers.kubernetes.errors import ApiRefusedError
 from pulumi_sandbox.providers.kubernetes.objects import KubernetesKind, declared_part, in_live_form
+from pulumi_sandbox.providers.rest import NO_QUERY, Query
 
 _CLIENT_SIDE: Final = frozenset(
     {

@@ -13,11 +13,11 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from logging.handlers import BufferingHandler
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from urllib.parse import urlencode
 
 from pulumi_sandbox.errors import SandboxError
@@ -26,19 +26,17 @@ from pulumi_sandbox.providers.kubernetes import objects
 from pulumi_sandbox.providers.kubernetes.errors import ApiRefusedError
 from pulumi_sandbox.providers.kubernetes.objects import KubernetesKind
 from pulumi_sandbox.providers.kubernetes.options import KubernetesOptions
+from pulumi_sandbox.providers.rest import NO_QUERY, Method, Query
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
 
-Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-Query: TypeAlias = Mapping[str, str]
 Pause: TypeAlias = Callable[[float], None]
 """Wait so many seconds; raises SandboxError `cancelled` when the run is being stopped."""
 
 JSON: Final = "application/json"
 APPLY: Final = "application/apply-patch+yaml"
 JSON_PATCH: Final = "application/json-patch+json"
-NO_QUERY: Final[Query] = {}
 PASSPHRASES: Final = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE")
 
 

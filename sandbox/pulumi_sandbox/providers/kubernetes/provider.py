@@ -26,7 +26,7 @@ _FIELDS: Final[dict[tuple[str, str], tuple[Path, ...]]] = {
 """Of the genuine provider's list (pulumi-kubernetes 4.34): kinds that need no kubelet."""
 
 
-def fields(inputs: Properties, *, secrets_mutable: bool, config_maps_mutable: bool) -> tuple[Path, ...]:
+def fields(inputs: Properties, chosen: KubernetesOptions) -> tuple[Path, ...]:
     """Return the paths that a change of these inputs must not touch; `*` stands for any index.
 
     Whether the data of Secrets and ConfigMaps may change is the provider's options to say, unless the
@@ -35,9 +35,9 @@ def fields(inputs: Properties, *, secrets_mutable: bool, config_maps_mutable: bo
     kind = (text(inputs.get("apiVersion")), text(inputs.get("kind")))
     sealed = inputs.get("immutable") is True
     if kind == ("v1", "Secret"):
-        data: tuple[Path, ...] = (("stringData",), ("data",)) if sealed or not secrets_mutable else ()
+        data: tuple[Path, ...] = (("stringData",), ("data",)) if sealed or not chosen.secrets_mutable else ()
         return (*_IDENTITY, ("type",), *data)
-    if kind == ("v1", "ConfigMap") and (sealed or not config_maps_mutable):
+    if kind == ("v1", "ConfigMap") and (sealed or not chosen.config_maps_mutable):
         return (*_IDENTITY, ("binaryData",), ("data",))
     return (*_IDENTITY, *_FIELDS.get(kind, ()))
 
@@ -95,11 +95,7 @@ class Provider:
             objects.live_object(old.outputs),
             objects.declared(old.outputs, old.inputs),
             inputs,
-            unchangeable=fields(
-                inputs,
-                secrets_mutable=self._options.secrets_mutable,
-                config_maps_mutable=self._options.config_maps_mutable,
-            ),
+            unchangeable=fields(inputs, self._options),
             ignored=ignored,
         )
 

@@ -7,6 +7,7 @@ from pulumi_sandbox.protocol import values
 from pulumi_sandbox.protocol.values import UNKNOWN, Path, Properties, Value
 from pulumi_sandbox.providers.contract import InputDiff
 from pulumi_sandbox.providers.kubernetes import objects, provider
+from pulumi_sandbox.providers.kubernetes.options import KubernetesOptions
 from pulumi_sandbox.providers.kubernetes.provider import judge
 
 
@@ -18,7 +19,8 @@ def judged(
     ignored: tuple[Path, ...] = (),
     mutable: bool = True,
 ) -> InputDiff:
-    unchangeable = provider.fields(new, secrets_mutable=mutable, config_maps_mutable=mutable)
+    chosen = KubernetesOptions(secrets_mutable=mutable, config_maps_mutable=mutable)
+    unchangeable = provider.fields(new, chosen)
     return judge(live or old, old, new, unchangeable=unchangeable, ignored=ignored)
 
 
