@@ -156,7 +156,7 @@ def _is_of_a_fleet(project: Project) -> bool:
     """Whether a program declares what the configuration says: its Pulumi.yaml or its source names that."""
     folder = project.program if project.program.is_dir() else project.program.parent
     sources = (each for each in folder.glob("*.py") if each.is_file())
-    return declares(each.key for each in project.declarations) or any(
+    return declares(project.declarations) or any(
         _FLEET.search(each.read_text(encoding="utf-8", errors="replace")) for each in sources
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -20,25 +21,18 @@ _T = TypeVar("_T", str, dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True)
-class Declaration:
-    """One configuration key a project declares, `namespace:name`; its type is for the Pulumi CLI to judge.
-
-    `default` is what the file calls `default` or `value`, which only differ in where they may be written.
-    """
-
-    key: str
-    default: Json = None
-
-
-@dataclass(frozen=True, slots=True)
 class Project:
-    """A project: `directory` holds Pulumi.yaml, `program` is run, `stack_files` holds the stacks' files."""
+    """A project: `directory` holds Pulumi.yaml, `program` is run, `stack_files` holds the stacks' files.
+
+    declarations: configuration keys that it declares, `namespace:name` → what the file calls `default` or
+    `value`, which only differ in where they may be written; types are for the Pulumi CLI to judge.
+    """
 
     name: str
     directory: Path
     program: Path
     stack_files: Path
-    declarations: tuple[Declaration, ...]
+    declarations: Mapping[str, Json]
 
     def stack_file(self, stack: str) -> Path:
         """Return where the file of a stack is, or would be."""
@@ -64,10 +58,10 @@ class Project:
             directory=directory,
             program=_folder(written, directory, "main"),
             stack_files=_folder(written, directory, "stackConfigDir"),
-            declarations=tuple(
-                _declaration(name, key, value)
+            declarations={
+                full_key(name, key): _default(value)
                 for key, value in _entry(written, "config", dict[str, Any]()).items()
-            ),
+            },
         )
 
 
@@ -95,10 +89,9 @@ def _folder(written: Document, directory: Path, key: str) -> Path:
     return named
 
 
-def _declaration(project: str, key: str, value: Any) -> Declaration:
+def _default(value: Any) -> Json:
     """Read one entry of `config`; a bare value is a default."""
-    default = value.get("default", value.get("value")) if isinstance(value, dict) else value
-    return Declaration(full_key(project, key), default)
+    return value.get("default", value.get("value")) if isinstance(value, dict) else value
 
 
 def full_key(project: str, key: str) -> str:

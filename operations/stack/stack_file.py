@@ -179,11 +179,11 @@ def read_config(
     reading = _Reading(decrypt)
     plain = {key: reading.value(value, (key,)) for key, value in stack.config.items()}
     texts = {key: _text(value) for key, value in plain.items() if (key,) not in reading.sealed}
-    for declaration in project.declarations:
-        if declaration.default is not None:
-            texts.setdefault(declaration.key, _text(_whole(declaration.default)))
-        elif declaration.key not in plain:
-            reading.faults.append(Fault("config-invalid", (declaration.key,), "is missing"))
+    for key, default in project.declarations.items():
+        if default is not None:
+            texts.setdefault(key, _text(_whole(default)))
+        elif key not in plain:
+            reading.faults.append(Fault("config-invalid", (key,), "is missing"))
     config = ProgramConfig(
         dict(sorted(texts.items())),
         tuple(sorted(reading.secret_keys)),
