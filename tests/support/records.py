@@ -1,11 +1,19 @@
-"""The record of a claim, which tests change by `dataclasses.replace`."""
+"""The record of a claim, which tests change by `dataclasses.replace`, and what a claim is told."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Final
 
-from components.account_pool.core.model import ClaimRequest, Partition, Phase, Policy, Record, record_name
+from components.account_pool.core.model import (
+    Claimed,
+    ClaimRequest,
+    Partition,
+    Phase,
+    Policy,
+    Record,
+    record_name,
+)
 
 BOUND: Final = Record(
     name="claim-0",
@@ -39,4 +47,24 @@ def record_for(
         member_uid=f"uid-{account}",
         phase=phase,
         holders=dict.fromkeys(holders, 1),
+    )
+
+
+def claimed(request: ClaimRequest, account: str) -> Claimed:
+    """Answer a request with an account that it is the first to hold."""
+    return Claimed(
+        tenant=request.tenant,
+        type=request.type,
+        slot=request.slot,
+        secret_name=account,
+        member_uid=f"uid-of-{account}",
+        account_id=None,
+        record=BOUND.name,
+        record_uid="uid-of-claim",
+        holder=request.holder,
+        sequence=1,
+        holders=1,
+        policy=Policy.CLEAN,
+        limit=None,
+        reused=False,
     )

@@ -20,7 +20,7 @@ from typer.testing import CliRunner, Result
 from components import connection
 from components.account_pool.core import protocol
 from components.account_pool.core.config_map import PoolConfigMap
-from components.account_pool.core.model import Claimed, ClaimRequest, Member, Partition, Phase, Policy, Record
+from components.account_pool.core.model import Claimed, ClaimRequest, Member, Partition, Record
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.protocol import Outcome, Released
 from components.account_pool.core.snapshot import PoolSnapshot
@@ -45,45 +45,21 @@ from operations.pool.claims import claim_within
 from operations.pool.claims import seconds as seconds_of
 from tests.support.memory_pool import Claims, MemoryServer
 from tests.support.memory_pool import run as perform
+from tests.support.records import BOUND, claimed
 
 EXHAUSTED = Exhausted(
     pool="account-pool", account_type="aws", partition="hyperscaler-type=aws", counts="3 owned, 0 dirty"
 )
 
 
-def claimed(request: ClaimRequest, *, reused: bool = False) -> Claimed:
-    return Claimed(
-        tenant=request.tenant,
-        type=request.type,
-        slot=request.slot,
-        secret_name="aws-1",
-        member_uid="uid-of-aws-1",
-        account_id="111111111111",
-        record="claim-0",
-        record_uid="uid-of-claim",
-        holder=request.holder,
-        sequence=1,
-        holders=1,
-        policy=Policy.CLEAN,
-        limit=None,
-        reused=reused,
-    )
-
-
 def record_of(tenant: str, member: str, holders: Mapping[str, int], uid: str = "r1") -> Record:
-    return Record(
-        name="claim-0",
+    return replace(
+        BOUND,
         uid=uid,
-        resource_version="7",
         tenant=tenant,
         partition=Partition("aws", (("eu-access", None),)),
-        slot="0",
         member=member,
         member_uid=f"uid-of-{member}",
-        attempt=1,
-        phase=Phase.BOUND,
-        policy=Policy.CLEAN,
-        limit=None,
         holders=holders,
         since="2026-11-21T10:00:00Z",
     )
@@ -114,7 +90,7 @@ class FakePool:
         self.asked.append(request)
         if self.refusals:
             raise self.refusals.pop(0)
-        return claimed(request, reused=self.reused)
+        return replace(claimed(request, "aws-1"), account_id="111111111111", reused=self.reused)
 
     def record_of(self, request: ClaimRequest) -> str:
         self.asked.append(request)

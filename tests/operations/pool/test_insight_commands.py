@@ -1,7 +1,7 @@
 """`credfleet pool explain` and `credfleet doctor`, on pools that are as told."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE
-from components.account_pool.core.model import Member, Partition, Phase, Policy, Record, record_name
+from components.account_pool.core.model import Member, Partition, Record, record_name
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.connection import ClusterTarget
@@ -18,6 +18,7 @@ from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from operations.main import app
 from operations.pool.access import PoolTarget
 from tests.support.memory_pool import POOL, MemoryServer
+from tests.support.records import BOUND
 
 KEYS = ("eu-access",)
 STACK = """\
@@ -44,18 +45,14 @@ def member(name: str, account_type: str = "aws", **labels: str) -> Member:
 
 def claim_of(tenant: str, slot: str, account: str, holder: str) -> tuple[Member, Record]:
     partition = Partition("aws", (("eu-access", None),))
-    record = Record(
+    record = replace(
+        BOUND,
         name=record_name(partition, tenant, slot),
-        uid="u",
-        resource_version="1",
         tenant=tenant,
         partition=partition,
         slot=slot,
         member=account,
         member_uid=f"uid-of-{account}",
-        attempt=1,
-        phase=Phase.BOUND,
-        policy=Policy.CLEAN,
         limit=3,
         holders={holder: 1},
         since="2026-11-21T10:00:00Z",

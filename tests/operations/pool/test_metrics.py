@@ -19,13 +19,14 @@ from components.account_pool.core.keys import (
     SHARED_CAPACITY,
     SHARED_CLAIMS,
 )
-from components.account_pool.core.model import Member, Partition, Phase, Policy, Record
+from components.account_pool.core.model import Member, Partition, Record
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from operations.main import app
 from operations.pool import metrics
 from operations.pool.access import PoolTarget
 from operations.pool.metrics import exposition, gauges_of
+from tests.support.records import BOUND
 
 Samples = dict[str, dict[tuple[tuple[str, str], ...], float]]
 NOW = datetime(2026, 11, 22, 3, tzinfo=UTC)
@@ -55,20 +56,13 @@ def labelled(name: str, key: str, value: str) -> Member:
 
 def record(tenant: str, account: str, account_type: str = "aws", **partition: str) -> Record:
     named = {key.replace("_", "-"): value for key, value in partition.items()}
-    return Record(
+    return replace(
+        BOUND,
         name=f"claim-{account}",
-        uid="u",
-        resource_version="1",
         tenant=tenant,
         partition=Partition.of(account_type, named, ("eu-access",)),
-        slot="0",
         member=account,
         member_uid=f"uid-{account}",
-        attempt=1,
-        phase=Phase.BOUND,
-        policy=Policy.CLEAN,
-        limit=None,
-        holders={"cli": 1},
     )
 
 

@@ -17,7 +17,7 @@ from components.account_pool.core.calls import Kind
 from components.account_pool.core.cleaning import Wiped
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import POOL_STATE
-from components.account_pool.core.model import Claimed, ClaimRequest, Member, Policy, Token
+from components.account_pool.core.model import Claimed, ClaimRequest, Member, Token
 from components.account_pool.core.pool import Cleaned, Hold, Pool
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import PoolStatus, status_of
@@ -28,6 +28,7 @@ from components.labels import TENANT_NAME
 from operations.main import app
 from operations.pool.access import PoolTarget
 from tests.support.memory_cluster import NAMESPACE, memory_cluster
+from tests.support.records import claimed
 
 
 def member(name: str, type_: str = "aws", state: str | None = None) -> Member:
@@ -93,22 +94,7 @@ class FakePool:
 
     def adopt(self, member: str, request: ClaimRequest) -> Claimed:
         self.asked.append(f"adopt {member} as {request.slot} for {request.holder}")
-        return Claimed(
-            tenant=request.tenant,
-            type=request.type,
-            slot=request.slot,
-            secret_name=member,
-            member_uid="uid",
-            account_id=None,
-            record="claim-0",
-            record_uid="uid-of-claim",
-            holder=request.holder,
-            sequence=1,
-            holders=1,
-            policy=Policy.CLEAN,
-            limit=None,
-            reused=False,
-        )
+        return claimed(request, member)
 
     def flush(self) -> bool:
         self.flushed += 1
