@@ -446,7 +446,7 @@ def test_a_preview_writes_nothing_and_knows_no_answers(engine: Engine, cloud: Se
         assert engine.preview_create(VERSION, version(secret=UNKNOWN))["version"] is UNKNOWN
         assert engine.preview_create(MEMBER, grant(secretId=UNKNOWN))["etag"] is UNKNOWN
         unknown = engine.preview_create(ENTRY, entry(labels={"cluster": UNKNOWN}))
-        assert unknown["effectiveLabels"] is UNKNOWN
+        assert unknown["effectiveLabels"] is unknown["pulumiLabels"] is UNKNOWN
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Barrier
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -14,7 +13,7 @@ from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.services.cloud.resource_manager.app import make_app
 from pulumi_sandbox.services.cloud.resource_manager.resources import Pace
 
-from sandbox.tests.support.clouds import Served, overlap, resource_manager, trusted
+from sandbox.tests.support.clouds import Answer, Served, overlap, resource_manager, trusted
 
 SUBSCRIPTION = "/subscriptions/00000000-0000-4000-8000-0000000000aa"
 GROUP = f"{SUBSCRIPTION}/resourceGroups/rg-identities"
@@ -24,16 +23,6 @@ READER = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
 CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
 HERE = {"location": "westeurope"}
 AT_ONCE = Pace(federated_write=0, unknown_principal=0)
-
-
-@dataclass(frozen=True)
-class Answer:
-    status: int
-    body: Any
-
-    @property
-    def refusal(self) -> tuple[int, str]:
-        return self.status, self.body["error"]["code"]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ import json
 from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 import requests
@@ -14,26 +13,12 @@ from pulumi_sandbox.services.cloud.secret_manager.app import make_app
 from pulumi_sandbox.services.cloud.secret_manager.callers import GcpRefusal
 from pulumi_sandbox.services.cloud.secret_manager.secrets import project_number, read_filter
 
-from sandbox.tests.support.clouds import OWNER, Served, secret_manager
+from sandbox.tests.support.clouds import OWNER, Answer, Served, secret_manager
 
 SECRETS = "projects/acme-prod-1/secrets"
 ORDERS = f"{SECRETS}/orders"
 AUTOMATIC = {"replication": {"automatic": {}}}
 SENTINEL = b"sentinel of a payload"
-
-
-@dataclass(frozen=True)
-class Answer:
-    status: int
-    body: Any
-
-    @property
-    def refusal(self) -> tuple[int, str]:
-        return self.status, self.body["error"]["status"]
-
-    @property
-    def message(self) -> str:
-        return str(self.body["error"]["message"])
 
 
 @dataclass(frozen=True)

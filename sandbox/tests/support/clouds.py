@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 from threading import Thread
+from typing import Any
 
 import uvicorn
 from pulumi_sandbox.services.cloud.certificates import Certificate
@@ -45,6 +46,25 @@ class Served:
     def url(self) -> str:
         """Scheme, host and port, without a slash at the end."""
         return f"{self.scheme}://{self.authority}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a service answers to a request."""
+
+    status: int
+    body: Any
+
+    @property
+    def refusal(self) -> tuple[int, str]:
+        """The status, and the word for it: Google has it beside the number, Azure instead of it."""
+        error = self.body["error"]
+        return self.status, error.get("status") or error["code"]
+
+    @property
+    def message(self) -> str:
+        """What people are told."""
+        return str(self.body["error"]["message"])
 
 
 @contextmanager

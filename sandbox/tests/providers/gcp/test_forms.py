@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.protocol.values import UNKNOWN, Properties
+from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.gcp import resources
 
 
@@ -61,11 +61,6 @@ def test_a_plan_sets_what_is_declared_drops_what_was_and_leaves_the_rest(
 def test_the_mark_is_not_put_back_once_it_is_gone():
     recorded: Properties = {"pulumiLabels": {}, "effectiveLabels": {"a": "1"}}
     assert resources.planned({}, recorded)["pulumiLabels"] == {}
-
-
-def test_one_unknown_label_makes_all_effective_ones_unknown():
-    planned = resources.planned({"a": UNKNOWN}, None)
-    assert planned["effectiveLabels"] is planned["pulumiLabels"] is UNKNOWN
 
 
 GRANTS = st.tuples(
