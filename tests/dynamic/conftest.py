@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sandbox.tests.support.clouds import Served, secret_manager
 from tests.support.dynamic_host import Host, dynamic_host
+from tests.support.hyperfleet import served_hyperfleet
 from tests.support.members import Members
 from tests.support.secrets import Secrets
 
@@ -20,6 +22,18 @@ if TYPE_CHECKING:
 def host(control_plane: ControlPlane) -> Generator[Host]:
     with dynamic_host({"cluster": {"kubeconfig": str(control_plane.kubeconfig("admin"))}}) as host:
         yield host
+
+
+@pytest.fixture(scope="module")
+def google(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    with secret_manager(tmp_path_factory.mktemp("secret-manager")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def hyperfleet(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    with served_hyperfleet(tmp_path_factory.mktemp("hyperfleet")) as running:
+        yield running
 
 
 @pytest.fixture

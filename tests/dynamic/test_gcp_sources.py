@@ -16,7 +16,7 @@ from components.account_pool.member_secret import MemberSecretProvider
 from components.secret_manager import SecretManager, SecretManagerTarget, open_secret_manager, secret_name
 from components.secret_stores.provider import LoginSecretProvider
 from components.service_credentials.provider import ServiceSecretProvider
-from sandbox.tests.support.clouds import Served, secret_manager
+from sandbox.tests.support.clouds import Served
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
 from tests.support.secrets import Secrets
 
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
 
 SENTINEL = "s3ntinel-of-a-version"
 PLACE = "credfleet:services.instances.db.credentialsFrom"
-
-
-@pytest.fixture(scope="module")
-def google(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    with secret_manager(tmp_path_factory.mktemp("secret-manager")) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

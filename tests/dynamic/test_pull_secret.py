@@ -30,24 +30,12 @@ from components.secret_manager import (
     secret_name,
     version_name,
 )
-from sandbox.tests.support.clouds import Served, secret_manager
+from sandbox.tests.support.clouds import Served
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
-from tests.support.hyperfleet import bring, delete, served_hyperfleet
+from tests.support.hyperfleet import bring, delete
 
 PROJECT = "test-project"
 OURS, THEIRS = b"sentinel-ours", b"sentinel-theirs"
-
-
-@pytest.fixture(scope="module")
-def google(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    with secret_manager(tmp_path_factory.mktemp("secret-manager")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def hyperfleet(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    with served_hyperfleet(tmp_path_factory.mktemp("hyperfleet")) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

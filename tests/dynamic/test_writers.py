@@ -22,11 +22,10 @@ from components.projection.model import INCARNATION
 from components.projection.provider import SecretProjectionProvider
 from components.pull_secret.provider import PullSecretCopyProvider
 from components.service_credentials.provider import ServiceSecretProvider
-from sandbox.tests.support.clouds import Served, secret_manager
+from sandbox.tests.support.clouds import Served
 from tests.dynamic.test_frozen_paths import providers
 from tests.support.dynamic_host import Host, Recorded, dynamic_host
 from tests.support.fault_proxy import OF_READS, OF_WRITES, Fault, FaultProxy, Plan, running
-from tests.support.hyperfleet import served_hyperfleet
 from tests.support.proving import counted
 from tests.support.written import CASES, World
 
@@ -36,18 +35,6 @@ if TYPE_CHECKING:
 
 CARRYING = [kind for kind, case in CASES.items() if case.carries]
 COPIES = [kind for kind in CARRYING if "digest" in kind.outputs]
-
-
-@pytest.fixture(scope="module")
-def google(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    with secret_manager(tmp_path_factory.mktemp("secret-manager")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def hyperfleet(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    with served_hyperfleet(tmp_path_factory.mktemp("hyperfleet")) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
