@@ -360,28 +360,12 @@ _WHOLE: Final = re.compile(r"[-+]?(0|[1-9][0-9_]*|0b[01_]+|0o?[0-7_]+|0x[0-9a-fA
 _FRACTION: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _NO_NUMBER: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d:\d\d(\.\d+)?(Z|[-+]\d\d:\d\d)?)?")
-_WORDS: Final = {
-    f"{_TAG}int": (int, "a whole number"),
-    f"{_TAG}float": ((int, float), "a number"),
-    f"{_TAG}bool": (bool, "true or false"),
-    f"{_TAG}null": (type(None), "null"),
-    f"{_TAG}timestamp": ((date, datetime), "a date"),
-}
-"""Tag → the type of what stands behind it, and how that is called."""
 
 
 def _value(event: Any, at: Mark) -> Any:
-    if event.tag in (None, "!"):
-        return _plain(event.value, at) if event.implicit[0] and event.tag is None else event.value
-    if event.tag == f"{_TAG}str":
-        return event.value
-    if event.tag not in _WORDS:
+    if event.tag not in (None, "!", f"{_TAG}str"):
         _refuse_tag(at, event.tag)
-    kind, words = _WORDS[event.tag]
-    value = _plain(event.value, at)
-    if not isinstance(value, kind):
-        raise Unreadable(at, f"its tag says that it is {words}, and it is none", "correct it")
-    return value
+    return _plain(event.value, at) if event.implicit[0] and event.tag is None else event.value
 
 
 def _plain(text: str, at: Mark) -> Any:
