@@ -45,7 +45,7 @@ class StoreAccess:
 
     admitted_by: its conditions that let the namespace in; none where it is the namespace's own, or has none.
     where: path in the provider's spec → what it says of the place, credentials and certificates left out.
-    unknown: why nobody can tell whether the namespace may.
+    unknown: why it is not known whether the namespace may.
     """
 
     store: str
@@ -59,7 +59,7 @@ class StoreAccess:
 
 
 def find_access(namespace: str, stores: Iterable[AnyStore], around: KnownObjects) -> Iterator[StoreAccess]:
-    """Yield every store that a namespace can use, or may; what only others can, or nobody, is passed over."""
+    """Yield every store that a namespace can use, or may; what only others can, or none, is passed over."""
     for store in stores:
         found = explain(store, namespace, around)
         provider = provider_for(store, namespace, around)

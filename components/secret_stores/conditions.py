@@ -49,7 +49,7 @@ def allows(
 ) -> bool | Problem | None:
     """Whether a namespace meets any of the conditions; an empty list takes all.
 
-    whole: labels are all that it has; else they decide only where those that are known do, and None is what
+    whole: labels are all that it has; else they decide only where those that are known do, and None is
     nobody can tell. A condition that makes no sense refuses everybody, whatever the others say.
     """
     conditions = tuple(conditions)
@@ -68,7 +68,7 @@ def _meets(condition: Condition, name: str, labels: Mapping[str, str], *, whole:
 
 
 def _any(held: Iterable[bool | None]) -> bool | None:
-    """Whether one of them holds, and None where that hangs on what nobody can tell."""
+    """Whether one of them holds, and None where that hangs on what is unknown."""
     found = {*held}
     return True if True in found else None if None in found else False
 

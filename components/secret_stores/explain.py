@@ -38,7 +38,7 @@ class Ready(StrEnum):
 _USABLE: Final = (Ready.READY, Ready.UNKNOWN)
 
 _UNKNOWN: Final = "unknown, because"
-"""How it begins why nobody can tell what the documents do not decide."""
+"""How a reason begins for what the documents do not decide."""
 
 _Verdict: TypeAlias = tuple[Ready, tuple[Problem, ...], str | None]
 """What it comes to, all that is in the way, and why it is not known yet."""

@@ -61,7 +61,7 @@ def test_account_whose_key_ends_soon_is_told_and_stays_with_its_tenant_alone(
     project.configure(credentials=CREDENTIALS, tenants=tenants, pool=pool)
     for _ in range(2):
         told = " ".join(project.preview().quiet().said.split())
-        assert "2 accounts whose key ends soon, given to nobody new:" in told
+        assert "2 accounts whose key ends soon, not given out:" in told
         assert f"aws-1 ({soon}T00:00:00Z, of acme)" in told
         assert "1 whose key ends soon" in told
         project.up().quiet()

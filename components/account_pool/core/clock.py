@@ -101,7 +101,7 @@ def ending_lines(members: Iterable[Member]) -> Iterator[str]:
     if soon:
         named = [f"{one.name} ({one.key_ends}{f', of {one.tenant}' if one.tenant else ''})" for one in soon]
         yield (
-            f"{how_many(len(soon), 'account')} whose key ends soon, given to nobody new: {first_named(named)}"
+            f"{how_many(len(soon), 'account')} whose key ends soon, not given out: {first_named(named)}"
             "\n→ replace each key, and say in expiresAt when the new one ends"
         )
 

@@ -131,7 +131,7 @@ class GcpSecretManagerClient:
     def look(self, place: Place, owner: str) -> Kept | None:
         """Read what is there: the newest version, as far as it is enabled.
 
-        To External Secrets Operator a secret exists while a version is enabled; somebody else's always does.
+        To External Secrets Operator a secret exists while a version is enabled; another owner's always does.
         """
         name = self._name(place.key)
         entry = self._manager.secret(name)
