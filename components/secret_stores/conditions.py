@@ -50,7 +50,7 @@ def allows(
     """Whether a namespace meets any of the conditions; an empty list takes all.
 
     whole: labels are all that it has; else they decide only where those that are known do, and None is
-    nobody can tell. A condition that makes no sense refuses everybody, whatever the others say.
+    unknown. A condition that makes no sense refuses everybody, whatever the others say.
     """
     conditions = tuple(conditions)
     for refusal in (*condition_objections(conditions), *requirement_faults(conditions)):

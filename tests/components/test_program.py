@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
-from pulumi_sandbox.services import settled
 from secret_values import declared_secrets
 
-from operations.sandbox.cloud_services import SERVICES
 from operations.stack.at_rest import StackAtRest
 from tests.support.cases import table
 from tests.support.policies import objections
@@ -32,14 +30,13 @@ def dev(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
     passphrase = (ROOT / "stacks" / "dev" / "passphrase").read_text(encoding="utf-8").strip()
     at_rest = StackAtRest.find(ROOT, "dev", backend_dir=tmp_path_factory.mktemp("backend"))
     config = at_rest.config(at_rest.unlock(passphrase).decrypt)
-    ports = {service: service.usual for service in SERVICES}
 
     def program() -> None:
         runpy.run_path(str(ROOT / "__main__.py"))
 
     return record(
         program,
-        config={**config.values, **settled(config.values, ports)},
+        config={key: text.replace("127.0.0.1:0", "127.0.0.1:9") for key, text in config.values.items()},
         secret_keys=config.secret_keys,
         preview=True,
         calls=NO_ENTRIES,

@@ -4,7 +4,7 @@ import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pool_members
 import yaml
@@ -126,6 +126,8 @@ def of(kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from ((rule, row) for row in rows)
 
 
+OF_ESO: Final = "kubernetes:external-secrets.io/v1"
+
 OF_THE_STACK: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
     "aso-annotation-target": [
         ("kubernetes:resources.azure.com/v1:ResourceGroup", annotated(**{FROM: "nowhere"}))
@@ -146,6 +148,13 @@ OF_THE_STACK: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]] = {
     "secrets-stay-marked-everywhere": [
         ("a:b:C", {"a": "marked-by-the-next-one"}),
         ("a:b:C", {"b": secret("marked-by-the-next-one")}),
+    ],
+    "stores-used-as-they-can": [
+        (f"{OF_ESO}:{kind}", {"metadata": {"namespace": "acme", "name": "gitlab"}, "spec": spec})
+        for kind, spec in {
+            "SecretStore": {"provider": {"gitlab": {}}},
+            "PushSecret": {"secretStoreRefs": [{"name": "gitlab"}]},
+        }.items()
     ],
 }
 """Rule over the stack → resources that break it once, with their inputs."""
