@@ -224,7 +224,7 @@ def _build(recipe: Recipe, cache: Path, kept: Path, progress: Progress) -> None:
     build = [go, "build", *recipe.arguments, "-o", f"{unfinished}/", *module.programs.values()]
     seconds = _run_go(build, module, log, lambda elapsed: progress(Step(what, elapsed, usual)))
     for name, package in module.programs.items():
-        (unfinished / _built_name(package)).rename(unfinished / name)
+        (unfinished / _built_name(module, package)).rename(unfinished / name)
     for path in module.beside:
         _put(unfinished / Path(path).name, (_folder_of(go, module) / path).read_bytes())
     for name, file in module.own.items():
@@ -236,9 +236,9 @@ def _build(recipe: Recipe, cache: Path, kept: Path, progress: Progress) -> None:
     files.replace(cache / "seconds", f"{max(seconds, _slowest(cache) or 0):.0f}")
 
 
-def _built_name(package: str) -> str:
+def _built_name(module: GoModule, package: str) -> str:
     """Return how Go calls a program: as the last folder of its package that is no major version."""
-    path = Path(package)
+    path = module.folder if package == "." else Path(package)
     return path.parent.name if re.fullmatch(r"v\d+", path.name) else path.name
 
 

@@ -19,7 +19,10 @@ GO_MOD = "module m\n\ngo 1.26.0\n\nrequire k8s.io/kubernetes v1.36.3\n"
 ON_PATH = Path("/usr/bin/go")
 
 
-@pytest.fixture(params=[CONTROL_PLANE, PULUMI_CLI], ids=lambda module: module.folder.name)
+OWN_PROGRAM = dataclasses.replace(CONTROL_PLANE, programs={"own": "."})
+
+
+@pytest.fixture(params=[CONTROL_PLANE, PULUMI_CLI, OWN_PROGRAM], ids=lambda module: "-".join(module.programs))
 def module(request: pytest.FixtureRequest) -> GoModule:
     """Each Go module whose programs the sandbox builds."""
     return request.param
@@ -151,7 +154,8 @@ def put_go_on_path(folder: Path, monkeypatch: pytest.MonkeyPatch, build_step: st
 
 
 FOR_EVER = "while :; do sleep 0.1; done"
-WRITE_ALL = "shift 2; for package; do touch $out/$(basename ${package%/v3}); done"
+WRITE_ALL = """shift 2
+for package; do [ $package != . ] || package=$PWD; touch $out/$(basename ${package%/v3}); done"""
 
 
 def programs(module: GoModule) -> set[str]:
