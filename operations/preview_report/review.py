@@ -205,10 +205,8 @@ def review(digest: Digest) -> Review:
     errors = any(each.severity == "error" for each in digest.diagnostics)
     policies = None
     if digest.policies is not None:
-        known = {each: each for each in ("mandatory", "remediate", UNDECIDED)}
         said = {
-            Objection(known.get(each.level, "advisory"), shorten(each.policy), _named(each.urn))
-            for each in digest.policies
+            Objection(_level(each.level), shorten(each.policy), _named(each.urn)) for each in digest.policies
         }
         policies = tuple(sorted(said, key=lambda each: (each.level != "mandatory", each.rule, each.resource)))
     claims = [step for step in digest.steps if urns.parse(step.urn).type == _CLAIM_TYPE]
@@ -399,6 +397,10 @@ def _skipped(diagnostics: Iterable[Diagnostic]) -> Iterator[Skipped]:
 
 def _matching(pattern: re.Pattern[str], value: Any) -> str:
     return value if isinstance(value, str) and pattern.fullmatch(value) else ""
+
+
+def _level(level: str) -> str:
+    return level if level in ("mandatory", "remediate", UNDECIDED) else "advisory"
 
 
 def _named(urn: str) -> str:
