@@ -267,7 +267,7 @@ def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one_as_is_what
     stack.remove_secret(MIDDLE)
     told = stack.update().out
     assert f"{entry(EAST)} can never be read again; the update adds the pull secret again" in told
-    assert f"Secret {namespace}/{WEST}-pull-secret is gone; the update makes it anew" in told
+    assert f"Secret {namespace}/{WEST}-pull-secret is gone; the update recreates it" in told
     assert f"Secret {namespace}/{SOUTH}-pull-secret holds something else than it was given" in told
     assert (
         f"{entry(NORTH)}/versions/1: it is disabled; the update enables it".partition("/secrets/")[2] in told
@@ -279,7 +279,7 @@ def test_an_update_whose_answers_are_lost_is_finished_by_the_next_one_as_is_what
     assert [stack.versions(id_) for id_ in (EAST, WEST, SOUTH, NORTH)] == [{1: "ENABLED"}] * 4
     assert stack.readers(EAST) == readers
     fixed = stack.project.up("--refresh").quiet().out
-    assert not [word for word in ("is gone", "versions/", "anew") if word in fixed]
+    assert not [word for word in ("is gone", "versions/", "recreates") if word in fixed]
     states = (stack.project.folder / ".sandbox" / "backend").rglob("*.json*")
     assert not any(b"sentinel-" in path.read_bytes() for path in states)
 
@@ -374,7 +374,7 @@ def test_a_pull_secret_goes_from_an_entry_to_a_version_that_is_followed_and_kept
     assert not any(told in state for state in states)
 
     stack.remove_secret(EAST)
-    assert "is gone; the update makes it anew" in stack.project.preview().quiet().out
+    assert "is gone; the update recreates it" in stack.project.preview().quiet().out
     stack.update()
     assert stack.content(EAST) == payload("sentinel-2")
     stack.turn(EAST, 2, "destroy")
