@@ -23,6 +23,7 @@ _UNFILLED = re.compile(r"\$\(|\$\{|\{\{")
 _REGION = re.compile(r"[a-z0-9][-a-z0-9]*")
 _FILE_NAME = re.compile(r"[-a-z0-9.]{1,253}")
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_TAKEN = re.compile(r"(credfleet|external-secrets)\.io/|^(hyperscaler-type|tenant-name|eu-access|shared)$")
 _RESERVED_LABELS: Final = frozenset({HYPERSCALER_TYPE, TENANT_NAME, SHARED.removeprefix(PREFIX)})
 
 
@@ -134,6 +135,13 @@ PartitionKey: TypeAlias = Annotated[
         "choose another key, such as eu-access",
     ),
 ]
+_NO_OWN_LABEL: Final = (
+    "it is a label of credfleet, accounts or External Secrets Operator",
+    "choose another key",
+)
+OwnLabel: TypeAlias = Annotated[LabelKey, must(lambda text: not _TAKEN.search(text), *_NO_OWN_LABEL)]
+_NO_VALUE: Final = "it is not a label value", "write up to 63 letters, digits and, inside, '-', '_' and '.'"
+LabelValue: TypeAlias = Annotated[str, must(lambda text: not text or is_label_value(text), *_NO_VALUE)]
 PartitionValue: TypeAlias = Annotated[
     str,
     must(

@@ -34,10 +34,10 @@ class KubernetesSecrets:
         """Read one."""
         return _done(self._call("GET", path_of(ref), ref))
 
-    def create(self, body: JsonObject) -> JsonObject | None:
-        """POST; a taken name is not done."""
-        ref = _ref(body)
-        return _done(self._call("POST", _collection(ref) + _WRITTEN, ref, body))
+    def create(self, body: JsonObject, *, rehearsed: bool = False) -> JsonObject | None:
+        """POST; a taken name is not done. rehearsed: only judged, before what is of that name makes way."""
+        ref, dry = _ref(body), "&dryRun=All" if rehearsed else ""
+        return _done(self._call("POST", _collection(ref) + _WRITTEN + dry, ref, body))
 
     def replace(self, body: JsonObject) -> JsonObject | None:
         """PUT with the resourceVersion in the body."""
@@ -72,7 +72,8 @@ class KubernetesSecrets:
                 "let the identity that runs this read the source and write Secrets of the target's namespace"
             )
             raise _failed(ref, f"the API server does not allow it: {reply.text}", fix)
-        raise _failed(ref, f"the API server refused to {method} it: {reply.reason}", "run again")
+        fix = "give it what its type demands, and run again" if reply.reason == "Invalid" else "run again"
+        raise _failed(ref, f"the API server refused to {method} it: {reply.reason}", fix)
 
 
 def open_secrets(cluster: str | None) -> KubernetesSecrets:

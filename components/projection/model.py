@@ -73,6 +73,10 @@ class Wanted(ABC):
     def body(self, data: Mapping[str, str]) -> JsonObject:
         """Draw the target, annotated with its owner under PROJECTED_BY."""
 
+    def bears(self, _target: JsonObject, /) -> bool:
+        """Whether a target is as it should be, apart from its data."""
+        return True
+
     @abstractmethod
     def missing(self) -> ProjectionError:
         """Say that there is no source."""

@@ -53,6 +53,7 @@ class Projector:
             elif not _is_writable(target, wanted):
                 raise wanted.foreign(target)
             elif (target.get("type") or body["type"]) != body["type"]:
+                self._secrets.create(mark(body), rehearsed=True)
                 self._secrets.delete(target)  # the type of a Secret never changes
                 written = None
             elif (changed := mark(_replaced(target, body))) == {**target, "data": data_of(target)}:
@@ -77,7 +78,7 @@ class Projector:
         source = _ELSEWHERE if wanted.source is None else self._sources.get(wanted.source)
         if target is None or source is None or not is_owned(target, wanted.owner):
             return False
-        if is_replaced(target, wanted.incarnation):
+        if is_replaced(target, wanted.incarnation) or not wanted.bears(target):
             return False
         try:
             return digest(target, wanted.data(source)) == known

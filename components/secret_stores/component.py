@@ -345,6 +345,7 @@ class SecretStores(pulumi.ComponentResource):
                         spec=pulumi.Output.from_input(each.document).apply(compiled),
                         needs=[f"{self._name}/{each.entry.store}-store"],
                         waits=each.waits,
+                        type=each.document.get("type"),
                     )
 
     def _compiled(self, key: str, entry: ReadEntry | PushEntry, document: Document) -> Document:

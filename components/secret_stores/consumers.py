@@ -123,7 +123,7 @@ class ExternalSecret(Shape):
     """A read: the Secret `target` of its namespace is made of values of a store.
 
     data: key of the target → value, which goes before what the sources of data_from say of a key, and of
-    those a later one before an earlier. target: absent, the consumer's own name.
+    those a later one before an earlier. target: absent, the consumer's own name. type, labels: its.
     """
 
     namespace: NamespaceName
@@ -133,6 +133,8 @@ class ExternalSecret(Shape):
     target: ObjectName
     data: Mapping[DataKey, RemoteRef] = {}
     data_from: tuple[DataSource, ...] = ()
+    type: str | None = None
+    labels: Mapping[str, str] = {}
     refresh_interval: Duration = "1h"
 
     @model_validator(mode="before")

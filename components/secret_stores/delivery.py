@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EsoDeliveryArgs:
-    """objects: each {place, apiVersion, kind, namespace?, name}. within: how long an update waits for them.
+    """objects: each {place, apiVersion, kind, namespace?, name, type? of its Secret}. within: how long.
 
     undelivered: `Kind name` → why ESO has not done what an object says; the check looks.
     """
@@ -65,7 +65,9 @@ class EsoDeliveryProvider(DynamicProvider):
     def update_resource(self, _id: str, olds: Properties, news: Properties) -> Properties:
         """Wait for those that do not stand as they did."""
         known, seen = olds.get("undelivered") or {}, self.prepare(news, olds).get("undelivered") or {}
-        return self._waited(news, {name for name in self._named(news) if seen.get(name) != known.get(name)})
+        former, now = self._named(olds), self._named(news)
+        changed = {name for name in now if now[name] != former.get(name) or seen.get(name) != known.get(name)}
+        return self._waited(news, changed)
 
     def read_resource(self, _id: str, props: Properties) -> Properties | None:
         """Return how they stand now."""
@@ -74,10 +76,10 @@ class EsoDeliveryProvider(DynamicProvider):
     def _waited(self, props: Properties, names: Collection[str]) -> Properties:
         with IMPORT_LOCK:
             from components.durations import nanoseconds
-            from components.secret_stores.eso_cluster import await_states, shortcomings
+            from components.secret_stores.eso_cluster import await_states, recast, shortcomings
 
         look, seconds = self._look(props), nanoseconds(props["within"]) / 1e9
-        waited = await_states(names, look, seconds) if names else {}
+        waited = await_states(names, lambda of: recast(look(of), self.cluster), seconds) if names else {}
         others = shortcomings(look([name for name in self._named(props) if name not in names]))
         undelivered = self._told(props, {**others, **waited})
         for name in waited:

@@ -60,6 +60,7 @@ class DirectRead:
             previously=properties.get("previously") or (),
             incarnation=properties.get(INCARNATION),
             read=read,
+            former=properties.get("former") or (),
         )
 
     def admitted(self) -> Use:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -12,11 +12,14 @@ from components.config.field_types import (
     Duration,
     Flag,
     FormerNames,
+    LabelValue,
     NamespaceName,
     ObjectName,
+    OwnLabel,
     Text,
     called_first,
     config_error,
+    must,
 )
 from components.projection.settings import CredentialFrom
 from components.secret_stores.consumers import Backend, DeletionPolicy, Property, RemoteKey, UpdatePolicy
@@ -222,10 +225,27 @@ class _Consumer(_Named):
         return self
 
 
+_DEMANDED: Final = {
+    "kubernetes.io/basic-auth": ("password or username",),
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
+"""Type → the keys of its Secrets (`ValidateSecret` of Kubernetes); it knows no other type of its prefix."""
+
+_UNKNOWN: Final = "Kubernetes has no such type, or makes its Secrets itself", f"use {', '.join(_DEMANDED)}"
+
+
 class ReadEntry(_Consumer):
     """A Secret made of values of a store."""
 
     target: ObjectName | None = Field(default=None, description="Name of the Secret; absent: the read's own.")
+    type: (
+        Annotated[Text, must(lambda it: it in _DEMANDED or not it.startswith("kubernetes.io/"), *_UNKNOWN)]
+        | None
+    ) = Field(default=None, description="Type of the Secret; absent: Opaque.")
+    labels: Mapping[OwnLabel, LabelValue] = Field(default={}, description="Labels of the Secret.")
     data: Annotated[Mapping[DataKey, ReadValue], Field(min_length=1)] = Field(
         default={}, description="Key of the Secret → value."
     )
@@ -248,6 +268,10 @@ class ReadEntry(_Consumer):
     def _reads_something(self) -> Self:
         if not self.data and not self.data_from:
             raise config_error("it reads nothing, and makes an empty Secret", "give data or dataFrom")
+        demanded = _DEMANDED.get(self.type or "", ())
+        lacking = " and ".join(each for each in demanded if not {*each.split(" or ")} & self.data.keys())
+        if lacking and not self.data_from:
+            raise config_error(f"a Secret of type {self.type} needs {lacking}", f"add {lacking} to data")
         return self
 
 

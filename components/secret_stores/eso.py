@@ -113,6 +113,11 @@ def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister
         )
     if refusals:
         raise EsoError(read.title, refusals)
+    target: Manifest = {"name": read.target, "creationPolicy": "Owner", "deletionPolicy": "Retain"}
+    said: Manifest = {"type": read.type} if read.type else {}
+    said |= {"metadata": {"labels": {**read.labels}}} if read.labels else {}
+    if said:
+        target["template"] = {"engineVersion": "v2", "mergePolicy": "Merge", **said}
     data = [
         {"secretKey": key, "remoteRef": remote.model_dump(mode="json", by_alias=True, exclude_none=True)}
         for key, each in read.data.items()
@@ -126,7 +131,7 @@ def compile_read(read: ExternalSecret, provider: AnyProvider, kinds: RefRegister
         "spec": {
             "refreshInterval": as_go_writes(read.refresh_interval),
             "secretStoreRef": read.store.model_dump(mode="json", by_alias=True),
-            "target": {"name": read.target, "creationPolicy": "Owner", "deletionPolicy": "Retain"},
+            "target": target,
             **({"data": data} if data else {}),
             **gathered,
         },

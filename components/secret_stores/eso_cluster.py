@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import quote
 
-from components.errors import Problem
-from components.projection.model import PROJECTED_BY
+from components.errors import Problem, ProjectionError
+from components.projection.kubernetes_secrets import open_secrets
+from components.projection.model import PROJECTED_BY, SecretRef, data_of, render_secret
 from components.secret_stores.conditions import NAME_LABEL, allows
 from components.secret_stores.model import ClusterStoreSpec
 
@@ -115,6 +117,30 @@ def maker(secret: Mapping[str, Any]) -> str | None:
         if owner.get("controller") and owner["kind"] == _KIND and owner["apiVersion"].startswith(_GROUP):
             return str(owner["name"])
     return None
+
+
+_UNWRITTEN: Final = ": could not update secret"
+"""What ESO says of a Secret that the API server refused; by then it has the values."""
+
+
+def recast(found: Mapping[str, JsonObject], cluster: str | None) -> Mapping[str, JsonObject]:
+    """Delete Secrets that are to be of another type, which never changes: ESO has the values, and makes them.
+
+    Only where the API server takes, of that type, those that are known; for others it is given `{}`.
+    """
+    secrets = open_secrets(cluster)
+    for each in found.values():
+        if each["kind"] == _KIND and (shortcoming(each) or _UNWRITTEN).endswith(_UNWRITTEN):
+            metadata, spec = each["metadata"], each["spec"]
+            ref = SecretRef(metadata["namespace"], spec["target"]["name"])
+            type_ = (spec["target"].get("template") or {}).get("type") or "Opaque"
+            secret = secrets.get(ref)
+            if secret is not None and maker(secret) == metadata["name"] and secret["type"] != type_:
+                data = {**{one["secretKey"]: "e30=" for one in spec.get("data") or ()}, **data_of(secret)}
+                with suppress(ProjectionError):
+                    secrets.create(render_secret(ref, "", "", data, type_=type_), rehearsed=True)
+                    secrets.delete(secret)
+    return found
 
 
 def release(metadata: Mapping[str, Any], annotations: Mapping[str, str]) -> dict[str, Any]:

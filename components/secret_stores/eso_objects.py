@@ -40,6 +40,7 @@ class EsoObject:
     needs: Sequence[str] = ()
     after: Sequence[pulumi.Resource] = ()
     waits: pulumi.Input[str] = ""
+    type: str | None = None  # of its Secret
 
     @property
     def served_as(self) -> str:
@@ -118,4 +119,5 @@ def _stated(one: EsoObject) -> Mapping[str, Any]:
         "kind": one.kind,
         "namespace": one.home,
         "name": one.name,
+        **({"type": one.type} if one.type else {}),
     }

@@ -7,7 +7,7 @@ write, and how it is retried, is what holds for every copy.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, NoReturn, cast
 
@@ -37,9 +37,10 @@ STORE: Final = "STORE"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading(Wanted):
-    """A Secret that a read makes. source: what the store says, under a name no Secret has."""
+    """A Secret that a read makes. source: what the store says, under no Secret's name. former: old labels."""
 
     read: ExternalSecret
+    former: Collection[str] = ()
 
     def data(self, source: JsonObject) -> Mapping[str, str]:
         """Take the values as they are."""
@@ -48,7 +49,17 @@ class Reading(Wanted):
     def body(self, data: Mapping[str, str]) -> JsonObject:
         """Draw the target."""
         store = f"{self.read.store.kind}/{self.read.store.name}"
-        return render_secret(self.target, self.owner, store, data)
+        return render_secret(self.target, self.owner, store, data, type_=self.read.type or "Opaque")
+
+    def dress(self, target: JsonObject) -> JsonObject:
+        """Put the labels on a target, and take away those that it had before."""
+        live = target["metadata"].get("labels") or {}
+        labels = {**{key: live[key] for key in live if key not in self.former}, **self.read.labels}
+        return target if labels == live else {**target, "metadata": {**target["metadata"], "labels": labels}}
+
+    def bears(self, target: JsonObject, /) -> bool:
+        """Whether a target has type and labels."""
+        return target.get("type") == self.body({})["type"] and self.dress(target) == target
 
     def missing(self) -> ProjectionError:
         """Say that there is no source; a store that lacks a value says so itself."""
@@ -64,7 +75,7 @@ class Reading(Wanted):
 
 def write_copy(reading: Reading, use: Use, target: StackTarget) -> WrittenCopy:
     """Make the target what the store says now. Raises CredfleetError, also for a target that is not ours."""
-    return _projector(reading, use, target).write(reading)
+    return _projector(reading, use, target).write(reading, reading.dress)
 
 
 def is_current(reading: Reading, use: Use, target: StackTarget, known: str) -> bool:

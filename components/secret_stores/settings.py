@@ -134,6 +134,7 @@ class SecretStoresSection(Section):
             for key, value in read.data.items()
         }
         document = {**self._consumer(name, read), "target": self.target(name), "data": data}
+        document |= _given(type=read.type, labels=dict(read.labels) or None)
         sources = [_source(each, named) for each in read.data_from]
         return {**document, **({"dataFrom": sources} if sources else {})}
 

@@ -303,6 +303,39 @@ def test_a_read_that_becomes_the_operators_leaves_its_secret_in_place(
     assert tenant.names() == {"copy"}
 
 
+REFUSED = ("False", "SecretSyncedError", "could not update secret: Secret is invalid")
+FETCHES = ("False", "SecretSyncedError", "could not get secret data from provider: it is gone")
+SYNCED = ("True", "SecretSynced", "secret synced")
+BASIC, TLS = "kubernetes.io/basic-auth", "kubernetes.io/tls"
+RECAST: dict[str, tuple[str, list[str], tuple[str, str, str], str, bool]] = {
+    "values-fit": ("Opaque", [], REFUSED, BASIC, False),
+    "no-values": ("Opaque", [], FETCHES, BASIC, True),
+    "values-do-not-fit": ("Opaque", [], REFUSED, TLS, True),
+    "values-come-with-the-type": ("Opaque", ["tls.crt", "tls.key"], REFUSED, TLS, False),
+    "same-type": (BASIC, [], REFUSED, BASIC, True),
+    "type-taken-out": (BASIC, [], SYNCED, "", False),
+}
+
+
+def test_a_secret_makes_way_for_one_of_another_type_only_if_the_operator_can_make_that(
+    deliveries: Provider, tenant: Secrets, external: ExternalSecrets
+) -> None:
+    for name, (former, keys, said, type_, is_kept) in RECAST.items():
+        wants, wanted = delivery(tenant, name), delivery(tenant, name)
+        wants["objects"][0]["type"], wanted["objects"][0]["type"] = type_, former
+        external.declare(name, name)
+        external.make(name, name, former, password="one")
+        external.says(name, *FETCHES)
+        made = deliveries.create(wanted)
+        data = [{"secretKey": key} for key in keys]
+        external.change(name, {"target": {"template": {"type": type_}}, "data": data})
+        external.says(name, *said)
+        deliveries.check(wants)
+        assert name in tenant.names()
+        deliveries.update(made, wants)
+        assert (name in tenant.names()) is is_kept, name
+
+
 def delivery(tenant: Secrets, *names: str, within: str = "0s") -> Properties:
     objects = [
         {

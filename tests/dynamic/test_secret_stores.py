@@ -198,6 +198,35 @@ def test_a_rotated_value_is_followed_and_a_target_changed_by_hand_is_put_right(
     assert reads.refresh(followed).id == ""
 
 
+def test_a_target_has_type_and_labels_and_a_type_it_cannot_have_leaves_it_as_it_is(
+    reads: Provider, cluster: Cluster, namespace: str, other: str
+) -> None:
+    def typed(type_: str, **labels: str) -> Properties:
+        return {**plain, "read": {**plain["read"], "type": type_, "labels": labels}}
+
+    cluster.of(other).put("db", {"password": "one"})
+    cluster.account(namespace, "db", of=other)
+    plain = read(namespace, "db", kubernetes_way(other))
+    made, own = reads.create(plain), cluster.of(namespace)
+    own.mark("copy", {"theirs": "x"})
+    made = reads.update(made, typed("Opaque", team="a", tier="b"))
+    assert own.live("copy")["metadata"]["labels"] == {"theirs": "x", "team": "a", "tier": "b"}
+    own.mark("copy", {"team": None})
+    assert reads.is_changed(made, typed("Opaque", team="a", tier="b"))
+    made = reads.update(made, typed("Opaque", team="c"))
+    assert own.live("copy")["metadata"]["labels"] == {"theirs": "x", "team": "c"}
+    for type_ in ("kubernetes.io/ssh-auth", "kubernetes.io/dockerconfigjson", "kubernetes.io/tls"):
+        with pytest.raises(grpc.RpcError, match="give it what its type demands"):
+            reads.update(made, typed(type_))
+        assert own.data("copy") == {"password": "one"}
+    basic = typed("kubernetes.io/basic-auth", team="c")
+    made = reads.update(made, basic)
+    assert (own.live("copy")["type"], own.data("copy")) == ("kubernetes.io/basic-auth", {"password": "one"})
+    assert not reads.is_changed(made, basic)
+    reads.update(made, plain)
+    assert own.live("copy")["type"] == "Opaque"
+
+
 def test_a_target_of_somebody_else_is_refused_in_a_preview_and_outlives_the_read(
     reads: Provider, cluster: Cluster, namespace: str, other: str
 ) -> None:

@@ -90,7 +90,7 @@ class ExternalSecrets:
     def change(self, name: str, spec: Mapping[str, Any]) -> None:
         self._patch(name, {"spec": spec})
 
-    def make(self, name: str, target: str, **data: str) -> None:
+    def make(self, name: str, target: str, type_: str = "Opaque", /, **data: str) -> None:
         """Make the target of one, as the operator does."""
         owner = {
             "apiVersion": f"{GROUP}/v1",
@@ -102,7 +102,8 @@ class ExternalSecrets:
         labels = {"reconcile.external-secrets.io/managed": "true"}
         metadata = {"name": target, "ownerReferences": [owner], "labels": labels}
         secrets = self._admin.resources.get(api_version="v1", kind="Secret")
-        secrets.create(body={"metadata": metadata, "stringData": data}, namespace=self._namespace)
+        body = {"metadata": metadata, "stringData": data, "type": type_}
+        secrets.create(body=body, namespace=self._namespace)
 
     def _patch(self, path: str, body: Mapping[str, Any]) -> None:
         merge = {"content_type": "application/merge-patch+json"}

@@ -216,6 +216,8 @@ def test_reads_and_pushes_name_their_store_and_say_their_policies() -> None:
         namespace="tenant-acme",
         name="password",
         target="database",
+        type="acme.com/key",
+        labels={"team": "a"},
         refreshInterval="90s",
         data={"password": {"key": "database", "property": "password", "version": "3"}},
     )
