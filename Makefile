@@ -15,7 +15,7 @@ STACK ?= dev
 ONLINE := give this machine access to its package registry, then run make again
 
 PRODUCT_LINES := 63800
-TEST_LINES := 64350
+TEST_LINES := 64400
 PAGE_WORDS := 40600
 
 OWN := components credfleet operations policies sandbox/pulumi_sandbox
