@@ -215,18 +215,20 @@ def interruptible() -> Generator[threading.Event]:
     asked, ended, told = threading.Event(), threading.Event(), set[int]()
 
     def interrupt(_number: int, _frame: object) -> None:
-        asked.set()
         told.clear()
         if _shares_terminal():
             told.update(child.pid for child in _clis())
+        asked.set()
         tell()
 
     def tell() -> None:
         for child in _clis():
             if child.pid not in told:
                 told.add(child.pid)
-                with suppress(psutil.Error):
+                try:
                     child.send_signal(signal.SIGINT)
+                except psutil.Error:  # which it also says of one that runs, when the clock was set
+                    told.discard(child.pid)
 
     def tell_late_ones() -> None:
         while not ended.wait(_LATE):

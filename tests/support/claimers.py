@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from random import Random
 from typing import Any
@@ -111,7 +112,10 @@ class Claimer:
 
 def main(arguments: Sequence[str]) -> None:
     kubeconfig, namespace, name, seed, rounds = arguments
-    pool = Pool.open(ClusterTarget(kubeconfig=kubeconfig), namespace)
+    pool = None
+    while pool is None:
+        with suppress(Unreachable):  # nothing was begun, so the user runs it again
+            pool = Pool.open(ClusterTarget(kubeconfig=kubeconfig), namespace)
     claimers = [Claimer(pool, f"{name}-{n}", f"{seed}/{name}/{n}") for n in range(THREADS)]
     with ThreadPoolExecutor(THREADS) as threads:
         running = [threads.submit(claimer.run, int(rounds)) for claimer in claimers]
