@@ -130,7 +130,7 @@ def _next(
         if free and settings.tenants:
             tenant = shlex.quote(next(iter(settings.tenants)))
             claim = f"credfleet pool claim --stack {stack} -t {free[0]} --tenant {tenant} --slot by-hand"
-            yield claim, "claim one by hand"
+            yield claim, "claim one manually"
         is_usual = not on and cluster.own and settings.account_pool.namespace == DEFAULT_NAMESPACE
         status = f"credfleet pool status{'' if is_usual else f' --stack {stack}'}"
         yield status, "who has which account, and what is free"
