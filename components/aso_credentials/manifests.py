@@ -140,7 +140,7 @@ class Found:
         for key, value in entries.items():
             if not isinstance(value, str):
                 raise self._invalid(
-                    f"a value under {keys[-1]} is not a string, since YAML parsed a number or a boolean"
+                    f"a value under {keys[-1]} is not a string, since YAML parsed a number or a boolean",
                     "write it in quotes",
                     *keys,
                     key,

@@ -278,6 +278,15 @@ def test_a_date_which_kubernetes_does_not_know_is_told(root: Path) -> None:
     assert told(root).fix == "write it in quotes"
 
 
+def test_annotation_that_yaml_takes_for_a_number_is_refused_with_its_place_and_fix(root: Path) -> None:
+    metadata = "metadata: {name: x, namespace: team-a, annotations: {kept: 1}}\n"
+    put(root, team_a=f"apiVersion: resources.azure.com/v1\nkind: ResourceGroup\n{metadata}")
+    found = told(root)
+    assert (found.fix, found.problem.endswith("parsed a number or a boolean")) == ("write it in quotes", True)
+    assert found.at is not None
+    assert found.at.line == 3
+
+
 def test_everything_is_told_at_once_and_a_faulty_credential_makes_no_faults_of_its_resources(
     root: Path,
 ) -> None:
