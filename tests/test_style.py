@@ -11,7 +11,7 @@ import yaml
 
 from tests.support.stacks import ROOT
 
-WORDS: Final = re.compile(r"\b(nobody|somebody|whoever|anew|in plain(?! values))\b", re.IGNORECASE)
+WORDS: Final = re.compile(r"\b(nobody|somebody|whoever|anew|in plain(?! values)|there (is|are) not an?)\b", re.IGNORECASE)
 LONGEST: Final = 35
 """Words of a sentence."""
 
@@ -32,13 +32,15 @@ def _pages() -> Iterator[tuple[str, str]]:
 
 
 def _messages() -> Iterator[tuple[str, str]]:
-    """Yield each text of the product that is no docstring, and its place."""
+    """Yield each text of the product, in its code and its data, and its place."""
     for folder in ("components", "operations", "policies", "sandbox/pulumi_sandbox"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             tree = ast.parse(path.read_text("utf-8"))
             for node in ast.walk(tree):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     yield f"{path.relative_to(ROOT)}:{node.lineno}", node.value
+        for path in sorted((ROOT / folder).rglob("*.json")):
+            yield str(path.relative_to(ROOT)), path.read_text("utf-8")
 
 
 def test_text_that_people_read_has_no_word_of_the_former_dialect() -> None:

@@ -454,7 +454,7 @@ class _Review:
             KINDS, {provider.key: provider}, {given.namespace: labels}, labels_are_whole=False
         )
         found = explain(store, given.namespace, known)
-        if found.undecided:  # whoever made the namespace may have labelled it: the update asks the cluster
+        if found.undecided:  # its maker may have labelled the namespace: the update asks the cluster
             open_to_all = store.spec.model_copy(update={"conditions": ()})
             store = store.model_copy(update={"spec": open_to_all})
         if found.ready is not Ready.READY or given.backend is Backend.DIRECT:

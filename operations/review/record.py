@@ -268,7 +268,7 @@ def texts(seals: Seals, at_rest: StackAtRest) -> Any:
 
 
 def _cluster(settings: Settings) -> Mapping[str, Any]:
-    """Look at the pool, and keep what the cluster says; nothing where there is not a pool."""
+    """Look at the pool, and keep what the cluster says; nothing where there is no pool."""
     if settings.account_pool is None:
         return {}
     cluster = settings.cluster

@@ -378,7 +378,7 @@ def test_a_server_that_nobody_vouches_for_and_certificates_that_are_none_have_ca
             ({}, "no authority that the provider trusts signed the API server's certificate"),
             (
                 {"caProvider": {"type": "Secret", "name": "ca"}},
-                "server.caProvider names is not certificates in PEM",
+                "server.caProvider names holds no certificates in PEM",
             ),
         ):
             spec = {"server": {"url": server.url, **known_by}, "auth": {"serviceAccount": {"name": READER}}}
@@ -524,7 +524,7 @@ def test_a_push_to_a_namespace_that_is_not_there_is_told_so(
     block = {"kubernetes": {"remoteNamespace": f"{namespace}-none", "auth": auth}}
     with pytest.raises(grpc.RpcError) as refused:
         pushes.create(push(namespace, way(store_in(namespace, provider=block))))
-    assert f"there is not a namespace {namespace}-none" in failure(refused)
+    assert f"there is no namespace {namespace}-none" in failure(refused)
 
 
 def test_a_push_to_another_place_is_another_push_and_a_new_login_is_not(

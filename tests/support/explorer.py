@@ -328,7 +328,7 @@ class Ghost(NamedTuple):
 
     touched: changed by hand. restored: from a backup. dirty: Secrets, used: accounts that were not wiped
     since. kept: by its tenant, who has not claimed it since. alive: keys that the cloud takes, made: how many
-    were made. copies: holder and the key that it uses. seen: keys of an account while somebody held it.
+    were made. copies: holder and the key that it uses. seen: keys of an account while it was held.
     """
 
     touched: frozenset[str] = frozenset()

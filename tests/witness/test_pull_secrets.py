@@ -1,6 +1,6 @@
 """What is said of a pull secret is what kubelet does with it: its own code reads files that are drawn.
 
-`python -m tests.witness.test_pull_secrets PROGRAM` records a sample anew, for the tests that need no witness.
+`python -m tests.witness.test_pull_secrets PROGRAM` records a sample again, for the tests that need no witness.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FURTHER: Final = "^it is (not UTF-8|missing|empty|no map|spelt in another case)|
 
 
 def drawn(random: Random) -> bytes:
-    """Draw a file: mostly what somebody could have written, sometimes broken."""
+    """Draw a file: mostly what a person could have written, sometimes broken."""
     pairs = [_pair(AUTHS, _auths(random), random)]
     while random.random() < 0.25:
         headers = random.choice((*ODD, '{"a":"b"}', '{"a":null}', '{"a":5}'))

@@ -167,7 +167,7 @@ class KubernetesClient:
             problem = f"the API server does not answer{said}"
             raise self._failed("unreachable", name, problem, "run again once it does") from None
         if method == "POST" and reply.lacks_namespace:
-            problem = f"there is not a namespace {namespace or self._namespace}, or it is being deleted"
+            problem = f"there is no namespace {namespace or self._namespace}, or it is being deleted"
             raise self._failed("absent", name, problem, "create it, or correct remoteNamespace")
         said = f"HTTP {reply.status}" if self._foreign else reply.text
         refused = f"the API server refused to {method} it: {said if self._foreign else reply.reason}"
@@ -283,7 +283,7 @@ def _address(server: KubernetesServer | None, cluster: Cluster, title: str) -> C
             raise StoreError(
                 code="misconfigured",
                 place=title,
-                problem="what server.caProvider names is not certificates in PEM",
+                problem="what server.caProvider names holds no certificates in PEM",
                 fix="put the certificates of the server's authority there",
             )
     return configuration
