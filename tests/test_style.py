@@ -11,7 +11,9 @@ import yaml
 
 from tests.support.stacks import ROOT
 
-WORDS: Final = re.compile(r"\b(nobody|somebody|whoever|anew|in plain(?! values)|there (is|are) not an?)\b", re.IGNORECASE)
+WORDS: Final = re.compile(
+    r"\b(nobody|somebody|whoever|anew|in plain(?! values)|there (is|are) not an?)\b", re.IGNORECASE
+)
 LONGEST: Final = 35
 """Words of a sentence."""
 

@@ -44,7 +44,7 @@ def _refresh_interval(given: Any) -> Any:
     if isinstance(given, str) and not DURATION.fullmatch(given):
         raise config_error(*NO_DURATION)
     if not isinstance(given, int | str) or isinstance(given, bool) or (isinstance(given, int) and given < 0):
-        raise config_error("it is neither a duration nor a number of seconds", "write such as 1h, 90s or 3600")
+        raise config_error("it is neither a duration nor a number of seconds", "write 1h, 90s or 3600")
     return given
 
 

@@ -1,6 +1,6 @@
 """What is said of a pull secret is what kubelet does with it: its own code reads files that are drawn.
 
-`python -m tests.witness.test_pull_secrets PROGRAM` records a sample again, for the tests that need no witness.
+`python -m tests.witness.test_pull_secrets PROGRAM` records a sample again, for tests without a witness.
 """
 
 from __future__ import annotations
