@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Final
 
 from components.errors import Problem
 from components.secret_stores.conditions import NAME_LABEL, allows
@@ -36,12 +36,21 @@ class Ready(StrEnum):
 
 
 _USABLE: Final = (Ready.READY, Ready.UNKNOWN)
+_DEFERRED: Final = "validation is deferred:"
 
-_UNKNOWN: Final = "unknown, because"
-"""How a reason begins for what the documents do not decide."""
 
-_Verdict: TypeAlias = tuple[Ready, tuple[Problem, ...], str | None]
-"""What it comes to, all that is in the way, and why it is not known yet."""
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What it comes to, all that is in the way, and why it is not known: yet, or for want of documents."""
+
+    ready: Ready
+    refusals: tuple[Problem, ...] = ()
+    deferred: str | None = None
+    undecided: bool = False
+
+
+def _undecided(why: str) -> _Verdict:
+    return _Verdict(Ready.UNKNOWN, (), f"unknown, because {why}", undecided=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,27 +125,26 @@ def explain(store: AnyStore, caller: str, around: KnownObjects) -> Explanation:
     resolution = resolve(store, known, caller, around.kinds) if known else None
     barred = _reach(store, caller, around)
     verdict = _verdict(store, caller, provider, resolution, around)
-    if barred is not None and (barred[0] is not Ready.UNKNOWN or verdict[0] is not Ready.INVALID):
+    if barred is not None and (barred.ready is not Ready.UNKNOWN or verdict.ready is not Ready.INVALID):
         verdict = barred
-    ready, refusals, deferred = verdict
     resolved = resolution if isinstance(resolution, Resolution) else None
     as_it_stands = known if around.as_they_stand and store.spec.provider else None
     overlooked = (
         (*list_unused(as_it_stands, around.kinds.kind_of(as_it_stands).embedded),) if as_it_stands else ()
     )
-    read = resolved.namespaces if resolved and ready in _USABLE else {}
+    read = resolved.namespaces if resolved and verdict.ready in _USABLE else {}
     return Explanation(
         store.title,
         caller,
-        ready,
-        refusals,
-        deferred,
+        verdict.ready,
+        verdict.refusals,
+        verdict.deferred,
         provider=known.key.title if known else None,
         referent=provider is None or (resolved is not None and resolved.referent),
         selectors={path: namespace for path, namespace in read.items() if path not in overlooked},
         unserved=known.kind if known and around.kinds.kind_of(known).by_shape else None,
         overlooked=overlooked,
-        undecided=deferred is not None and deferred.startswith(_UNKNOWN),
+        undecided=verdict.undecided,
     )
 
 
@@ -153,24 +161,24 @@ def _reach(store: AnyStore, caller: str, around: KnownObjects) -> _Verdict | Non
         f"a SecretStore is looked for in the caller's namespace only: {caller}, not {store.namespace}",
         "use a ClusterSecretStore, or a store of that namespace",
     )
-    return Ready.INVALID, (elsewhere,), None
+    return _Verdict(Ready.INVALID, (elsewhere,))
 
 
 def _barred(conditions: Sequence[Condition], caller: str, around: KnownObjects) -> _Verdict | None:
     labels, whole = around.labels(caller)
     match allows(conditions, caller, labels, whole=whole):
         case Problem() as senseless:
-            return Ready.INVALID, (senseless,), None
+            return _Verdict(Ready.INVALID, (senseless,))
         case False:
             denied = Problem(
                 caller,
                 f"namespace {caller} meets none of spec.conditions",
                 "extend them, or use another store",
             )
-            return Ready.DENIED, (denied,), None
+            return _Verdict(Ready.DENIED, (denied,))
         case None:
             why = f"spec.conditions ask for labels, and those of Namespace {caller} are not known here"
-            return Ready.UNKNOWN, (), f"{_UNKNOWN} {why} → add the Namespace, or ask with --live"
+            return _undecided(f"{why} → add the Namespace, or ask with --live")
         case _:
             return None
 
@@ -185,7 +193,7 @@ def _verdict(
     """Return what a caller that gets to the provider finds there; every refusal of both layers, each once."""
     if store.spec.runtime_ref is not None and store.spec.provider is None:
         why = "spec.runtimeRef hands the store to another process, which alone knows whose login it reads"
-        return Ready.UNKNOWN, (), f"{_UNKNOWN} {why} → ask it, or use a store without runtimeRef"
+        return _undecided(f"{why} → ask it, or use a store without runtimeRef")
     kinds, doubts = around.kinds, list[Problem]()
     refusals = [*store_objections(store, kinds)]
     if provider is not None and not isinstance(provider, Problem):
@@ -204,16 +212,15 @@ def _verdict(
     if isinstance(resolution, Problem):
         refusals.append(resolution)
     if refusals:
-        return Ready.INVALID, tuple(dict.fromkeys(refusals)), None
+        return _Verdict(Ready.INVALID, tuple(dict.fromkeys(refusals)))
     if doubts:
-        told = "; ".join(f"{each.problem} → {each.fix}" for each in doubts)
-        return Ready.UNKNOWN, (), f"{_UNKNOWN} {told}"
+        return _undecided("; ".join(f"{each.problem} → {each.fix}" for each in doubts))
     if provider is None:
-        return Ready.UNKNOWN, (), "validation is deferred: the provider is a caller's own, and there is none"
+        return _Verdict(Ready.UNKNOWN, (), f"{_DEFERRED} the provider is a caller's own, and there is none")
     if isinstance(resolution, Resolution) and resolution.deferred:
-        deferred = "validation is deferred: a selector means a caller's namespace, and there is none"
-        return Ready.UNKNOWN, (), deferred
-    return Ready.READY, (), None
+        why = f"{_DEFERRED} a selector means a caller's namespace, and there is none"
+        return _Verdict(Ready.UNKNOWN, (), why)
+    return _Verdict(Ready.READY)
 
 
 def _never_read(store: AnyStore, caller: str, provider: AnyProvider, kinds: RefRegister) -> Iterator[Problem]:
