@@ -284,7 +284,7 @@ def test_annotation_that_yaml_takes_for_a_number_is_refused_with_its_place_and_f
     found = told(root)
     assert (found.fix, found.problem.endswith("parsed a number or a boolean")) == ("write it in quotes", True)
     assert found.at is not None
-    assert found.at.line == 3
+    assert found.at[1] == 3
 
 
 def test_everything_is_told_at_once_and_a_faulty_credential_makes_no_faults_of_its_resources(
