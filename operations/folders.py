@@ -80,7 +80,7 @@ class Folders:
 def stack_of(folders: Folders, stack: str, environment: Mapping[str, str] = os.environ) -> StackAtRest:
     """Read what the files say of a stack of the project; its state is that of PULUMI_BACKEND_URL, if named.
 
-    Raises CredfleetError as `find_backend` and `StackAtRest.find`.
+    Raises CredfleetError as `StackAtRest.find`.
     """
     backend = find_backend(folders.backend, environment)
     return StackAtRest.find(folders.project, stack, backend_dir=backend)

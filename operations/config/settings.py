@@ -65,7 +65,7 @@ def check(stack: str) -> CommandResult:
 
 def _refuse_losses(at_rest: StackAtRest, settings: Settings) -> list[dict[str, str]]:
     """Compare with the state, if it is here, what is declared no more; else say that it could not."""
-    known = at_rest.deployment().get("resources") or ()
+    known = at_rest.deployment().get("resources") or () if at_rest.backend_dir else ()
     if not known and settings.tenants:
         return [{"what": "renames and removals", "why": "no state is in a folder here; a preview does"}]
     living = {one["urn"]: one for one in known if not one.get("delete")}

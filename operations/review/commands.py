@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from components.errors import Misused
 from operations.cli.answer import CommandResult
 from operations.cli.command import command, epilog
 from operations.cli.inputs import place_of, read_bytes
@@ -56,6 +57,13 @@ def export(
 
     folders, at_rest = Folders.find(Path.cwd()), stack_here(stack)
     if state is None:
+        if at_rest.backend_dir is None:
+            raise Misused(
+                place="PULUMI_BACKEND_URL",
+                problem="it names no folder, and only the Pulumi CLI reads a state elsewhere",
+                fix=f"pulumi stack export --show-secrets --stack {stack}"
+                f" | credfleet review export --stack {stack} --state -",
+            )
         crypter = at_rest.unlock(public=folders.public_passphrase(stack))
         snapshot = decode(at_rest.deployment(), crypter.decrypt)
     else:

@@ -23,7 +23,7 @@ from operations.folders import Folders, stack_of
 from operations.sandbox import cloud_services, control_plane
 from operations.sandbox.control_plane import OWNER
 from operations.sandbox.public_passphrase import is_strange
-from operations.stack.at_rest import StackAtRest, find_backend
+from operations.stack.at_rest import StackAtRest, find_backend_folder
 
 _PASSPHRASE: Final = "PULUMI_CONFIG_PASSPHRASE"  # noqa: S105 - the name of a variable
 _TAKEN_BACK: Final = frozenset({"PULUMI_CONFIG_PASSPHRASE_FILE", *VARIABLES.values()})
@@ -62,7 +62,7 @@ def status(folders: Folders) -> dict[str, Any]:
         each.service.name: _process(each.pid, each.address, each.log)
         for each in cloud_services.stand_ins(folders).started()
     }
-    state = find_backend(folders.backend).as_uri()
+    state = find_backend_folder(folders.backend).as_uri()
     plane = ControlPlane.find(folders.control_plane)
     if plane is None:
         return {"kubeconfig": None, "server": None, "users": {}, "services": services, "state": state}
@@ -114,7 +114,7 @@ def exports(folders: Folders, stack: str, environment: Mapping[str, str], cli: P
     at_rest = _at_rest(folders, stack, environment)
     variables = {
         "PATH": _first_on_path((cli.program.parent, Path(sys.executable).parent), environment),
-        "PULUMI_BACKEND_URL": find_backend(folders.backend, environment).as_uri() + _WHOLE_FILES,
+        "PULUMI_BACKEND_URL": find_backend_folder(folders.backend, environment).as_uri() + _WHOLE_FILES,
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_HOME": str(folders.pulumi_home),
         "PULUMI_SKIP_UPDATE_CHECK": "true",

@@ -103,17 +103,18 @@ def _update(ready: _Prepared, wanted: UpRun) -> Deployed:
 def _prepare(wanted: UpRun) -> _Prepared:
     """Find project, services, cluster and CLI; let a state that speaks of a cluster that is gone catch up.
 
-    Raises CredfleetError as `stack_of`, `StackAtRest.unlock`, `read_settings`, `existing.bring_kinds` and
-    `existing.bring`; `refresh-failed` or `cancelled` while catching up; SandboxError as these, `choose`,
-    `cloud_services.start` and `pulumi_cli.find`.
+    Raises CredfleetError as `stack_of`, `StackAtRest.state_file`, `StackAtRest.unlock`, `read_settings`,
+    `existing.bring_kinds` and `existing.bring`; `refresh-failed` or `cancelled` while catching up;
+    SandboxError as these, `choose`, `cloud_services.start` and `pulumi_cli.find`.
     """
     folders, typed = Folders.find(Path.cwd()), typed_command()
     at_rest = stack_of(folders, wanted.stack)
+    state_file = at_rest.state_file
     decrypt = at_rest.unlock(public=folders.public_passphrase(wanted.stack)).decrypt
     refuse_new(folders, at_rest)
     settings = read_settings(at_rest, decrypt)
     refuse_what_cannot_run(at_rest, settings)
-    refuse_strays(at_rest, settings, lambda: states_in(at_rest.state_file.parent))
+    refuse_strays(at_rest, settings, lambda: states_in(state_file.parent))
     cluster, is_stale = reach_cluster(folders, at_rest, settings, wanted.kubeconfig, yes=wanted.yes)
     with ProgressLine() as progress:
         cli = pulumi_cli.find(control_plane.OWNER, progress)
@@ -122,7 +123,7 @@ def _prepare(wanted: UpRun) -> _Prepared:
     for package, source in furnish(folders).items():
         if source != pulumi_cli.LOCAL:
             typer.echo(f"· provider {package}: {source}", err=True)
-    take_up_steps(at_rest.state_file)
+    take_up_steps(state_file)
     for pid in free_dead_lock(folders.backend, at_rest.project.name, at_rest.stack):
         typer.echo(f"· an update was killed (process {pid}): its lock is removed", err=True)
     stack = select_stack(folders.project, wanted.stack)

@@ -20,16 +20,18 @@ from operations.stack.state import deployment_in
 class StackAtRest:
     """What the files say of a stack, by any secrets provider; no key is needed.
 
-    state_file: of its state in a backend of files, whether it is there or not.
+    backend_dir: the folder of its backend; None where the backend is no folder, as with a bucket.
     """
 
     project: Project
     stack: str
     stack_file: StackFile
-    state_file: Path
+    backend_dir: Path | None
 
     @classmethod
-    def find(cls, project_dir: Path, stack: str, *, backend_dir: Path, shut_in: bool = False) -> StackAtRest:
+    def find(
+        cls, project_dir: Path, stack: str, *, backend_dir: Path | None, shut_in: bool = False
+    ) -> StackAtRest:
         """Read the files. shut_in: they are not trusted, so none may link to elsewhere, or be there.
 
         Raises CredfleetError `stack-name-invalid`; `stack-unknown`, when neither configuration nor state has
@@ -45,15 +47,27 @@ class StackAtRest:
         within = project_dir if shut_in else None
         project = Project.load(_own(project_dir / "Pulumi.yaml", within).parent)
         stack_file = StackFile.load(_own(project.stack_file(stack), within), project.name)
-        state_file = backend_dir / ".pulumi" / "stacks" / project.name / f"{stack}.json"
-        if not stack_file.path.exists() and not any(map(Path.exists, _kept_as(state_file))):
+        found = cls(project, stack, stack_file, backend_dir)
+        if not stack_file.path.exists() and not (
+            backend_dir and any(map(Path.exists, _kept_as(found.state_file)))
+        ):
             raise CredfleetError(
                 code="stack-unknown",
                 place=str(stack_file.path),
                 problem=f"there is no stack {stack}: neither this file nor a state of that name",
                 fix="correct the name, or create the file (it may be empty)",
             )
-        return cls(project, stack, stack_file, state_file)
+        return found
+
+    @property
+    def state_file(self) -> Path:
+        """The file of its state in a backend of files, whether it is there or not.
+
+        Raises CredfleetError `backend-unsupported` where the backend is no folder.
+        """
+        if self.backend_dir is None:
+            raise _no_folder()
+        return self.backend_dir / ".pulumi" / "stacks" / self.project.name / f"{self.stack}.json"
 
     def unlock(self, passphrase: str | None = None, public: Path | None = None) -> PassphraseCrypter:
         """Return what encrypts and decrypts its values; takes about 0.3 s.
@@ -87,7 +101,7 @@ class StackAtRest:
     def deployment(self) -> Mapping[str, Any]:
         """Return what its state has, secrets encrypted; nothing where there is none.
 
-        Raises CredfleetError as `deployment_in`.
+        Raises CredfleetError as `state_file` and `deployment_in`.
         """
         found = next(filter(Path.exists, _kept_as(self.state_file)), None)
         fix = f"restore it from {self.state_file.name}.bak beside it"
@@ -110,20 +124,30 @@ def _own(file: Path, within: Path | None) -> Path:
     return file
 
 
-def find_backend(default: Path, environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the directory of the backend: that of PULUMI_BACKEND_URL (`file://…`), else the default.
-
-    Raises CredfleetError `backend-unsupported`, for a URL of any other kind.
-    """
+def find_backend(default: Path, environment: Mapping[str, str] = os.environ) -> Path | None:
+    """Return the folder of the backend, by PULUMI_BACKEND_URL or the default; None if it is no folder."""
     url = environment.get("PULUMI_BACKEND_URL")
     if not url:
         return default
     parts = urlsplit(url)
-    if parts.scheme != "file":
-        raise CredfleetError(
-            code="backend-unsupported",
-            place="PULUMI_BACKEND_URL",
-            problem=f"the sandbox keeps states in a folder, not in {parts.scheme or 'this'}",
-            fix="set it to file:///PATH, or use the Pulumi CLI",
-        )
-    return Path(f"{parts.netloc}{parts.path}").expanduser().absolute()
+    return Path(f"{parts.netloc}{parts.path}").expanduser().absolute() if parts.scheme == "file" else None
+
+
+def find_backend_folder(default: Path, environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder of the backend, as `find_backend`.
+
+    Raises CredfleetError `backend-unsupported` where it is no folder.
+    """
+    found = find_backend(default, environment)
+    if found is None:
+        raise _no_folder()
+    return found
+
+
+def _no_folder() -> CredfleetError:
+    return CredfleetError(
+        code="backend-unsupported",
+        place="PULUMI_BACKEND_URL",
+        problem="it names no folder, and the sandbox keeps states in one",
+        fix="run `unset PULUMI_BACKEND_URL`, then this again; the Pulumi CLI takes every backend",
+    )

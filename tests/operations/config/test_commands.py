@@ -282,3 +282,16 @@ def test_rename_that_nobody_declared_is_told_with_the_line_by_what_the_state_her
     assert line in " ".join(result.output.split())
     configure(project, RENAMED.replace("tenant-globex}", "tenant-globex, previously: [globex]}"))
     assert run("config", "check").exit_code == 0
+
+
+def test_file_of_a_stack_whose_state_is_in_a_bucket_is_checked(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "s3://states?region=eu-central-1")
+    configure(project, RENAMED)
+    result = run("config", "check")
+    assert result.exit_code == 0
+    assert "not checked: renames and removals" in result.stdout
+    exported = run("review", "export", "--without-cluster")
+    assert "pulumi stack export --show-secrets --stack dev" in exported.output
+    assert exported.exit_code == 2

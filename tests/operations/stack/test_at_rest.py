@@ -68,9 +68,14 @@ def test_the_passphrase_is_the_one_named_first_and_none_is_refused(tmp_path: Pat
         assert refused.value.code == "passphrase-missing"
 
 
-def test_a_backend_is_a_folder_and_no_other_kind_is_taken_for_one() -> None:
+def test_backend_that_is_no_folder_has_no_state_here_and_its_stack_file_is_read(project: Path) -> None:
     assert find_backend(Path("/own"), {}) == Path("/own")
     assert find_backend(Path("/own"), {"PULUMI_BACKEND_URL": "file:///else"}) == Path("/else")
+    for url in ("s3://bucket?region=eu", "gs://bucket", "azblob://container", "https://api.pulumi.com"):
+        assert find_backend(Path("/own"), {"PULUMI_BACKEND_URL": url}) is None
+    at_rest = StackAtRest.find(project, "dev", backend_dir=None)
+    assert at_rest.stack_file.config == {}
     with pytest.raises(CredfleetError) as refused:
-        find_backend(Path("/own"), {"PULUMI_BACKEND_URL": "s3://bucket"})
+        at_rest.deployment()
     assert refused.value.code == "backend-unsupported"
+    assert "unset PULUMI_BACKEND_URL" in refused.value.fix
