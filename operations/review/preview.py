@@ -210,10 +210,14 @@ def _laid_out(
 
 
 def _recorded(state: Snapshot, given: ProgramConfig) -> dict[str, Any]:
-    """Return what providers know; a cluster that no recorded run saw is taken for the one that is meant."""
+    """Return what providers know; a cluster that no recorded run saw is taken for the one that is meant.
+
+    They know no component, whose outputs are unknown after an update that failed.
+    """
     uid: list[str] = _UID.findall(given.values.get(f"{NAMESPACE}cluster", ""))
     unseen = ("", "", {"metadata": {"uid": uid[0] if uid else ""}})
-    known = {each.urn: (each.type, each.id, reveal(each.outputs)) for each in state.resources}
+    managed = (each for each in state.resources if each.custom)
+    known = {each.urn: (each.type, each.id, reveal(each.outputs)) for each in managed}
     return {**known, UNSEEN: unseen}
 
 
