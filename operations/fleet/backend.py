@@ -97,12 +97,21 @@ class Backend:
 
     def exported(self, stack: str, *, in_plain: bool = False) -> Exported:
         """Return the state of a stack, its secrets encrypted or in plaintext; raises `state-unreadable`."""
-        words = ["stack", "export", "--stack", stack, *(["--show-secrets"] if in_plain else [])]
+        return self._ask(stack, "export", *(["--show-secrets"] if in_plain else []))
+
+    def last_failure(self, stack: str) -> list[str]:
+        """Return that the last update failed: what it did not make is not in the state; as `exported`."""
+        last = self._ask(stack, "history", "--json", "--page-size", "1", "--page", "1")
+        return [f"the last {each['kind']} failed" for each in last if each["result"] == "failed"]
+
+    def _ask(self, stack: str, *words: str) -> Any:
+        """Return the JSON of a command of `pulumi stack`, which needs no key."""
+        asked = ["stack", *words, "--stack", stack]
         try:
-            done = self.command.run(words, str(self.folders.project), self.variables(stack))
+            done = self.command.run(asked, str(self.folders.project), self.variables(stack))
         except CommandError as error:
-            command = f"pulumi stack export --stack {stack}"
-            raise _failed("state-unreadable", f"stack {stack}", "export it", command, error) from None
+            command = f"pulumi {' '.join(asked)}"
+            raise _failed("state-unreadable", f"stack {stack}", "read it", command, error) from None
         return json.loads(done.stdout)
 
     def deployments(self, stacks: Iterable[str], at_once: int = 1) -> dict[str, Mapping[str, Any]]:

@@ -104,7 +104,7 @@ def _standing(
         waiting=len(held_back(snapshot.resources)),
         files=files,
         updated=deployment["manifest"].get("time") if snapshot.resources else None,
-        failures=(*_failures(snapshot), *problem),
+        failures=(*_failures(snapshot), *backend.last_failure(stack), *problem),
     )
     return _drifted(backend, found, stopped) if drift and snapshot.resources else found
 

@@ -75,10 +75,12 @@ def up_together(
     folders = Folders.find(Path.cwd())
     fleets = Stacks.read(folders.project).fleets
     known = [stack for fleet in fleets.values() for stack in (fleet.pool, *fleet.stacks) if stack]
-    if strange := [*({*names} - {*known})] or (not known and [STACKS]):
-        problem = "it is not there, or names no stack" if not known else "stacks.yaml has no such stack"
-        fix = "write it with `credfleet fleet split --stack STACK --by N --write`"
-        raise Misused(place=strange[0], problem=problem, fix=fix)
+    if not known or {*names} - {*known}:
+        raise Misused(
+            place=STACKS if not known else " ".join(sorted({*names} - {*known})),
+            problem="it is not there, or names no stack" if not known else f"{STACKS} has no such stack",
+            fix="write it with `credfleet fleet split --stack STACK --by N --write`",
+        )
     backend = Backend.find(folders, kubeconfig)
     wanted = {*names} or {*known}
     with interruptible() as stopped, ProgressLine() as line:
