@@ -1,7 +1,8 @@
 """The one connection to Google's Secret Manager: its official client over REST, narrowed to what rooms need.
 
-Endpoint and token are those of the stack's `gcp:` keys, so that the provider of the stack and the dynamic
-ones speak to the same service as the same identity; without a token it is the application default identity.
+Endpoint and identity are those of the stack's `gcp:` keys, else of the variables that Google's provider
+reads, so that it and the dynamic providers speak to the same service as the same identity; without any, it is
+the application default identity.
 Nothing this module raises or shows holds a payload, nor words of the server that could. Import-pure: the
 client is imported by the first connection.
 """
@@ -14,12 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from components.connection import RECORDED
+from components.documents import read_json
 from components.errors import SecretManagerError
 from components.importing import IMPORT_LOCK
-from components.open_ports import SECRET_MANAGER, settle
+from components.open_ports import SECRET_MANAGER, VARIABLES, settle
 
 if TYPE_CHECKING:
     from google.cloud.secretmanager_v1.services.secret_manager_service import SecretManagerServiceClient
@@ -34,6 +36,14 @@ PASSING: Final = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED", "INTERNAL", "RES
 
 _UNREADABLE: Final = "what is none of its answers"
 _CODES: Final = {401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ALREADY_EXISTS"}
+_VARIABLES: Final[Mapping[str, Sequence[str]]] = {
+    "secretManagerCustomEndpoint": (VARIABLES[SECRET_MANAGER],),
+    "accessToken": ("GOOGLE_OAUTH_ACCESS_TOKEN",),
+    "credentials": ("GOOGLE_CREDENTIALS", "GOOGLE_CLOUD_KEYFILE_JSON", "GCLOUD_KEYFILE_JSON"),
+    "impersonateServiceAccount": ("GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",),
+}
+"""Option of Google's provider → the variables by which its schema defaults it, the first one set."""
+_SCOPES: Final = ("https://www.googleapis.com/auth/cloud-platform",)
 _PASSING_CODES: Final = {
     429: "RESOURCE_EXHAUSTED",
     500: "INTERNAL",
@@ -46,17 +56,31 @@ _PASSING_CODES: Final = {
 class SecretManagerTarget:
     """Where Secret Manager is, and who asks; None means Google's own, and the application default identity.
 
-    endpoint: a URL, with or without the version of the API behind it.
+    endpoint: a URL, with or without the version of the API behind it. key: the JSON of a login, or the path
+    of one, used without a token. impersonates: the service account that the identity asks as.
     """
 
     endpoint: str | None = None
     token: str | None = field(default=None, repr=False)
+    key: str | None = field(default=None, repr=False)
+    impersonates: str | None = None
 
     @classmethod
     def configured(cls, read: Callable[[str], str | None]) -> SecretManagerTarget:
-        """Read it from a stack's configuration by full key; raises as `settled`."""
-        endpoint = read(SECRET_MANAGER)
-        return cls(settle(SECRET_MANAGER, endpoint) if endpoint else None, read("gcp:accessToken") or None)
+        """Read it from a stack's configuration by full key, else from the environment; raises as `settle`."""
+
+        def find(option: str) -> str | None:
+            given = (read(f"gcp:{option}"), *map(os.environ.get, _VARIABLES[option]))
+            return next(filter(None, given), None)
+
+        endpoint, key = find("secretManagerCustomEndpoint"), find("credentials")
+        token = read("gcp:accessToken") or (None if key else find("accessToken"))
+        return cls(
+            settle(SECRET_MANAGER, endpoint) if endpoint else None,
+            token,
+            key if token is None else None,
+            find("impersonateServiceAccount"),
+        )
 
     def at(self, location: str | None) -> SecretManagerTarget:
         """Return where secrets of a region are: at its own address, unless one is configured."""
@@ -321,23 +345,45 @@ def _client(target: SecretManagerTarget) -> SecretManagerServiceClient:
         from google.api_core.client_options import ClientOptions
         from google.auth.exceptions import DefaultCredentialsError
         from google.cloud.secretmanager_v1.services.secret_manager_service import SecretManagerServiceClient
-        from google.oauth2.credentials import Credentials
 
     endpoint = target.endpoint and target.endpoint.rstrip("/").removesuffix("/v1")
-    make_credentials: Any = Credentials
     try:
         return SecretManagerServiceClient(
-            credentials=None if target.token is None else make_credentials(target.token),
+            credentials=_identity(target),
             transport="rest",
             client_options=ClientOptions(api_endpoint=endpoint),
         )
-    except DefaultCredentialsError:
+    except (DefaultCredentialsError, ValueError):  # of no login, and of a key that is no JSON
         raise SecretManagerError(
             code="no-identity",
             place="Secret Manager",
             problem="there is no login to Google Cloud here, so it cannot be asked",
             fix="sign in with `gcloud auth application-default login`, or set gcp:accessToken",
         ) from None
+
+
+def _identity(target: SecretManagerTarget) -> Any:
+    """Return the credentials of who asks; None for the application default identity.
+
+    Raises DefaultCredentialsError where there is none.
+    """
+    import google.auth
+    from google.auth import impersonated_credentials
+    from google.oauth2.credentials import Credentials
+
+    load: Any = google.auth
+    found: Any = None
+    if target.token is not None:
+        found = cast("Any", Credentials)(target.token)
+    elif target.key is not None:
+        is_json = target.key.lstrip().startswith("{")
+        given = read_json(target.key) if is_json else target.key
+        loaded = load.load_credentials_from_dict if is_json else load.load_credentials_from_file
+        found, _ = loaded(given, scopes=_SCOPES)
+    if target.impersonates is None:
+        return found
+    source = found or load.default(scopes=_SCOPES)[0]
+    return cast("Any", impersonated_credentials).Credentials(source, target.impersonates, _SCOPES)
 
 
 def _version(found: Any) -> Version:

@@ -1,5 +1,6 @@
 """The one connection to Secret Manager, on the stand-in: what is repeated, and what is told."""
 
+import json
 from collections.abc import Generator
 from pathlib import Path
 from uuid import uuid4
@@ -15,6 +16,8 @@ from components.secret_manager import (
     SecretManager,
     SecretManagerTarget,
     VersionState,
+    _identity,  # pyright: ignore[reportPrivateUsage] - what a client is given is not to be seen otherwise
+    new_secret_manager,
     open_secret_manager,
     secret_name,
     version_name,
@@ -178,3 +181,46 @@ def test_nobody_signed_in_is_told_with_both_ways_to_do_it(
         open_secret_manager(SecretManagerTarget("http://127.0.0.1:1/v1/", None))
     assert failed.value.code == "no-identity"
     assert "gcp:accessToken" in failed.value.fix
+
+
+@pytest.mark.parametrize(
+    ("config", "variables", "target"),
+    [
+        ({}, {}, SecretManagerTarget()),
+        ({}, {"GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT": "http://e/v1/"}, SecretManagerTarget("http://e/v1/")),
+        (
+            {"gcp:secretManagerCustomEndpoint": "http://c/v1/", "gcp:accessToken": "t"},
+            {"GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT": "http://e/v1/", "GOOGLE_CREDENTIALS": "{}"},
+            SecretManagerTarget("http://c/v1/", "t"),
+        ),
+        ({}, {"GOOGLE_OAUTH_ACCESS_TOKEN": "t"}, SecretManagerTarget(token="t")),
+        ({"gcp:credentials": "{}"}, {"GOOGLE_OAUTH_ACCESS_TOKEN": "t"}, SecretManagerTarget(key="{}")),
+        ({}, {"GCLOUD_KEYFILE_JSON": "/key"}, SecretManagerTarget(key="/key")),
+        ({"gcp:impersonateServiceAccount": "sa"}, {}, SecretManagerTarget(impersonates="sa")),
+    ],
+)
+def test_target_is_the_one_that_the_provider_of_google_has_too(
+    config: dict[str, str],
+    variables: dict[str, str],
+    target: SecretManagerTarget,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT", "GOOGLE_CREDENTIALS", "GOOGLE_OAUTH_ACCESS_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    for name, text in variables.items():
+        monkeypatch.setenv(name, text)
+    assert SecretManagerTarget.configured(config.get) == target
+
+
+@pytest.mark.filterwarnings("ignore:The load_credentials_from_:DeprecationWarning")
+def test_secret_is_read_with_the_key_of_the_configuration_as_the_impersonated_account(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    key = {"type": "authorized_user", "client_id": "c", "client_secret": "s", "refresh_token": "r"}
+    config = {"gcp:credentials": json.dumps(key), "gcp:impersonateServiceAccount": "sa@p.example"}
+    identity = _identity(SecretManagerTarget.configured(config.get))
+    assert identity.service_account_email == "sa@p.example"
+    config["gcp:credentials"] = "{"
+    with pytest.raises(SecretManagerError) as failed:
+        new_secret_manager(SecretManagerTarget.configured(config.get))
+    assert failed.value.code == "no-identity"
