@@ -2,6 +2,8 @@
 
 import errno
 import os
+import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Final
@@ -40,6 +42,14 @@ def _content(file: str) -> bytes:
     return sys.stdin.buffer.read()
 
 
+def typed_command() -> str:
+    """Return what has to be typed to run this command again: its name, or its path if PATH has it not."""
+    if shutil.which("credfleet"):
+        return "credfleet"
+    path = Path(sys.argv[0]).absolute()
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
 def ask(question: str, *, yes: bool) -> None:
     """Go on only when the user agrees, by `--yes` or at the prompt.
 
@@ -53,7 +63,7 @@ def ask(question: str, *, yes: bool) -> None:
             code="not-confirmed",
             place="--yes",
             problem=f"this needs a confirmation, and there is no terminal: {question}",
-            fix="add --yes if that is what you want",
+            fix=f"to agree, run `{shlex.join([typed_command(), *sys.argv[1:], '--yes'])}`",
         )
     try:
         code = "" if typer.confirm(visible(question), err=True) else "not-confirmed"

@@ -20,9 +20,9 @@ from components.errors import CredfleetError
 from components.stack_config.cloud_keys import review_sdk
 from components.stack_config.schema import stack_file_schema
 from operations.cli.answer import CommandResult, Part, as_json
+from operations.cli.inputs import typed_command
 from operations.cli.tables import Commands
 from operations.cli.templates import templates_in
-from operations.sandbox.summary import typed_command
 from operations.stack.passphrase import PassphraseCrypter
 from operations.stack.yaml_file import load_yaml
 

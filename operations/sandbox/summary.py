@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import shutil
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -110,14 +108,6 @@ def _as_text(value: Json) -> str:
     """Return a text as it is, and else JSON with keys in order: a program's come in another each time."""
     is_text = isinstance(value, str)
     return value if is_text else json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
-
-
-def typed_command() -> str:
-    """Return what has to be typed to run this command again: its name, or its path if PATH has it not."""
-    if shutil.which("credfleet"):
-        return "credfleet"
-    path = Path(sys.argv[0]).absolute()
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def _next(

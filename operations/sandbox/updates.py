@@ -21,7 +21,7 @@ from components.skipped_lines import SKIPPED
 from components.stack_config.stack import Settings
 from operations.cli.answer import CommandResult
 from operations.cli.failures import CLAIMS_SKIPPED
-from operations.cli.inputs import ask
+from operations.cli.inputs import ask, typed_command
 from operations.cli.options import Form
 from operations.config.settings import read_settings, refuse_what_cannot_run
 from operations.fleet.tenants import refuse_strays, states_in
@@ -33,7 +33,7 @@ from operations.sandbox.processes import exports, furnish
 from operations.sandbox.public_passphrase import refuse_new
 from operations.sandbox.report import write
 from operations.sandbox.runs import UpRun
-from operations.sandbox.summary import as_document, as_parts, report_of, typed_command
+from operations.sandbox.summary import as_document, as_parts, report_of
 from operations.stack.at_rest import StackAtRest
 from operations.stack.state import Snapshot, decode
 from operations.stack.steps_file import take_up_steps

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -557,10 +558,12 @@ WRITES = [
 
 @pytest.mark.parametrize("write", WRITES, ids=lambda write: write[0])
 def test_a_write_to_a_cluster_that_only_kubeconfig_names_is_asked_about(
-    inherited: Path, write: list[str]
+    inherited: Path, write: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sys, "argv", ["credfleet", *write])
     refused = run(*write, "--output", "json")
     assert json.loads(refused.stdout)["error"]["code"] == "not-confirmed"
+    assert f"{shlex.join(write)} --yes`" in json.loads(refused.stdout)["error"]["message"]
     assert "https://other.example:6443" in refused.stdout
     for named in (["--yes"], ["--kubeconfig", str(inherited)], ["--context", "other"]):
         opened = run(*write, *named, "--output", "json")

@@ -28,7 +28,7 @@ from components.skipped_lines import skipped_lines
 from operations.folders import Folders, stack_of
 from operations.main import app
 from operations.pool.access import PoolTarget
-from operations.sandbox import control_plane, existing, summary, updates
+from operations.sandbox import control_plane, existing, updates
 from operations.sandbox.results import FLEET
 from operations.stack.state import Resource, Snapshot, state_text
 from tests.operations.sandbox.told import LOCKED, raw, refusal
@@ -207,7 +207,6 @@ def test_up_shows_tables_the_page_and_what_to_do_next(cli: Cli) -> None:
 def test_what_to_do_next_names_the_stack_in_every_command(
     cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(summary, "typed_command", lambda: "credfleet")
     monkeypatch.setattr(updates, "typed_command", lambda: "credfleet")
     pool = "{namespace: accounts, members: {}}"
     (project / "Pulumi.mine.yaml").write_text(
