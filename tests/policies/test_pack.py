@@ -7,7 +7,6 @@ may import, in `tests/test_imports.py`.
 import pytest
 from pack import POLICIES, SUBJECTS
 from pulumi_policy import Policy
-from table import table
 
 from tests.support.stacks import ROOT
 
@@ -25,9 +24,3 @@ def test_a_policy_has_the_name_of_its_function_and_one_only(policy: Policy) -> N
 def test_every_file_of_rules_is_in_the_pack() -> None:
     rules = {path.stem for path in FILES if "_rule(\n" in path.read_text()} - {"rule"}
     assert rules == {subject.__name__ for subject in SUBJECTS}
-
-
-def test_the_page_has_the_table_made_from_the_pack() -> None:
-    page = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
-
-    assert table(POLICIES) in page, "PYTHONPATH=. .venv/bin/python policies/table.py prints it"

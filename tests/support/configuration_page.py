@@ -1,7 +1,4 @@
-"""The keys of a stack file as docs/configuration.md has them: a table for each model, drawn from the schema.
-
-`python -m tests.support.configuration_page` writes the page again.
-"""
+"""The keys of a stack file as docs/configuration.md has them: a table for each model, from the schema."""
 
 import re
 from collections import Counter
@@ -9,9 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from components.stack_config.schema import stack_file_schema
-from tests.support.stacks import ROOT
 
-PAGE: Final = ROOT / "docs" / "configuration.md"
 NOTES: Final[Mapping[str, str]] = {
     "cluster": "Cluster that the stack writes to; required with a tenant or a pool.",
     "tenants": "Tenant → its namespace and accounts. Each has a namespace of its own.",
@@ -47,7 +42,6 @@ _SCHEMA: Final = stack_file_schema()
 _FEW: Final = 3
 """A model with no more keys that is used once stands in the table of the model that uses it."""
 
-_GENERATED: Final = re.compile(r"\n\| Key \| Type \| Meaning \|.*", re.DOTALL)
 _HEAD: Final = "\n| Key | Type | Meaning |\n|---|---|---|\n"
 _WORDS: Final = {"boolean": "boolean", "array": "list", "object": "map", "string": "string"}
 
@@ -169,10 +163,5 @@ class _Tables:
         return _anchor(self._titles[id(model)])
 
 
-def drawn(page: str) -> str:
-    """Return the page with its generated part as the settings are now."""
-    return _GENERATED.sub(lambda _: _Tables().drawn(), page, count=1)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(drawn(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+def tables() -> str:
+    return _Tables().drawn().strip()

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from components.account_pool.admission.member_transitions import build_member_machine
 from components.account_pool.admission.record_transitions import build_record_machine
-from components.account_pool.admission.state_machine import StateMachine, Verb
-from components.account_pool.admission.transitions import list_state_machines
+from components.account_pool.admission.state_machine import StateMachine
 from components.account_pool.core.keys import POOL_RECORD
 from components.account_pool.core.model import JsonObject, Partition, Phase, Record
 from components.labels import EU_ACCESS, HYPERSCALER_TYPE, TENANT_NAME
@@ -136,21 +134,3 @@ def test_a_record_keeps_the_labels_it_is_found_by() -> None:
     for key in (TENANT_NAME, HYPERSCALER_TYPE, POOL_RECORD):
         labelled = merged(BOUND.render("pool"), {"metadata": {"labels": {key: "other"}}})
         assert not may_write("claimer", BOUND, labelled)
-
-
-WHO: Mapping[Verb, str] = {
-    Verb.CLAIM: "claimers",
-    Verb.CLEAN: "cleaners",
-    Verb.OPERATE: "operators",
-    Verb.BRING: "bringers",
-}
-PAGE = Path("docs/design/pool-steps.md")
-
-
-def test_the_page_of_steps_is_the_tables() -> None:
-    drawn = PAGE.read_text(encoding="utf-8").partition("\n## ")[0].rstrip()
-    for machine in list_state_machines((), quotas=True):
-        drawn += f"\n\n## {machine.name.capitalize()}\n\n| Step | Who |\n|---|---|"
-        for transition in filter(lambda each: each.by, machine.transitions.values()):
-            drawn += f"\n| {transition.does} | {', '.join(WHO[verb] for verb in transition.by)} |"
-    assert PAGE.read_text(encoding="utf-8") == drawn + "\n"

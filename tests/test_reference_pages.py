@@ -1,0 +1,25 @@
+"""What pages have from the code, keys, commands, errors and more, is what the code says now."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from operations.cli import failures
+from tests.support.reference_pages import BLOCKS, EXITS, drawn, list_pages
+
+PAGES = {page: page.read_text("utf-8") for page in list_pages()}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_page_has_what_the_code_says(page: Path) -> None:
+    assert drawn(PAGES[page]) == PAGES[page], "run: .venv/bin/python -m tests.support.reference_pages"
+
+
+def test_each_block_is_on_one_page() -> None:
+    found = [name for text in PAGES.values() for name in re.findall(r"<!-- drawn: (\w+) -->", text)]
+    assert sorted(found) == sorted(BLOCKS)
+
+
+def test_each_exit_code_has_a_meaning() -> None:
+    assert {*failures.EXIT_CODES.values(), failures.CLAIMS_SKIPPED, failures.UNDECIDED} <= EXITS.keys()
