@@ -1,12 +1,14 @@
 """What pages have from the code, keys, commands, errors and more, is what the code says now."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from operations.cli import failures
 from tests.support.reference_pages import BLOCKS, EXITS, drawn, list_pages
+from tests.support.stacks import ROOT
 
 PAGES = {page: page.read_text("utf-8") for page in list_pages()}
 
@@ -23,3 +25,11 @@ def test_each_block_is_on_one_page() -> None:
 
 def test_each_exit_code_has_a_meaning() -> None:
     assert {*failures.EXIT_CODES.values(), failures.CLAIMS_SKIPPED, failures.UNDECIDED} <= EXITS.keys()
+
+
+def test_version_is_that_of_the_project_everywhere() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    files = [*ROOT.glob("deploy/*"), ROOT / "docs/package.md", ROOT / "docs/pool-operations.md"]
+    text = "".join(path.read_text("utf-8") for path in files)
+    newest = re.findall(r"^## (\d\S+) - \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
+    assert {*re.findall(r"credfleet[:\- ](\d+\.\d+\.\d+)", text), newest[0]} == {version}
