@@ -62,15 +62,15 @@ EXIT_CODES: Mapping[str, int] = MappingProxyType(
 )
 """Exit codes by the code of an error; 1, 2, 7 and 8 mean what they mean in the Pulumi CLI."""
 
-_POOL: Final = "docs/account-pool.md#when-it-says-no"
+_POOL: Final = "docs/account-pool.md#errors"
 _SANDBOX: Final = "docs/sandbox.md#troubleshooting"
-_NIGHT: Final = "docs/runbooks.md#the-pool-is-empty-at-three-in-the-morning"
+_EXHAUSTED: Final = "docs/runbooks.md#exhausted"
 _BACKUP: Final = "docs/runbooks.md#the-cluster-is-lost-and-comes-back-from-a-backup"
 
 PAGES: Mapping[str, str] = MappingProxyType(
     {
         "bad-configuration": "docs/configuration.md",
-        "exhausted": _NIGHT,
+        "exhausted": _EXHAUSTED,
         "pool-restored": _BACKUP,
         **dict.fromkeys(
             ("limit-reached", "lost-member", "misconfigured", "not-allowed", "quota-reached"), _POOL

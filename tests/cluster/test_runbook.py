@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pulumi_sandbox.services.control_plane import ControlPlane
 
 PAGE: Final = (ROOT / "docs" / "runbooks.md").read_text(encoding="utf-8")
-SECTION: Final = PAGE.partition("## The pool is empty at three in the morning\n")[2].partition("\n## ")[0]
+SECTION: Final = PAGE.partition("## Exhausted\n")[2].partition("\n## ")[0]
 CUT: Final = "…"
 """What the page ends a line with that goes on."""
 
