@@ -82,11 +82,11 @@ test-fast: env ## tests of decisions and policies only, for in between; of one r
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n 2 --dist worksteal -m "not life and not built" \
 	  $(addprefix --ignore=,$(SLOW)) $(addprefix --room=,$(ROOM)) tests/unit tests/policies
 
-check: env ## formatting, lint, types, imports, what pages say of other systems, lock, caps
+check: env ## formatting, lint, types, imports, what pages say of the code and of other systems, lock, caps
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/lint-imports --no-logo
-	@$(BIN)/pytest -q -p no:randomly tests/test_imports.py tests/test_witnessed.py
+	@$(BIN)/pytest -q -p no:randomly tests/test_imports.py tests/test_witnessed.py tests/test_reference_pages.py
 	@$(BIN)/pyright
 	@VIRTUAL_ENV= $(BIN)/uv lock --check --quiet
 	@.github/scripts/count
