@@ -18,22 +18,18 @@ _ALONE: Final = "alone"
 """What a module calls the commands in it that stand at the root."""
 
 _COMMANDS: Final = {
-    "bootstrap": ("bootstrap.commands", _ALONE, "Print what lets workflows deploy a stack, or check it."),
-    "init": ("project.commands", _ALONE, "Write a Pulumi project of your own."),
+    "bootstrap": ("bootstrap.commands", _ALONE, "Print the permissions of workflows, or check them."),
+    "init": ("project.commands", _ALONE, "Create a Pulumi project of your own."),
     "doctor": ("pool.commands", _ALONE, "Find what is wrong with a pool, and what fixes it."),
     "preview-report": ("preview_report.command", _ALONE, "Review a preview, for a pull request."),
-    "sandbox": ("sandbox.commands", "app", "Run a stack with no cloud and no cluster of your own."),
-    "pool": ("pool.commands", "app", "Inspect a pool of accounts; claim and release accounts."),
+    "sandbox": ("sandbox.commands", "app", "Run a stack without a cloud or a cluster."),
+    "pool": ("pool.commands", "app", "Inspect a pool, and claim and release accounts."),
     "config": ("config.commands", "app", "Check the configuration of a stack."),
-    "fleet": ("fleet.commands", "app", "See all stacks of the project together."),
-    "aso": ("aso.commands", "app", "See which credential Azure Service Operator uses."),
-    "pull-secret": ("pull_secret.commands", "app", "Judge pull secrets, and ask about clusters."),
+    "fleet": ("fleet.commands", "app", "Manage all stacks of a project together."),
+    "aso": ("aso.commands", "app", "Show which credential Azure Service Operator uses."),
+    "pull-secret": ("pull_secret.commands", "app", "Check pull secrets, and ask about clusters."),
     "review": ("review.commands", "app", "Preview a stack without its keys."),
-    "stores": (
-        "stores.commands",
-        "app",
-        "See whose credentials secret stores read, and what a namespace reaches.",
-    ),
+    "stores": ("stores.commands", "app", "Explain which credentials secret stores use, and for whom."),
 }
 """Word → the module below this package, what of it, and what the root's help says."""
 

@@ -16,7 +16,7 @@ app = group("See which credential Azure Service Operator uses.", "credfleet aso 
 
 @app.callback()
 def aso() -> None:
-    """See which credential Azure Service Operator uses."""
+    """Show which credential Azure Service Operator uses."""
 
 
 @command(
@@ -30,13 +30,13 @@ def explain(
     *,
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Kubernetes YAML, or a folder of it; - is standard input."),
+        typer.Argument(metavar="FILE...", help="Kubernetes YAML, or a folder of it. - is standard input."),
     ],
     operator_namespace: Annotated[
-        str, typer.Option("--operator-namespace", metavar="NAMESPACE", help="Where the operator runs.")
+        str, typer.Option("--operator-namespace", metavar="NAMESPACE", help="Namespace of the operator.")
     ] = OPERATOR_NAMESPACE,
     operator_account: Annotated[
-        str, typer.Option("--operator-account", metavar="NAME", help="ServiceAccount the operator runs as.")
+        str, typer.Option("--operator-account", metavar="NAME", help="ServiceAccount of the operator.")
     ] = OPERATOR_ACCOUNT,
     multi_env: Annotated[
         bool, typer.Option("--multi-env", help="The operator runs with ALLOW_MULTI_ENV_MANAGEMENT=true.")
@@ -51,15 +51,15 @@ def explain(
     kubeconfig: ClusterOption = None,
     context: ContextOption = None,
 ) -> CommandResult:
-    """Tell for each ASO resource which Secret it will use, how, and what is wrong.
+    """Explain which Secret each ASO resource will use, how, and what is wrong.
 
-    No value of a Secret is ever shown. Exit code 1 when ASO would refuse a resource.
+    No value of a Secret is shown. Exit code 1: ASO would reject a resource.
     """
     from components.aso_credentials.resolution import Operator
     from operations.aso.explain import explain_files, operator_of
 
     operator = Operator(operator_namespace, multi_env, strict, operator_account)
     if stack is not None and operator != Operator():
-        raise typer.BadParameter("Give --stack, which says how the operator runs, or say it yourself.")
+        raise typer.BadParameter("Give --stack or the options of the operator, not both.")
     operator = operator if stack is None else operator_of(stack)
     return explain_files(files, operator, cluster_of(stack, kubeconfig, context) if live else None)

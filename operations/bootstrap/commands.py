@@ -27,22 +27,22 @@ def bootstrap(
     *,
     repo: Annotated[
         str | None,
-        typer.Option("--repo", metavar="OWNER/REPO", help="Repository of GitHub whose workflows it is for."),
+        typer.Option("--repo", metavar="OWNER/REPO", help="GitHub repository of the workflows."),
     ] = None,
     wanted: Annotated[
         Literal["commands", "terraform", "yaml"],
         typer.Option(
-            "--format", help="All commands, for bash or Terraform, or the Roles of the cluster alone."
+            "--format", help="All commands, for bash or Terraform, or only the Roles of the cluster."
         ),
     ] = "commands",
     check: Annotated[
-        bool, typer.Option("--check", help="Ask the cluster what the identities may do, instead of printing.")
+        bool, typer.Option("--check", help="Check the permissions in the cluster instead of printing.")
     ] = False,
     kubeconfig: ClusterOption = None,
 ) -> CommandResult:
-    """Print what lets the workflows of a stack preview, look for drift, and deploy, and nothing more.
+    """Print the commands that give a stack's workflows exactly the permissions they need.
 
-    Nothing is changed. With --check, exit code 5: an identity lacks a right; 1: one has a right too many.
+    Nothing is changed. Exit codes of --check: 5 a permission is missing, 1 an identity has one too many.
     """
     from operations.bootstrap.check import check as checked
     from operations.bootstrap.script import open_bootstrap

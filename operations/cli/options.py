@@ -49,7 +49,7 @@ def asks_for_json(arguments: Sequence[str]) -> bool:
     return not spelt.isdisjoint({"--json", "--output=json", "-ojson", ("--output", "json"), ("-o", "json")})
 
 
-def form_option(*names: str, help_: str = "Form of the answer.") -> Any:
+def form_option(*names: str, help_: str = "Format of the output.") -> Any:
     """Return an option that chooses the form of an answer, JSON being one of them."""
     return typer.Option(*names, callback=_note_form, is_eager=True, help=help_)
 
@@ -71,13 +71,13 @@ OutputOption = Annotated[Form, form_option("--output", "-o")]
 JsonOption = Annotated[
     bool, typer.Option("--json", callback=note_json, is_eager=True, help="Short for --output json.")
 ]
-StackOption = Annotated[str, stack_option("The stack.")]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+StackOption = Annotated[str, stack_option("Name of the stack.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 ClusterOption = Annotated[
     Path | None,
     typer.Option(
         "--kubeconfig",
         metavar="FILE",
-        help="The cluster; by default the sandbox of this folder while it runs, otherwise KUBECONFIG.",
+        help="Kubeconfig file. [default: the running sandbox of this folder, otherwise KUBECONFIG]",
     ),
 ]

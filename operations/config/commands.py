@@ -24,7 +24,7 @@ app = group(
 def schema(
     *,
     of_a_tenant: Annotated[
-        bool, typer.Option("--tenant", help="Of a tenant's file (tenantsFrom), instead of the stack's.")
+        bool, typer.Option("--tenant", help="Schema of a tenant file (tenantsFrom) instead.")
     ] = False,
 ) -> CommandResult:
     """Print the JSON Schema of a stack file, for editors."""
@@ -36,9 +36,9 @@ def schema(
 
 @command(app, "credfleet config check", "credfleet config check --stack prod --output json")
 def check(stack: StackOption = "dev") -> CommandResult:
-    """Find everything wrong with a stack's configuration at once.
+    """Find all problems of a stack's configuration.
 
-    Nothing is deployed, no cluster is asked. Exit code 2 when anything is wrong.
+    It contacts no cluster. Exit code 2: there are problems.
     """
     from operations.config.settings import check
 

@@ -11,16 +11,13 @@ from operations.cli.answer import CommandResult
 from operations.cli.command import command, group
 from operations.cli.options import StackOption, YesOption
 
-app = group(
-    "See all stacks of the project together, and share tenants out among them.", "credfleet fleet status"
-)
+app = group("Manage all stacks of a project together.", "credfleet fleet status")
 
 
-AtOnce = Annotated[
-    int, typer.Option("--at-once", min=1, help="How many stacks are worked on at the same time.")
-]
+AtOnce = Annotated[int, typer.Option("--at-once", min=1, help="Stacks to process in parallel.")]
 Kubeconfig = Annotated[
-    Path | None, typer.Option("--kubeconfig", metavar="FILE", help="A cluster of yours for all of them.")
+    Path | None,
+    typer.Option("--kubeconfig", metavar="FILE", help="Cluster for all stacks, instead of their own."),
 ]
 
 
@@ -34,16 +31,16 @@ def status(
     *,
     drift: Annotated[
         bool,
-        typer.Option("--drift", help="Look in the clusters what a refresh would find, and write nothing."),
+        typer.Option("--drift", help="Also compare with the clusters. Writes nothing."),
     ] = False,
     at_once: AtOnce = 2,
     kubeconfig: Kubeconfig = None,
 ) -> CommandResult:
-    """Show each stack's tenants, accounts, last update, failures, and whether its files changed since.
+    """Show tenants, accounts, last update, failures, and changed files of each stack.
 
-    States and files alone are read, without --drift: no key is used, no cluster is asked.
+    Without --drift, it reads only states and files, and needs no key and no cluster.
 
-    Exit code 1 when a stack failed, or cannot be read.
+    Exit code 1: a stack failed, or is unreadable.
     """
     from operations.fleet.status import fleet_status
 
@@ -63,7 +60,7 @@ def split(
     by: Annotated[
         int | None,
         typer.Option(
-            "--by", min=1, help="How many tenants a stack has at most; absent: as stacks.yaml says, or 100."
+            "--by", min=1, help="Maximum tenants of a stack. [default: as in stacks.yaml, otherwise 100]"
         ),
     ] = None,
     write: Annotated[
@@ -71,10 +68,10 @@ def split(
     ] = False,
     yes: YesOption = False,
 ) -> CommandResult:
-    """Share the tenants in files out among stacks, by ranges of their names; without --write it is proposed.
+    """Divide tenant files among stacks, by ranges of names. Without --write, only show the result.
 
-    Without --by it is done as stacks.yaml says. Nothing in the cluster changes: what
-    moves is known to another state. A split that was killed goes on when it is run again.
+    Without --by, stacks.yaml decides. Nothing in the cluster changes: resources move between states. If a
+    split is killed, run it again.
     """
     from operations.fleet.split import split
 
@@ -82,15 +79,15 @@ def split(
 
 
 Chosen = Annotated[
-    list[str] | None, typer.Argument(metavar="[STACK]...", help="Stacks of stacks.yaml; all without.")
+    list[str] | None, typer.Argument(metavar="[STACK]...", help="Stacks of stacks.yaml. [default: all]")
 ]
 
 
 @command(app, "credfleet fleet up", "credfleet fleet up prod prod-2 --at-once 4")
 def up(stacks: Chosen = None, at_once: AtOnce = 2, kubeconfig: Kubeconfig = None) -> CommandResult:
-    """Bring the stacks of stacks.yaml up side by side, those of pools first.
+    """Update the stacks of stacks.yaml in parallel, pools first.
 
-    Exit code 1 when one failed, 9 when something was skipped and nothing worse happened.
+    Exit codes: 1 a stack failed, 9 something was skipped.
     """
     from operations.fleet.updating import up_together
 
@@ -99,7 +96,7 @@ def up(stacks: Chosen = None, at_once: AtOnce = 2, kubeconfig: Kubeconfig = None
 
 @command(app, "credfleet fleet preview", "credfleet fleet preview prod-2 --output json")
 def preview(stacks: Chosen = None, at_once: AtOnce = 2, kubeconfig: Kubeconfig = None) -> CommandResult:
-    """Tell what `fleet up` would do, in the same table and with the same exit codes; nothing is written."""
+    """Preview `fleet up`, with the same table and exit codes."""
     from operations.fleet.updating import up_together
 
     return up_together(stacks or (), at_once, kubeconfig, only_preview=True)

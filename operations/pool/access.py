@@ -39,26 +39,26 @@ def _namespace_option(help_: str) -> Any:
 
 def part_option(whole: str) -> Any:
     """Return an option that names a part of a pool or a type."""
-    help_ = f"Part of the {whole}; repeat it for each key."
+    help_ = f"Part of the {whole}. Can be repeated, once for each key."
     return typer.Option("--partition", metavar="KEY=VALUE", help=help_)
 
 
 NamespaceOption = Annotated[
-    str, _namespace_option("Namespace of the pool; by default the stack's, or account-pool.")
+    str, _namespace_option("Namespace of the pool. [default: the stack's, otherwise account-pool]")
 ]
-NamedNamespaceOption = Annotated[str, _namespace_option("Namespace of the pool; required without --stack.")]
+NamedNamespaceOption = Annotated[str, _namespace_option("Namespace of the pool. Required without --stack.")]
 ContextOption = Annotated[
     str | None,
     typer.Option(
         "--context",
         metavar="NAME",
-        help="Context of the kubeconfig; by default the stack's, or its current one.",
+        help="Context of the kubeconfig. [default: the stack's, otherwise the current one]",
     ),
 ]
-TenantOption = Annotated[str, typer.Option("--tenant", help="The tenant.")]
-PoolStackOption = Annotated[str | None, stack_option("The stack whose pool and cluster are meant.")]
+TenantOption = Annotated[str, typer.Option("--tenant", help="Name of the tenant.")]
+PoolStackOption = Annotated[str | None, stack_option("Stack of the pool and cluster.")]
 ClusterStackOption = Annotated[
-    str | None, stack_option("The stack: what it declares, and with --live its cluster.")
+    str | None, stack_option("Stack whose configuration is read, and with --live its cluster.")
 ]
 PartOption = Annotated[list[str] | None, part_option("pool")]
 
@@ -349,32 +349,33 @@ class ClaimOptions:
         str | None, typer.Option("--type", "-t", help="Type of the account: aws, gcp_cf-sa30.")
     ] = None
     plan: Annotated[
-        str | None, typer.Option("--plan", help="Plan, instead of a type: rules of a stack choose.")
+        str | None,
+        typer.Option("--plan", help="Plan instead of a type. The rules of the stack select the pool."),
     ] = None
     region: Annotated[str | None, typer.Option("--region", help="Platform region of the plan.")] = None
     hyperscaler_region: Annotated[
         str | None, typer.Option("--hyperscaler-region", help="Hyperscaler region of the plan.")
     ] = None
     hyperscaler: Annotated[
-        str | None, typer.Option("--hyperscaler", help="Cloud, for a plan that runs on any.")
+        str | None, typer.Option("--hyperscaler", help="Cloud, for a plan that runs on any cloud.")
     ] = None
     shared: Annotated[
-        bool, typer.Option("--shared", help="A place on an account that tenants share; --slot names it.")
+        bool, typer.Option("--shared", help="Claim a place on a shared account. --slot names it.")
     ] = False
     slot: Annotated[
         str | None,
         typer.Option(
             "--slot",
-            help="Slot of the claim; by default the stack's, or main.",
+            help="Slot of the claim. [default: the stack's, otherwise main]",
         ),
     ] = None
     spill: Annotated[
-        bool, typer.Option("--spill", help="One more account when those of the slot are full.")
+        bool, typer.Option("--spill", help="Claim one more account if those of the slot are full.")
     ] = False
     partition: PartOption = None
-    holder: Annotated[
-        str | None, typer.Option("--holder", help="Who uses the account; `cli` when it is left out.")
-    ] = None
+    holder: Annotated[str | None, typer.Option("--holder", help="Holder of the account. [default: cli]")] = (
+        None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,11 +38,9 @@ AccountArgument = Annotated[str, typer.Argument(metavar="ACCOUNT", help="Name of
 OrganizationOption = Annotated[
     str, typer.Option("--organization", help="Organization of the stack, part of its holder ids.")
 ]
-UpdateOption = Annotated[
-    bool, typer.Option("--update", help="Put a value in place of another one that is there.")
-]
+UpdateOption = Annotated[bool, typer.Option("--update", help="Replace values that differ.")]
 OnlyTypeOption = Annotated[str | None, typer.Option("--type", "-t", help="Only accounts of this type.")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")]
 
 
 @command(
@@ -58,14 +56,14 @@ def status(
     ] = False,
     by: Annotated[
         By | None,
-        typer.Option("--by", help="Tell together what a tenant has, a stack holds, or is of a type."),
+        typer.Option("--by", help="Group by tenant, stack, or type."),
     ] = None,
     where: PoolOptions,
 ) -> CommandResult:
     """Show who has which account since when, and what is free.
 
-    By type and partition: free, claimed, dirty, being cleaned, quarantined. What waits for a cleaner or an
-    operator is told with its age, the oldest first.
+    Counts by type and partition: free, claimed, dirty, being cleaned, quarantined. Accounts that need a
+    cleaner or an operator have their age, the oldest first.
     """
     from operations.pool import status
 
@@ -85,16 +83,15 @@ def claim(
     *,
     wait: Annotated[
         str | None,
-        typer.Option("--wait", metavar="TIME", help="Wait so long for a free account: 30s, 10m, 2h."),
+        typer.Option("--wait", metavar="TIME", help="Time to wait for a free account: 30s, 10m, 2h."),
     ] = None,
     where: NamedPoolOptions,
 ) -> CommandResult:
-    """Give a tenant an account: the one it has, or a free one.
+    """Claim an account for a tenant: the one it has, or a free one.
 
-    Asking again gives the same account.
+    A repeated claim returns the same account.
 
-    Exit codes: 2 the command line makes no sense, 3 no account is free, 4 the pool or the request does
-    not, 5 not allowed.
+    Exit codes: 2 invalid arguments, 3 no free account, 4 invalid pool or request, 5 permission denied.
     """
     from operations.pool import claims
 
@@ -115,16 +112,16 @@ def release(
         typer.Option(
             "--stack-gone",
             metavar="STACK",
-            help="Instead: all that a stack holds which is gone. Only tells it, unless --yes is given.",
+            help="Instead: all claims of a deleted stack. Only shows them without --yes.",
         ),
     ] = None,
     where: NamedPoolOptions,
 ) -> CommandResult:
-    """Give an account back, or all of a stack.
+    """Release an account, or all accounts of a stack.
 
-    What becomes of it is the claim's release policy. Releasing twice is no error.
+    The claim's release policy decides about its state. Releasing twice is not an error.
 
-    The account of another holder, one of a stack for example, is given back only with --holder and --yes.
+    To release for another holder, such as a stack, use --holder and --yes.
 
     Exit codes: 1 others hold it, or the stack holds nothing.
     """
@@ -142,9 +139,9 @@ def release(
     "credfleet pool explain --tenant acme --type aws --partition eu-access=true --output json",
 )
 def explain(asked: ClaimOptions, where: PoolOptions) -> CommandResult:
-    """Tell why a claim gets an account, or none.
+    """Explain why a claim gets an account, or none.
 
-    Shows the rule that chose the pool, the claim there is, and every account of the type with its reason.
+    Shows the rule that chose the pool, the existing claim, and every account of the type with its reason.
     """
     from operations.pool import explain
 
@@ -164,10 +161,9 @@ def explain(asked: ClaimOptions, where: PoolOptions) -> CommandResult:
     ),
 )
 def metrics(where: PoolOptions) -> CommandResult:
-    """Print the pool as metrics for Prometheus.
+    """Print the metrics of a pool for Prometheus.
 
-    By type and partition, zeros included, so that an alert on an empty pool has a series. Counters are told
-    where `pool serve` counts.
+    By type and partition, zeros included, so that an alert on an empty pool has a series.
     """
     from operations.pool import metrics
 
@@ -182,7 +178,7 @@ def metrics(where: PoolOptions) -> CommandResult:
 def serve(
     *,
     listen: Annotated[
-        str, typer.Option("--listen", metavar="HOST:PORT", help="Where to serve it.")
+        str, typer.Option("--listen", metavar="HOST:PORT", help="Address to listen on.")
     ] = "127.0.0.1:9469",
     where: PoolOptions,
 ) -> CommandResult:
@@ -203,14 +199,14 @@ def clean(
     *,
     type_: OnlyTypeOption = None,
     cleaner: Annotated[
-        str, typer.Option("--cleaner", help="Stable id of this cleaner, whose dead runs it goes on from.")
+        str, typer.Option("--cleaner", help="Id of this cleaner. It continues its own dead runs.")
     ] = f"cli@{platform.node()}",
     take_over: Annotated[
         list[str] | None,
         typer.Option(
             "--take-over",
             metavar="ACCOUNT",
-            help="Also one of a run that cannot be seen from here; the command must rotate its credential.",
+            help="Account of a run on another host. Its command must rotate the credential.",
         ),
     ] = None,
     commands: Annotated[
@@ -218,35 +214,35 @@ def clean(
         typer.Option(
             "--command",
             metavar="TYPE=COMMAND",
-            help="Instead of the stack's accountPool.cleaning; repeat it for each type.",
+            help="Instead of the stack's accountPool.cleaning. Can be repeated.",
         ),
     ] = None,
     timeout: Annotated[
-        str, typer.Option("--timeout", metavar="TIME", help="How long the command of one account may take.")
+        str, typer.Option("--timeout", metavar="TIME", help="Maximum time of the command for one account.")
     ] = "30m",
     at_once: Annotated[
-        int, typer.Option("--at-once", min=1, max=64, help="Accounts that are wiped side by side.")
+        int, typer.Option("--at-once", min=1, max=64, help="Accounts to clean in parallel.")
     ] = 1,
     attempts: Annotated[
-        int, typer.Option("--attempts", min=1, max=20, help="How often a command is tried for an account.")
+        int, typer.Option("--attempts", min=1, max=20, help="Maximum attempts for one account.")
     ] = 1,
     cooldown: Annotated[
-        str, typer.Option("--cooldown", metavar="TIME", help="How long to wait between two attempts.")
+        str, typer.Option("--cooldown", metavar="TIME", help="Time between two attempts.")
     ] = "1m",
     within: Annotated[
-        str, typer.Option("--within", metavar="TIME", help="Begin no more after this time of the run.")
+        str, typer.Option("--within", metavar="TIME", help="Time after which no more accounts are started.")
     ] = "24h",
     where: WritablePoolOptions,
 ) -> CommandResult:
-    """Wipe dirty accounts by your own commands and let them back.
+    """Clean dirty accounts with your own commands, then free them.
 
-    The command of a type is run without a shell, with the account's name as its last argument, and with
-    KUBECONFIG and CREDFLEET_NAMESPACE to read the Secret by. When it ends with 0 the account is free
-    again; else, when it fails at each attempt or the type has no command, it is quarantined with the reason.
+    The command of a type runs without a shell. Its last argument is the account's name. It can read the
+    Secret with KUBECONFIG and CREDFLEET_NAMESPACE. Exit code 0 frees the account. If every attempt fails, or
+    the type has no command, the account is quarantined with the reason.
 
-    It ends with the run, with all that it started. What another run wipes is left to that one.
+    The command and its children end with the run. Accounts of other runs are skipped.
 
-    Exit codes: 1 an account was not wiped, was taken from this run, or its turn did not come within the time.
+    Exit codes: 1 an account was not cleaned, was taken over, or was not reached in time.
     """
     from operations.pool import cleaning
     from operations.pool.claims import seconds
@@ -288,43 +284,44 @@ def rotate(
     type_: OnlyTypeOption = None,
     older_than: Annotated[
         int | None,
-        typer.Option("--older-than", metavar="DAYS", min=1, help="Only keys that were set so long ago."),
+        typer.Option("--older-than", metavar="DAYS", min=1, help="Only keys that are at least this old."),
     ] = None,
     values: Annotated[
         str | None,
         typer.Option(
             "--values",
             metavar="FILE",
-            help="The new key, which you made; - is standard input. For one account.",
+            help="New key that you created, for one account. - is standard input.",
         ),
     ] = None,
     complete: Annotated[
-        bool, typer.Option("--complete", help="Instead: revoke the former key, and prove it rejected.")
+        bool,
+        typer.Option("--complete", help="Instead: revoke the former key, and check that it is rejected."),
     ] = False,
     abort: Annotated[
         bool, typer.Option("--abort", help="Instead: revoke a second key that is not in use yet.")
     ] = False,
     roll_back: Annotated[
-        bool, typer.Option("--roll-back", help="Instead: put the former key back into use.")
+        bool, typer.Option("--roll-back", help="Instead: use the former key again.")
     ] = False,
-    who: Annotated[bool, typer.Option("--who", help="Only tell who may still use the former key.")] = False,
+    who: Annotated[bool, typer.Option("--who", help="Only show who can still use the former key.")] = False,
     take_over: Annotated[
         list[str] | None,
         typer.Option(
             "--take-over",
             metavar="ACCOUNT",
-            help="Also one of a run that is over, and cannot be seen from here.",
+            help="Account of a run on another host that has ended.",
         ),
     ] = None,
     where: WritablePoolOptions,
 ) -> CommandResult:
-    """Give accounts a second key and put it into use; the former one is valid until --complete.
+    """Put a second key of accounts into use. The former key is valid until --complete.
 
-    The stack's accountPool.keys names your program for each type: it is run without a shell, with the account
-    and `identify`, `create`, `test` or `revoke` as its last arguments, and with JSON on its input. A run that
-    was stopped is continued by the next. Nothing is revoked by itself.
+    The stack's accountPool.keys names your program for each type. It runs without a shell. Its last arguments
+    are the account and `identify`, `create`, `test`, or `revoke`, and its input is JSON. The next run
+    continues a run that was stopped. Nothing is revoked automatically.
 
-    Exit codes: 1 an account stayed in its phase, which is told with the reason.
+    Exit codes: 1 an account stayed in its phase, for the reason shown.
     """
     from operations.pool import rotating
     from operations.pool.launching import load_programs
@@ -355,23 +352,21 @@ def rotate(
     return rotating.rotate(where, chosen, rotation)
 
 
-HeldTypeOption = Annotated[
-    str | None, typer.Option("--type", "-t", help="Type that is held; by default all.")
-]
+HeldTypeOption = Annotated[str | None, typer.Option("--type", "-t", help="Type of the hold. [default: all]")]
 HeldPartOption = Annotated[list[str] | None, part_option("type")]
 
 
 @command(app, "credfleet pool hold --type aws --reason 'accounts are moved to another organization'")
 def hold(
     *,
-    reason: Annotated[str, typer.Option("--reason", help="Why, for those who ask for an account.")],
+    reason: Annotated[str, typer.Option("--reason", help="Reason, shown to rejected claims.")],
     type_: HeldTypeOption = None,
     partition: HeldPartOption = None,
     where: WritablePoolOptions,
 ) -> CommandResult:
-    """Give no new accounts until `pool resume`; those that tenants have are used and released as before.
+    """Stop new claims until `pool resume`. Existing claims are not affected.
 
-    Exit codes: 5 not allowed.
+    Exit codes: 5 permission denied.
     """
     from operations.pool import maintenance
     from operations.pool.claims import parse_text
@@ -383,7 +378,7 @@ def hold(
 def resume(
     *, type_: HeldTypeOption = None, partition: HeldPartOption = None, where: WritablePoolOptions
 ) -> CommandResult:
-    """Give new accounts again; without a type, of all that `pool hold` holds."""
+    """Allow new claims again, of one type or of everything that is held."""
     from operations.pool import maintenance
 
     return maintenance.hold(where, "", type_, partition or ())
@@ -393,16 +388,18 @@ def resume(
 def quarantine(
     account: AccountArgument,
     *,
-    reason: Annotated[str, typer.Option("--reason", help="Why, for those who come after you.")],
+    reason: Annotated[
+        str, typer.Option("--reason", help="Reason, shown by `pool status` and `pool explain`.")
+    ],
     cut: Annotated[
         bool,
-        typer.Option("--cut", help="Take its tenant's copies and right to read it, until it is let back."),
+        typer.Option("--cut", help="Also remove the tenant's copies and Role until `unquarantine`."),
     ] = False,
     where: WritablePoolOptions,
 ) -> CommandResult:
-    """Keep an account from new holders; present ones keep it, unless --cut takes it from them at once.
+    """Keep an account from new holders. Present holders keep it, unless --cut is given.
 
-    Exit codes: 1 a copy or a right could not be taken.
+    Exit codes: 1 a copy or a Role could not be removed.
     """
     from operations.pool import cutting, maintenance
 
@@ -415,13 +412,15 @@ def quarantine(
 def evacuate(
     account: AccountArgument,
     *,
-    reason: Annotated[str, typer.Option("--reason", help="Why, for those who come after you.")],
+    reason: Annotated[
+        str, typer.Option("--reason", help="Reason, shown by `pool status` and `pool explain`.")
+    ],
     where: WritablePoolOptions,
 ) -> CommandResult:
-    """Have an account left: its holders get another one before this one is given back.
+    """Move the holders of an account to other accounts, then release it.
 
-    The next update of each stack that holds it claims another account, delivers it, and releases this one at
-    its end. While none is free it keeps this one. `pool unquarantine` takes it back.
+    The next update of each stack that holds it claims another account, delivers it, and releases this one.
+    While no account is free, the stack keeps this one. `pool unquarantine` cancels the evacuation.
     """
     from operations.pool import maintenance
     from operations.pool.claims import parse_text
@@ -434,13 +433,13 @@ def unquarantine(
     account: AccountArgument,
     *,
     decommissioned: Annotated[
-        bool, typer.Option("--decommissioned", help="Also an account that was given up.")
+        bool, typer.Option("--decommissioned", help="Also a decommissioned account.")
     ] = False,
     where: WritablePoolOptions,
 ) -> CommandResult:
-    """Let a quarantined account back.
+    """End the quarantine of an account.
 
-    If it was dirty, or a tenant had it since it was clean, it goes to the cleaner first.
+    If it was dirty, or a tenant had it since it was clean, it must be cleaned first.
     """
     from operations.pool import maintenance
 
@@ -449,9 +448,9 @@ def unquarantine(
 
 @command(app, "credfleet pool decommission aws-7 --yes")
 def decommission(account: AccountArgument, *, where: WritablePoolOptions) -> CommandResult:
-    """Give a dirty account up.
+    """Exclude a dirty account from all future claims.
 
-    It is never handed out again, and its entry can be removed without cleaning.
+    Its entry can be removed without cleaning.
     """
     from operations.pool import maintenance
 
@@ -462,12 +461,14 @@ def decommission(account: AccountArgument, *, where: WritablePoolOptions) -> Com
 def mark_dirty(
     account: AccountArgument,
     *,
-    reason: Annotated[str, typer.Option("--reason", help="Why, for those who come after you.")],
+    reason: Annotated[
+        str, typer.Option("--reason", help="Reason, shown by `pool status` and `pool explain`.")
+    ],
     where: WritablePoolOptions,
 ) -> CommandResult:
-    """Have an account cleaned that is not claimed.
+    """Mark an unclaimed account as dirty, so that it is cleaned.
 
-    If a tenant owns it, it is the tenant's afterwards, too.
+    An account with an owner keeps its owner.
     """
     from operations.pool import maintenance
 
@@ -476,9 +477,9 @@ def mark_dirty(
 
 @command(app, "credfleet pool return aws-7 --yes", name="return")
 def take_back(account: AccountArgument, *, where: WritablePoolOptions) -> CommandResult:
-    """Return an account to the pool that its tenant retained.
+    """Return a retained account to the pool.
 
-    It is dirty then, and free once it was cleaned. An account its tenant brought along is refused.
+    It becomes dirty, and is free after cleaning. An account that its tenant brought is rejected.
     """
     from operations.pool import maintenance
 
@@ -487,11 +488,11 @@ def take_back(account: AccountArgument, *, where: WritablePoolOptions) -> Comman
 
 @command(app, "credfleet pool sweep --dry-run", "credfleet pool sweep --yes")
 def sweep(*, dry_run: DryRunOption = False, where: WritablePoolOptions) -> CommandResult:
-    """Finish what crashed claims and releases left behind.
+    """Finish claims and releases that crashed.
 
-    Without --yes no more than a few accounts are freed: many dead claims at once are a sign of something.
+    Without --yes, it frees only a few accounts: many dead claims look like a restored backup.
 
-    Exit codes: 1 some were left for --yes.
+    Exit codes: 1 some need --yes.
     """
     from operations.pool import maintenance
 
@@ -512,21 +513,21 @@ def adopt(
         typer.Option(
             "--map",
             metavar="TENANT/TYPE=SLOT",
-            help="Slot of a tenant's account; repeat it for each account.",
+            help="Slot of a tenant's account. Can be repeated.",
         ),
     ] = None,
     slot: Annotated[str | None, typer.Option("--slot", help="Slot of every other account.")] = None,
     holder: Annotated[
-        str | None, typer.Option("--holder", help="Who uses what the stack does not claim; by default `cli`.")
+        str | None, typer.Option("--holder", help="Holder of what the stack does not claim. [default: cli]")
     ] = None,
     where: WritablePoolOptions,
 ) -> CommandResult:
-    """Make claims for accounts that only bear an owner's label.
+    """Create claims for accounts that have only an owner's label.
 
-    Each under the slot that --map, a stack or --slot names, so that the stack's claim finds it. No slot is
-    guessed: under another one the stack would claim a second account.
+    Each claim gets the slot that --map, the stack, or --slot names, so that the stack's claim finds it. In
+    another slot, the stack would claim a second account.
 
-    Only reports what it would do, unless --yes is given.
+    Without --yes, it only shows what it would do.
     """
     from operations.pool import adopting
 
@@ -541,26 +542,28 @@ def adopt(
     name="import",
 )
 def import_(
-    file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="Rows of name, type and accountId.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE.csv", help="CSV file with columns name, type, accountId.")
+    ],
     *,
     values: Annotated[
         str,
         typer.Option(
             "--values",
             metavar="FOLDER",
-            help="Folder with NAME.json for each account; - is standard input: one JSON object of all.",
+            help="Folder with NAME.json for each account. - reads one JSON object of all.",
         ),
     ],
     update: UpdateOption = False,
     dry_run: DryRunOption = False,
     where: NamedPoolOptions,
 ) -> CommandResult:
-    """Make the Secrets of accounts that a CSV lists, and compare those that are there with it.
+    """Create the Secrets of accounts in a CSV, and compare existing ones.
 
-    A value is the JSON object whose texts become the keys of the Secret, never an argument. Nothing is
-    written when any row or value is wrong. Of a Secret that is there, no more than the value is ever changed.
+    A value is a JSON object of strings, which become the keys of the Secret. Nothing is written if any row or
+    value is invalid. Of an existing Secret, only the value is changed.
 
-    Exit codes: 1 when one differs or was refused.
+    Exit codes: 1 one differs or was rejected.
     """
     from operations.pool import importing
 
@@ -580,23 +583,25 @@ def bring(
     values: Annotated[
         str,
         typer.Option(
-            "--values", metavar="FILE", help="JSON object of texts, the credential; - is standard input."
+            "--values",
+            metavar="FILE",
+            help="JSON object of strings with the credential. - is standard input.",
         ),
     ],
     partition: PartOption = None,
     update: UpdateOption = False,
     expires_at: Annotated[
         str | None,
-        typer.Option("--expires-at", metavar="TIME", help="When the credential ends: 2027-01-31."),
+        typer.Option("--expires-at", metavar="TIME", help="End of the credential: 2027-01-31."),
     ] = None,
     where: WritablePoolOptions,
 ) -> CommandResult:
-    """Bring an account of a tenant's own into the pool: the tenant's from the first instant.
+    """Add an account that belongs to a tenant to the pool.
 
-    It needs the right of accountPool.bringers for this tenant and no other, and no stack. The tenant's next
-    claim of the type takes it before any other. The value is in no argument and no answer.
+    It needs no stack, only the permission of accountPool.bringers for this tenant. The tenant's next claim of
+    the type takes it first.
 
-    Exit codes: 1 it is there with another value, or one that you may not see; 5 not allowed.
+    Exit codes: 1 it exists with another value, or one that you cannot read; 5 permission denied.
     """
     from operations.pool import importing
     from operations.pool.claims import partition as parts
@@ -608,7 +613,7 @@ def bring(
 
 @command(app, "credfleet pool recover --dry-run", "credfleet pool recover --yes")
 def recover(*, dry_run: DryRunOption = False, where: WritablePoolOptions) -> CommandResult:
-    """Bind claims to accounts again after a restore from a backup."""
+    """Bind claims to accounts again after a restored backup."""
     from operations.pool import maintenance
 
     return maintenance.recover(where, dry_run=dry_run)
@@ -617,15 +622,15 @@ def recover(*, dry_run: DryRunOption = False, where: WritablePoolOptions) -> Com
 @command(alone, "credfleet doctor", "credfleet doctor --stack prod --output json")
 def doctor(
     *,
-    stack: Annotated[str | None, stack_option("Look at the pool and the cluster that a stack means.")] = None,
+    stack: Annotated[str | None, stack_option("Stack of the pool and cluster.")] = None,
     where: PoolTarget,
 ) -> CommandResult:
     """Find what is wrong with a pool, and the command that fixes it.
 
-    Looks at the cluster, your rights, the admission policies, the pool, its accounts and claims.
-    Writes nothing.
+    Checks the cluster, your permissions, the admission policies, the pool, its accounts, and claims. Writes
+    nothing.
 
-    Exit codes: 0 all is well, 1 something is wrong.
+    Exit codes: 1 something is wrong.
     """
     from operations.pool import doctor
 

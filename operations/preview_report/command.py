@@ -24,7 +24,7 @@ alone = typer.Typer()
     form=(
         parameter(
             "form",
-            Annotated[Literal["markdown", "json"], form_option("--format", help_="Form of the review.")],
+            Annotated[Literal["markdown", "json"], form_option("--format", help_="Format of the review.")],
             "markdown",
         ),
     ),
@@ -34,14 +34,14 @@ def preview_report(
         str,
         typer.Argument(
             metavar="FILE",
-            help="What `pulumi preview --json` wrote; - is standard input.",
+            help="Output of `pulumi preview --json`. - is standard input.",
         ),
     ],
 ) -> CommandResult:
     """Review a preview: losses first, then policies, claims and changes by tenant.
 
-    Names what changes and never shows a value. The same preview gives the same review. What errors,
-    warnings and policies say goes to standard error.
+    It shows names, never a value. The same preview gives the same review. The text of errors, warnings, and
+    policies goes to standard error.
     """
     from operations.preview_report.digest import parse
     from operations.preview_report.markdown import render

@@ -34,39 +34,35 @@ class Cloud(StrEnum):
 def init(
     folder: Annotated[
         Path | None,
-        typer.Argument(metavar="DIR", help="The folder of the new project; this one if left out."),
+        typer.Argument(metavar="DIR", help="Folder of the new project. [default: this one]"),
     ] = None,
     *,
-    here: Annotated[
-        bool, typer.Option("--here", help="Add to what is in this folder what a project needs.")
-    ] = False,
+    here: Annotated[bool, typer.Option("--here", help="Add missing files to this folder.")] = False,
     rooms: Annotated[
         str | None,
         typer.Option(
             "--rooms",
             metavar="ROOM,…",
-            help="What stack dev shows: accountPool, asoCredentials, pullSecrets, services, secretStores.",
+            help="Components of stack dev: accountPool, asoCredentials, pullSecrets, services, secretStores.",
         ),
     ] = None,
-    cloud: Annotated[Cloud | None, typer.Option("--cloud", help="Whose accounts the pool holds.")] = None,
+    cloud: Annotated[Cloud | None, typer.Option("--cloud", help="Cloud of the accounts.")] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(
-            "--cluster", metavar="CONTEXT", help="Context of your cluster, for which a stack prod is written."
-        ),
+        typer.Option("--cluster", metavar="CONTEXT", help="Context of your cluster, for a stack prod."),
     ] = None,
     secrets_provider: Annotated[
         str | None,
         typer.Option(
             "--secrets-provider",
             metavar="URL",
-            help="Who encrypts stack prod: passphrase, awskms://…, azurekeyvault://…, gcpkms://….",
+            help="Secrets provider of stack prod: passphrase, awskms://…, azurekeyvault://…, gcpkms://….",
         ),
     ] = None,
 ) -> CommandResult:
-    """Write a small Pulumi project of your own, which `make up` brings up at once.
+    """Create a small Pulumi project of your own, which `make up` deploys to the sandbox.
 
-    It depends on this package. On a terminal it asks what no option says. What is there stays as it is.
+    It depends on this package. On a terminal, it asks for missing options. Existing files are unchanged.
     """
     if folder is not None and here:
         raise CredfleetError(

@@ -23,22 +23,22 @@ app = group(
     "pass show quay-pull | credfleet pull-secret check - --output json",
 )
 def check(
-    file: Annotated[str, typer.Argument(help="The pull secret; - reads standard input.")],
+    file: Annotated[str, typer.Argument(help="File of the pull secret. - is standard input.")],
     *,
     cluster_id: Annotated[
         str | None,
-        typer.Option("--cluster-id", help="Also judge this id, and tell what the secret is called in GCP."),
+        typer.Option("--cluster-id", help="Also check this cluster id, and show the name of the entry."),
     ] = None,
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Take warnings about its entries for errors."),
+        typer.Option("--strict", help="Treat warnings as errors."),
     ] = False,
 ) -> CommandResult:
-    """Find everything wrong with a pull secret at once.
+    """Find all problems of a pull secret.
 
-    Its bytes are judged as they are given. Registries are told by name; nothing else of it is ever shown.
+    Only the names of its registries are shown.
 
-    Exit code 1 when it is not valid.
+    Exit code 1: it is invalid.
     """
     from operations.pull_secret.check import check
 
@@ -57,10 +57,10 @@ def observe(
         str | None, typer.Option("--api-url", metavar="URL", help="Instead of pullSecrets.hyperfleet.apiUrl.")
     ] = None,
 ) -> CommandResult:
-    """Ask HyperFleet how a stack's clusters are, and keep it in the file of pullSecrets.adaptersFrom.
+    """Write the state of a stack's clusters in HyperFleet to the file of pullSecrets.adaptersFrom.
 
-    The next update reads it there. The token is taken from HYPERFLEET_API_TOKEN. When HyperFleet does not
-    answer, the file stays as it was.
+    The next update reads it there. HYPERFLEET_API_TOKEN is the token. If HyperFleet does not answer, the file
+    is unchanged.
     """
     from operations.pull_secret.observe import observe
 

@@ -16,7 +16,7 @@ from operations.cli.options import Form, OutputOption, StackOption
 from operations.folders import Folders
 
 app = typer.Typer(
-    help="Preview a stack with nothing that could decrypt it.",
+    help="Preview a stack without its keys.",
     epilog=epilog(
         "credfleet review export --stack dev > dev.record.json",
         "credfleet review --stack dev --record dev.record.json",
@@ -37,17 +37,17 @@ def export(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="What `pulumi stack export --show-secrets` wrote, or -; if absent, the sandbox's. One whose"
-            " secrets are encrypted, or as it lies in a backend, needs no key, and tells less.",
+            help="Output of `pulumi stack export --show-secrets`, or -. [default: the sandbox's state]"
+            " An encrypted state needs no key, and shows less.",
         ),
     ] = None,
     without_cluster: Annotated[
-        bool, typer.Option("--without-cluster", help="Do not look at the pool: no claim is forecast.")
+        bool, typer.Option("--without-cluster", help="Do not read the pool. The review then has no forecast.")
     ] = False,
 ) -> None:
-    """Write what a review is made against: references, names and digests, no value and no ciphertext.
+    """Write the record for reviews: references, names, and digests, without values or ciphertext.
 
-    Run it right after an update, with the rights to see the pool.
+    Run it immediately after an update, with permission to read the pool.
     """
     from operations.config.settings import read_settings
     from operations.folders import stack_here
@@ -77,17 +77,17 @@ def review(
     context: typer.Context,
     stack: StackOption = "dev",
     checkout: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="The program to review; by default the one here.")
+        Path | None, typer.Option(metavar="FOLDER", help="Program to review. [default: the one here]")
     ] = None,
     record: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="What `review export` wrote; without, everything shows as new."),
+        typer.Option(metavar="FILE", help="Output of `review export`. Without it, everything shows as new."),
     ] = None,
     output: OutputOption = Form.TABLE,
 ) -> CommandResult | None:
-    """Review a checkout: no key is used, nothing is asked, and its program is shut in.
+    """Review a checkout without keys, cluster, or network. Its program is confined.
 
-    Rules and providers are those of the project here. What it prints goes to standard error, escaped.
+    Policies and providers are those of the project here. The program's output is escaped, on standard error.
     """
     del output  # the root writes the answer in that form
     if context.invoked_subcommand is not None:

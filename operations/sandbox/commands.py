@@ -21,10 +21,9 @@ app = group(
     form=(),
 )
 def up(run: UpRun) -> CommandResult:
-    """Bring a stack up: start what it needs, preview, update, report.
+    """Deploy a stack to the sandbox: start, preview, update, report.
 
-    The first run on a machine builds the API server and, where none is installed, the Pulumi CLI, once. A run
-    that finds everything as declared changes nothing and says so.
+    The first run on a machine builds the API server and, if none is installed, the Pulumi CLI.
     """
     from operations.sandbox import updates
 
@@ -33,7 +32,7 @@ def up(run: UpRun) -> CommandResult:
 
 @command(app, "credfleet sandbox build")
 def build() -> None:
-    """Build the API server and the Pulumi CLI, unless they are there."""
+    """Build the API server and the Pulumi CLI, if they are missing."""
     from operations.sandbox import processes
 
     processes.build()
@@ -41,7 +40,7 @@ def build() -> None:
 
 @command(app, "credfleet sandbox down")
 def down() -> None:
-    """Stop what `up` started. Data and state stay: the next `up` finds everything as it was."""
+    """Stop what `up` started. Data and state stay."""
     from operations.sandbox import processes
 
     processes.stop()
@@ -49,7 +48,7 @@ def down() -> None:
 
 @command(app, "credfleet sandbox status", "credfleet sandbox status --output json", form=(OUTPUT, JSON))
 def status() -> CommandResult:
-    """Name what runs, for whom, and where the state is."""
+    """List processes, addresses, users, logs, and where the state is."""
     from operations.sandbox import processes
 
     return processes.shown_status()
@@ -57,10 +56,9 @@ def status() -> CommandResult:
 
 @command(app, 'eval "$(credfleet sandbox env)" && pulumi preview --stack dev')
 def env(stack: StackOption = "dev") -> None:
-    """Print shell exports with which `pulumi` runs a stack of this sandbox.
+    """Print shell exports for `pulumi` on this sandbox.
 
-    PATH then has the Pulumi CLI and credfleet; the backend, the cluster, the passphrase and the addresses of
-    the sandbox's services are set.
+    They set PATH, the backend, the cluster, the passphrase, and the addresses of the sandbox's services.
     """
     from operations.sandbox import processes
 

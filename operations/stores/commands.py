@@ -17,7 +17,7 @@ app = group(
     "credfleet stores convert stores.yaml",
 )
 
-_FILES: Final = typer.Argument(metavar="FILE…", help="YAML files; - is standard input.", show_default=False)
+_FILES: Final = typer.Argument(metavar="FILE…", help="YAML files. - is standard input.", show_default=False)
 
 
 def _namespaces(given: list[str] | None) -> list[str]:
@@ -45,23 +45,22 @@ def explain(
             "-n",
             metavar="NS",
             callback=_namespaces,
-            help="Namespace that uses the stores; repeat it.",
+            help="Namespace that uses the stores. Can be repeated.",
         ),
     ] = None,
     stack: ClusterStackOption = None,
     live: Annotated[
-        bool, typer.Option("--live", help="The cluster's own stores count, and what ESO says of each.")
+        bool, typer.Option("--live", help="Use the cluster's own stores, and show ESO's status of each.")
     ] = False,
     kubeconfig: ClusterOption = None,
     context: ContextOption = None,
 ) -> CommandResult:
-    """Tell for each store and caller whether it may be used, and in which namespaces credentials are read.
+    """Explain whether each caller can use each store, and where credentials are read.
 
-    Without --caller each store is validated: a SecretStore from its own namespace, a ClusterSecretStore
-    from none. With --live the stores that the callers may name are read from the cluster, and beside them
-    what every object of External Secrets Operator there says of itself. Exit code 2 when a file makes no
-    sense, 10 when an answer is unknown, because what decides it is not in the files; a store that is Denied
-    or Invalid is an answer, not a failure.
+    Without --caller, each store is validated: a SecretStore from its own namespace, a ClusterSecretStore
+    from none. With --live, the callers' stores are read from the cluster, with the status of each object of
+    External Secrets Operator. Exit codes: 0 also for Denied and Invalid, 2 invalid file, 10 an answer is
+    unknown, because the files do not contain what decides it.
     """
     from operations.stores.documents import read
     from operations.stores.explain import explain_all, explained_live, of_stack
@@ -102,16 +101,16 @@ def reach(
     ],
     stack: ClusterStackOption = None,
     live: Annotated[
-        bool, typer.Option("--live", help="The cluster's own stores count; no files then.")
+        bool, typer.Option("--live", help="Use the cluster's own stores instead of files.")
     ] = False,
     kubeconfig: ClusterOption = None,
     context: ContextOption = None,
 ) -> CommandResult:
-    """Tell all that a namespace can read and write through stores: where, as whom, and what lets it in.
+    """List what a namespace can read and write through stores, where, as whom, and why.
 
-    Nothing is read from a store, and no Secret: whether what it logs in with is there is not said, nor what
-    the other side allows it. Exit code 2 when a file or a stack makes no sense, 10 when it is unknown whether
-    a store may be used, because what decides it is not there.
+    No store and no Secret is read: it does not show whether a login exists, or what the provider allows it.
+    Exit codes: 2 invalid file or stack, 10 it is unknown whether a store can be used, because what decides it
+    is missing.
     """
     from operations.stores.documents import live as live_documents
     from operations.stores.documents import read
@@ -135,14 +134,13 @@ def convert(
     files: Annotated[list[str], _FILES],
     *,
     embed: Annotated[
-        bool, typer.Option("--embed", help="Write the providers into the stores, as ESO has them.")
+        bool, typer.Option("--embed", help="Embed the providers in their stores, as for ESO.")
     ] = False,
 ) -> CommandResult:
-    """Write providers apart from their stores, which refer to them then; with --embed the other way round.
+    """Move embedded providers out of their stores. With --embed, move them back.
 
-    Prints the documents, changes no file. Stores of v1beta1 become those of v1. All else in them stays as it
-    is, so there and back is no change. Exit code 2 when a document makes no sense, or cannot be in the other
-    form.
+    Prints the documents, and changes no file. Stores of v1beta1 become those of v1. Everything else is
+    unchanged. Exit code 2: a document is invalid, or the other form cannot express it.
     """
     from operations.stores.explain import convert
 
