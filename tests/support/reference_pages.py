@@ -12,7 +12,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from pulumi_policy import Policy, StackValidationPolicy
@@ -184,17 +183,15 @@ def _required(public: Any) -> str:
     return f"({', '.join(each.name for each in fields if each.default is each.default_factory is missing)})"
 
 
-BLOCKS: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
-    {
-        "commands": commands,
-        "configuration": configuration_page.tables,
-        "errors": errors,
-        "metrics": metrics,
-        "policies": policies,
-        "python": python,
-        "steps": steps,
-    }
-)
+BLOCKS: Final[Mapping[str, Callable[[], str]]] = {
+    "commands": commands,
+    "configuration": configuration_page.tables,
+    "errors": errors,
+    "metrics": metrics,
+    "policies": policies,
+    "python": python,
+    "steps": steps,
+}
 
 
 def drawn(page: str) -> str:
