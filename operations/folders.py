@@ -21,7 +21,7 @@ class Folders:
         self.project = project
         self.sandbox = project / ".sandbox"
         self.control_plane = self.sandbox / "control-plane"
-        self.clouds = self.sandbox / "clouds"  # what cloud services' stand-ins keep, and their certificate
+        self.clouds = self.sandbox / "clouds"  # what cloud services' emulators keep, and their certificate
         self.backend = self.sandbox / "backend"  # in the layout of the Pulumi CLI's file backend
         self.pulumi_home = self.sandbox / "pulumi"  # PULUMI_HOME: there the CLI finds every provider
         self.report = self.sandbox / "report.html"

@@ -1,4 +1,4 @@
-"""Which cloud services a stack means by loopback addresses, and stand-ins for them there.
+"""Which cloud services a stack means by loopback addresses, and emulators for them there.
 
 Where the stack's file leaves a port open (`:0`), the sandbox of this folder chooses one and keeps it;
 programs and providers get the address by a variable of the environment.
@@ -54,7 +54,7 @@ def start(
 
 
 def stand_ins(folders: Folders) -> Clouds:
-    """Return the stand-ins of this project's sandbox, HyperFleet's among them."""
+    """Return the emulators of this project's sandbox, HyperFleet's among them."""
     return Clouds(folders.clouds, SERVICES)
 
 

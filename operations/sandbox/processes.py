@@ -42,7 +42,7 @@ def build() -> None:
 
 
 def stop() -> None:
-    """Stop the API server of the project's sandbox and the stand-ins of cloud services, if they run."""
+    """Stop the API server of the project's sandbox and the emulators of cloud services, if they run."""
     folders = Folders.find(Path.cwd())
     if not stop_all(folders, cloud_services.stand_ins(folders)):
         typer.echo("Nothing runs.")
@@ -51,7 +51,7 @@ def stop() -> None:
 
 
 def stop_all(folders: Folders, clouds: Clouds) -> bool:
-    """Stop the API server and the stand-ins of cloud services; return whether any ran."""
+    """Stop the API server and the emulators of cloud services; return whether any ran."""
     plane_ran = ControlPlane.end(folders.control_plane)
     return clouds.stop() or plane_ran
 

@@ -134,7 +134,7 @@ class Store:
         self._file = file
         self._clusters: dict[str, dict[str, Any]] = {}
         self._reports: dict[str, dict[str, Report]] = {}
-        faulty = "it holds no clusters of the HyperFleet stand-in"
+        faulty = "it holds no clusters of the HyperFleet emulator"
         fix = "remove the file; the next update brings the stack's clusters again"
         with suppress(FileNotFoundError), files.readable(file, faulty, fix):
             kept = read_json(file.read_text(encoding="utf-8"))
@@ -188,7 +188,7 @@ def now() -> str:
 
 
 def _known(kept: dict[str, Any]) -> dict[str, Any]:
-    """Read a cluster that was kept, also by a stand-in that kept what it was brought as it was."""
+    """Read a cluster that was kept, also by an emulator that kept what it was brought as it was."""
     fields = ("name", "generation", "created_time", "updated_time", "deleted_time")
     since = now()
     return {"generation": 1, "created_time": since, "updated_time": since} | {

@@ -1,4 +1,4 @@
-"""The cloud services' stand-ins as processes: started where a stack expects them, found again, ended.
+"""The cloud services' emulators as processes: started where a stack expects them, found again, ended.
 
 As with the control plane, all that is known of one lies in its folder, and any process can find or stop it.
 What they keep outlives them.
@@ -26,7 +26,7 @@ STOP_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """A stand-in that was started some time; pid is None when it does not run."""
+    """An emulator that was started some time; pid is None when it does not run."""
 
     service: CloudService
     port: int
@@ -41,7 +41,7 @@ class StandIn:
 
 @dataclass(frozen=True, slots=True)
 class Clouds:
-    """The stand-ins of one sandbox, in a folder (an absolute path) that may not be there yet.
+    """The emulators of one sandbox, in a folder (an absolute path) that may not be there yet.
 
     services: those that may be there, the project's own included. die_with_parent: let the kernel kill those
     that are started when the calling thread ends.
@@ -62,7 +62,7 @@ class Clouds:
         environment: Mapping[str, str] = processes.NOTHING,
         progress: Progress = silent,
     ) -> dict[CloudService, int]:
-        """See to it that stand-ins serve on these ports: those that do already are left alone.
+        """See to it that emulators serve on these ports: those that do already are left alone.
 
         ports: 0 lets it choose: the port of the time before, else the usual one, else one that is free.
         Returns them, chosen. environment: whose trusted authorities are kept when another one is added (see
@@ -72,7 +72,7 @@ class Clouds:
         """
         if not ports:
             return {}
-        waiting = Step("another process is starting stand-ins of this sandbox; waiting for it", 0.0)
+        waiting = Step("another process is starting emulators of this sandbox; waiting for it", 0.0)
         with exclusive(self.folder / "lock", on_wait=lambda: progress(waiting)):
             if any(service.scheme == "https" for service in ports):
                 self.certificate.renew()
@@ -116,7 +116,7 @@ class Clouds:
     def _recorded(self, service: CloudService) -> int | None:
         """Return the port it had last, None when it was never started; raises as `started`."""
         record, fix = self._record(service), "remove the file; the sandbox makes it again"
-        with suppress(FileNotFoundError), files.readable(record, "this is not the record of a stand-in", fix):
+        with suppress(FileNotFoundError), files.readable(record, "this is not an emulator's record", fix):
             return port_of(json.loads(record.read_bytes())["port"])
         return None
 

@@ -49,12 +49,12 @@ _WITHOUT_EFFECT: Final = frozenset(
         "version",
     }
 )
-"""They tell the genuine provider who asks; a stand-in takes any token."""
+"""They tell the genuine provider who asks; an emulator takes any token."""
 
 
 @dataclass(frozen=True, slots=True)
 class AzureOptions:
-    """The options of one provider; `authority` is the file of the CA that the stand-in is trusted by."""
+    """The options of one provider; `authority` is the file of the CA that the emulator is trusted by."""
 
     metadata_host: str
     subscription: str

@@ -35,7 +35,7 @@ class GoogleOptions:
 def problems(config: Properties) -> list[Problem]:
     """List what is wrong with the options, unknown ones passed over.
 
-    Endpoint and token are required: this provider speaks to a stand-in only, never to the real service, and
+    Endpoint and token are required: this provider speaks to an emulator only, never to the real service, and
     looks for no credentials.
     """
     named = {ENDPOINT: os.environ[VARIABLE]} if os.environ.get(VARIABLE) else {}

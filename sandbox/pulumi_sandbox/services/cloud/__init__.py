@@ -1,1 +1,1 @@
-"""Stand-ins for cloud services, over their real REST paths; each is an app and, run by name, a process."""
+"""Emulators for cloud services, over their real REST paths; each is an app and, run by name, a process."""

@@ -1,4 +1,4 @@
-"""Serves one stand-in until told to end: `python -m pulumi_sandbox.services.cloud NAME MODULE --folder=… …`.
+"""Serves one emulator until told to end: `python -m pulumi_sandbox.services.cloud NAME MODULE --folder=… …`.
 
 What it says before it ends by itself is read from its log and told to the user.
 """

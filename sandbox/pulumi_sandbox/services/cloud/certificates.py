@@ -1,4 +1,4 @@
-"""The certificate of a stand-in that speaks HTTPS, and the file by which clients trust it.
+"""The certificate of an emulator that speaks HTTPS, and the file by which clients trust it.
 
 It vouches for itself, on loopback, and for nothing else: to trust it lets no one pretend anything.
 """

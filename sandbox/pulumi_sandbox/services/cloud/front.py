@@ -129,7 +129,7 @@ _OWN_PATHS = "/sandbox/"
 
 
 class Service:
-    """A stand-in service as an ASGI app, with handles for a test in the same process."""
+    """An emulator service as an ASGI app, with handles for a test in the same process."""
 
     def __init__(self, app: ASGIApp, refusal: Callable[[int], Response], own: Sequence[Route] = ()) -> None:
         """Stand before an app. refusal: refuses with an HTTP status; own: more paths below `/sandbox/`."""

@@ -1,4 +1,4 @@
-"""The cloud services the sandbox has stand-ins for; a project adds its own by describing them alike."""
+"""The cloud services the sandbox has emulators for; a project adds its own by describing them alike."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from pulumi_sandbox.services.ports import LOOPBACK
 class CloudService:
     """A service by the word that starts its process and names its folder and log.
 
-    module: where `make_app(folder)` is, which returns the stand-in. address: where a configuration says
+    module: where `make_app(folder)` is, which returns the emulator. address: where a configuration says
     where the service is, its full key and the path inside. usual: the port it gets where the configuration
     says `:0` and it is not there. scheme: what its clients speak.
     """

@@ -95,7 +95,7 @@ class ResourceId:
     def read(cls, path: str) -> ResourceId:
         """Read a request's path.
 
-        Raises ArmRefusal InvalidSubscriptionId; InvalidResourceType for what this stand-in does not serve.
+        Raises ArmRefusal InvalidSubscriptionId; InvalidResourceType for what this emulator does not serve.
         """
         text = path.rstrip("/")
         subscription = _SUBSCRIPTION.match(text)
@@ -157,7 +157,7 @@ class ResourceStore:
         """
         self._file = file
         self._documents: dict[str, Document] = {}
-        faulty = "it holds no resources of the Resource Manager stand-in"
+        faulty = "it holds no resources of the Resource Manager emulator"
         fix = "remove the file; the resources are gone then"
         with suppress(FileNotFoundError), files.readable(file, faulty, fix):
             documents = json.loads(file.read_text(encoding="utf-8"))

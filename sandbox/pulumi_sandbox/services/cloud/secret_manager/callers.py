@@ -54,7 +54,7 @@ def invalid(message: str) -> GcpRefusal:
 
 
 def not_kept(what: str) -> GcpRefusal:
-    """Refuse what this stand-in would silently forget."""
+    """Refuse what this emulator would silently forget."""
     return GcpRefusal("UNIMPLEMENTED", f"This emulator does not keep {what}.")
 
 

@@ -190,7 +190,7 @@ class SecretStore:
 
 def _read(file: Path) -> Kept:
     fix = "remove the file; the secret is gone then"
-    with files.readable(file, "it holds no secret of the Secret Manager stand-in", fix):
+    with files.readable(file, "it holds no secret of the Secret Manager emulator", fix):
         document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         kept = Kept(Secret())
         _fill(Secret.pb(kept.about), document["secret"])
