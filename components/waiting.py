@@ -1,4 +1,4 @@
-"""What hangs on something that may be skipped: it is declared once that is there, and waits until then.
+"""What depends on something that may be skipped: it is declared once that is there, and waits until then.
 
 What waits is a text: for what, empty for nothing. It is known in a preview, too (`skipping.py` of the pool).
 Where refresh and destroy run the program, resources without a state answer with outputs that are None.

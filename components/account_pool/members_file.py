@@ -223,7 +223,7 @@ class _Reading:
     def row(self, row: Mapping[str, Any], line: int, columns: Sequence[str]) -> None:
         if "" in row:
             if not self.too_long:
-                problem = f"it has more fields than the {len(columns)} columns, so they cannot be told apart"
+                problem = f"it has more fields than the {len(columns)} columns, so their columns are unknown"
                 self.problem(line, "", problem, "quote a field that holds a comma, or add the column")
             self.too_long = True
             return

@@ -69,7 +69,7 @@ class PoolSealProvider(DynamicProvider):
 
 
 def _await_permission(target: ClusterTarget, namespace: str, member: str) -> None:
-    """Wait until no admission policy would keep an account; another owner's may for ever."""
+    """Wait until no admission policy would keep an account; another owner's may always."""
     path = f"/api/v1/namespaces/{quote(namespace, safe='')}/secrets/{quote(member, safe='')}?dryRun=All"
     until = time.monotonic() + _TAKEN_UP_SECONDS
     while time.monotonic() < until:

@@ -68,7 +68,7 @@ def _meets(condition: Condition, name: str, labels: Mapping[str, str], *, whole:
 
 
 def _any(held: Iterable[bool | None]) -> bool | None:
-    """Whether one of them holds, and None where that hangs on what is unknown."""
+    """Whether one of them holds, and None where that depends on what is unknown."""
     found = {*held}
     return True if True in found else None if None in found else False
 

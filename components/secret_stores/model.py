@@ -97,7 +97,7 @@ class ProviderSpec(Shape):
 
     @property
     def digest(self) -> str:
-        """What two specs are told apart by."""
+        """What distinguishes two specs."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
 

@@ -388,7 +388,7 @@ class _Review:
                 met |= more
             if name in met:
                 problem = (
-                    f"{', '.join(sorted(met - {name}))} and it take each other's Secrets, which grow for ever"
+                    f"{', '.join(sorted(met - {name}))} and it take each other's Secrets, which keep growing"
                 )
                 fix = "give the targets names that are not meant"
                 yield Problem(self._section.place("reads", name), problem, fix)

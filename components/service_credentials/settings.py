@@ -117,7 +117,7 @@ class Instance(ConfigModel):
 
     @property
     def referred(self) -> CredentialSource | None:
-        """Where they are in the cluster, whence they are read by the update alone."""
+        """Where they are in the cluster, from which the update alone reads them."""
         return None if self.entry else self.credentials_from
 
     def name(self, key: str) -> str:

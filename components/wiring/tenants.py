@@ -73,7 +73,7 @@ class Declared:
         self.copied: dict[Account, pulumi.Output[Digests | None]] = {}
 
     def waits(self, account: Account) -> pulumi.Output[str]:
-        """Return for what it waits that hangs on a claim; nothing once that has its account."""
+        """Return for what it waits that depends on a claim; nothing once that has its account."""
         return self.skipped[account].apply(lambda why: why and f"waits for claim {account}")
 
     def namespace(self, name: str) -> pulumi.Input[str]:

@@ -31,7 +31,7 @@ CANCELLED = 8
 CLAIMS_SKIPPED = 9
 """An update went well, but for what it skipped."""
 UNDECIDED = 10
-"""What was asked hangs on something that is not there to be known."""
+"""The answer depends on something unknown."""
 
 EXIT_CODES: Mapping[str, int] = MappingProxyType(
     {

@@ -1,4 +1,4 @@
-"""The stacks of `stacks.yaml` previewed or brought up side by side, each pool's before its claimers."""
+"""The stacks of `stacks.yaml` previewed or updated in parallel, each pool's before its claimers."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def release_of_stack(stack: str, asked: OptionalClaimOptions, where: NamedPoolOp
     """Report what a stack holds; with `--yes`, release it, except what it has claimed again since.
 
     stack: its name, with project and organization where several are called so. Raises Misused when
-    they are not told apart or `asked` names an account as well, or as `Pool.release`.
+    they are not distinguished or `asked` names an account as well, or as `Pool.release`.
     """
     if asked != OptionalClaimOptions():
         raise Misused(

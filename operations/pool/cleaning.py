@@ -47,7 +47,7 @@ from operations.pool.launching import (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a run may take on itself. at_once: accounts wiped side by side.
+    """How much a run may take on itself. at_once: accounts wiped in parallel.
 
     seconds: how long one command may take. within: seconds after which no more is begun. attempts: how often
     the command of an account is tried before that is quarantined; cooldown: seconds between two of them.

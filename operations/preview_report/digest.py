@@ -76,7 +76,7 @@ class PolicyEvent(_Part):
 
 
 class Digest(_Part):
-    """A preview. policies: None when the document cannot tell whether any judged; failed likewise."""
+    """A preview. policies: None when the document cannot tell whether any judged; so is failed."""
 
     config: Given[dict[str, Any]] = {}
     steps: Listed[tuple[Step, ...]] = Field(default=(), strict=False)

@@ -105,7 +105,7 @@ def _await_served(kinds: list[str], api: ApiClient) -> None:
                 code="kinds-missing",
                 place=", ".join(kinds),
                 problem=f"the API server does not serve what was applied within {_SECONDS} seconds",
-                fix="run the same command again; if it stays so, start afresh with `credfleet sandbox down`",
+                fix="run the same command again; if it stays so, start again with `credfleet sandbox down`",
             )
         time.sleep(_PAUSE)
 

@@ -266,4 +266,4 @@ def test_reads_that_take_each_others_secrets_are_refused_and_one_that_takes_anot
     assert found(one="^other$", two="^one$", three="^two$") == []
     circle = found(one="^two$", two="^three$", three="^one$")
     assert [each.place for each in circle] == [f"{PLACE}.reads.{name}" for name in ("one", "two", "three")]
-    assert all("grow for ever" in each.problem for each in circle)
+    assert all("keep growing" in each.problem for each in circle)

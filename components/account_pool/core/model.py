@@ -122,7 +122,7 @@ class Token:
     """What a member carries of a record: its name, the uid the server gave it, and the attempt.
 
     The uid never comes back, and the attempt rises with every change of member, so a token belongs to one
-    member and is dead for ever once its record is gone or has moved on.
+    member and stays dead once its record is gone or has moved on.
     """
 
     record: str

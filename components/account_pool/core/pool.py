@@ -345,7 +345,7 @@ class Pool:
 
         cleaner: a stable id. wipe: empties the account and answers None, or why it could not; an exception is
         a failure like any other. take_over: accounts of runs not seen here, whose credentials `wipe`
-        must rotate. account_type: the only type to clean. at_once: how many `wipe` may empty side by side.
+        must rotate. account_type: the only type to clean. at_once: how many `wipe` may empty in parallel.
         is_over: whether no more may be begun. stop: ends every `wipe` that runs, by an exception that is no
         Exception, so that its account stays this cleaner's; called on Ctrl-C. hold: around all that is done
         to an account; who holds it lives as long as anything wipes. look: whether a holder is alive. ask: the

@@ -1,7 +1,7 @@
 """How many accounts of a type one consumer has: entered in one ConfigMap per quota, by compare-and-swap.
 
 The stack of the pool writes how many there may be; claims enter their records, by name and uid, before they
-bind an account. An entry whose record is gone is gone for ever, since a uid never comes back, so no one has
+bind an account. An entry whose record is gone stays gone, since a uid never comes back, so no one has
 to take it out: who finds the quota full reads the records, and leaves out what is not there any more
 (docs/design/claim-protocol.md, Quotas).
 """

@@ -51,7 +51,7 @@ OTHER_KEY: Final = ".other-key"
 """What the Secret beside an account is called after it."""
 
 _TRIES: Final = 40
-"""How often a key is tried that ought to work already, or not any more: clouds take a while."""
+"""How often a key is tried that must work already, or no longer: clouds take a while."""
 
 _FIRST, _SECOND = "first", "second"
 

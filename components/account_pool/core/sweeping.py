@@ -2,7 +2,7 @@
 
 The sweep takes dead tokens off members and finishes what was left; it is never needed for safety, and
 any number may run at any time. Members are listed before records, so that a token seen on a member and not
-in the records after it is dead for ever; the other way round a claim made in between would look dead.
+in the records after it stays dead; the other way round a claim made in between would look dead.
 
 After a restore every record has a new uid, so no member carries its claim any more and every token looks
 dead. Until the recovery has bound claims and accounts again by tenant and name, everybody refuses the pool.

@@ -1,6 +1,6 @@
 """Which refusals of a pool skip a claim, and which fail the update; and what a skipped claim says of itself.
 
-A claim that is skipped has nothing and loses nothing: the rest of the stack is updated, what hangs on it
+A claim that is skipped has nothing and loses nothing: the rest of the stack is updated, what depends on it
 waits, and a later update takes it up. What a claim has already is never given up by a skip.
 """
 

@@ -1,7 +1,7 @@
 """Property values as gRPC messages carry them: protobuf Structs with tagged objects.
 
 Every value of every resource passes here several times in each deployment, so each is walked once, message
-and value side by side, with no copy in between. The marks of special values are in Pulumi's SDKs as well.
+and value together, with no copy in between. The marks of special values are in Pulumi's SDKs as well.
 """
 
 import math
