@@ -3,7 +3,6 @@
 `python -m tests.support.reference_pages` draws all of it again.
 """
 
-import dataclasses
 import inspect
 import os
 import re
@@ -18,6 +17,7 @@ from pulumi_policy import Policy, StackValidationPolicy
 from typer.main import get_command
 
 import credfleet
+from components.account_pool.admission.roles import RIGHTS, Right, rights_to_bring
 from components.account_pool.admission.state_machine import Verb
 from components.account_pool.admission.transitions import list_state_machines
 from components.account_pool.core.config_map import PoolConfigMap
@@ -145,9 +145,24 @@ def metrics() -> str:
     return _table("| Metric | Labels | Meaning |", rows)
 
 
-def _list_labels(family: Any) -> list[str]:
-    found = [*family.samples[0].labels]
-    return [key.removesuffix("_eu_access") for key in found if key != "namespace"]
+def _list_labels(family: Any) -> Iterator[str]:
+    for key in family.samples[0].labels:
+        values = dict.fromkeys(sample.labels[key] for sample in family.samples)
+        if key != "namespace":
+            yield key.removesuffix("_eu_access") + f" ({' '.join(values)})" * (key in {"state", "phase"})
+
+
+def rights() -> str:
+    found = {**RIGHTS, Verb.BRING: rights_to_bring("TENANT")}
+    rows = (
+        (_WHO[Verb(verb)], "; ".join(_render_right(each) for each in needed if not each.group), f"`{verb}`")
+        for verb, needed in found.items()
+    )
+    return _table("| Who | Kubernetes | Virtual verb on `accounts.credfleet.io` |", rows)
+
+
+def _render_right(right: Right) -> str:
+    return f"{right.resource} {', '.join(right.verbs)}" + "".join(f" of `{name}`" for name in right.names)
 
 
 def steps() -> str:
@@ -163,24 +178,11 @@ def steps() -> str:
 
 
 def python() -> str:
-    """Return the public names; arguments are with their class, and an alias is left out."""
-    names = sorted({*dir(credfleet)} - {*vars(credfleet)})
-    rows = dict[Any, tuple[str, str]]()
-    for name in names:
-        public = getattr(credfleet, name)
-        told = [each for each in (name, f"{name}Args") if each in names]
-        cell = ", ".join(f"`{each}{_required(getattr(credfleet, each))}`" for each in told)
-        if not (name.endswith("Args") and name.removesuffix("Args") in names):
-            rows.setdefault(public, (cell, _first_paragraph(inspect.getdoc(public))))
-    return _table("| `from credfleet import` | Purpose |", rows.values())
-
-
-def _required(public: Any) -> str:
-    if not dataclasses.is_dataclass(public):
-        return ""
-    missing = dataclasses.MISSING
-    fields = dataclasses.fields(public)
-    return f"({', '.join(each.name for each in fields if each.default is each.default_factory is missing)})"
+    """Return the public names but for arguments, and an alias once."""
+    names = sorted({*dir(credfleet)} - {*vars(credfleet)}, reverse=True)
+    public = {getattr(credfleet, name): name for name in names if not name.endswith("Args")}
+    rows = sorted((f"`{name}`", _first_paragraph(inspect.getdoc(each))) for each, name in public.items())
+    return _table("| `from credfleet import` | Purpose |", rows)
 
 
 BLOCKS: Final[Mapping[str, Callable[[], str]]] = {
@@ -190,6 +192,7 @@ BLOCKS: Final[Mapping[str, Callable[[], str]]] = {
     "metrics": metrics,
     "policies": policies,
     "python": python,
+    "rights": rights,
     "steps": steps,
 }
 
