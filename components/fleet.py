@@ -33,7 +33,7 @@ from components.wiring.tenants import Declared, Tenants
 
 
 class Fleet(pulumi.ComponentResource):
-    """The account pool, each tenant with its namespace and its accounts, and what is made of credentials.
+    """Whole stack: the account pool, the tenants with their accounts, and all other parts.
 
     A program reads account_pool, {namespace, members} or empty without a pool; tenants, name → {namespace,
     accounts, deliveries}, where accounts is slot → {namespace, secretName, accountId} and deliveries slot →

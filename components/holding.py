@@ -10,7 +10,7 @@ from components.naming import HELD_AS, stack_holder
 
 
 def current_holder(tenant: str, slot: str = "0") -> str:
-    """Return who holds a claim of the running program: its stack, or the one it came of, for a slot.
+    """Return the holder id of the stack, or of `credfleet:heldAs`, for a tenant and slot.
 
     tenant: or the section of the configuration, and slot: its entry, for what else it writes.
     """

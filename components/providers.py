@@ -75,7 +75,7 @@ def _configured(package: str, arguments: Callable[..., Any]) -> dict[str, Any]:
 def kubernetes_provider(
     cluster: Cluster | None = None, opts: pulumi.ResourceOptions | None = None
 ) -> Provider:
-    """Make the one Kubernetes provider, bound to the configured context and, if given, to the cluster's uid.
+    """Return the Kubernetes provider for the configured context, and for the cluster's uid if it is set.
 
     cluster: without it, that of `credfleet:cluster`, on which claims are made.
 

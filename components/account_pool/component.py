@@ -64,7 +64,7 @@ _RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grantee:
-    """Who gets a Role of the pool; a ServiceAccount has a namespace."""
+    """Subject that gets a Role of the pool. A ServiceAccount needs a namespace."""
 
     kind: Literal["User", "Group", "ServiceAccount"]
     name: pulumi.Input[str]
@@ -121,7 +121,7 @@ async def _without_failed(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountPoolArgs:
-    """A pool: its namespace, what it says about itself, its members by Secret name, and its people.
+    """Arguments of `AccountPool`: namespace, settings, accounts by Secret name, and subjects of its Roles.
 
     data: of each member's Secret, key → base64, secret; configured: tells it from what a rotation replaced.
     elsewhere: where it is that the program does not know. claims: what this stack asks, for the forecast.
@@ -149,7 +149,7 @@ class AccountPoolArgs:
 
 
 class AccountPool(pulumi.ComponentResource):
-    """A namespace with accounts to claim. Outputs: namespace, members (names of the declared Secrets).
+    """Pool of accounts in a namespace. Outputs: namespace, members (names of the declared Secrets).
 
     foreseen: what the claims of this stack can expect. keys: of what they have. writers: who wrote accounts.
     claimable: what a claim comes after.
@@ -329,7 +329,7 @@ class AccountPool(pulumi.ComponentResource):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantAccountsArgs:
-    """What one tenant asks for, a claim per slot, and the namespace of the pool that serves it.
+    """Arguments of `TenantAccounts`: a claim for each slot, and the namespace of the pool.
 
     reader: who may read the Secrets of the claimed accounts, each as long as its claim lasts; None: no other
     gets rights in the pool. settings: what the pool says about itself, where the same program declares it.
@@ -356,7 +356,7 @@ class ClaimedAccount(TypedDict):
 
 
 class TenantAccounts(pulumi.ComponentResource):
-    """The claims of one tenant. Outputs: accounts, slot → {namespace, secretName, accountId}.
+    """Claims of one tenant. Outputs: accounts, slot → {namespace, secretName, accountId}.
 
     skipped: slot → why its claim is skipped, empty for one that is not. ready: slot → the claim and the
     rights on what it claimed, for what has to come after them. claims: slot → the claim.

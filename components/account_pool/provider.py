@@ -48,7 +48,7 @@ _EVERY_SECONDS: Final = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class AccountClaimArgs:
-    """What a consumer asks for.
+    """Arguments of `AccountClaim`.
 
     namespace: of the pool. type: hyperscaler type. slot: one of several accounts of the tenant, or the
     consumer's id on a shared account. partition: values of the pool's partition keys, an absent key means
@@ -258,7 +258,7 @@ class AccountClaimProvider(DynamicProvider):
 
 
 class AccountClaim(DynamicResource[AccountClaimArgs], module="credfleet", name="AccountClaim"):
-    """An account a tenant has: the name of the Secret with its credential, and the facts of the claim.
+    """Claim of a tenant on an account. Outputs: the name of its Secret, its id, and facts of the claim.
 
     secret_name: in the pool's namespace. account_id: at its cloud, if the pool owner said it. skipped: why
     there is no account, {code, place, cause, mend}; None or unknown for a claim that has one or may get it.

@@ -31,7 +31,7 @@ _OPAQUE: Final = "Opaque"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsoSecretArgs:
-    """A Secret by its name and content.
+    """Arguments of the credential components: namespace, name, and content of a Secret.
 
     data: secret. subscription: the same as in the data, in plaintext; None for settings without a credential.
     place: in the configuration, for messages. after: what Azure must know before ASO uses it. composed: how
@@ -96,18 +96,18 @@ class AsoSecret(pulumi.ComponentResource):
 
 
 class AsoGlobalSettings(AsoSecret):
-    """`aso-controller-settings`, which the operator reads when it starts."""
+    """Secret `aso-controller-settings`, which the operator reads at its start."""
 
     TYPE: ClassVar = "credfleet:index:AsoGlobalSettings"
 
 
 class AsoNamespaceCredential(AsoSecret):
-    """`aso-credential` of a namespace: the credential of every resource in it that names no other."""
+    """Secret `aso-credential` of a namespace, for all its resources that name no other."""
 
     TYPE: ClassVar = "credfleet:index:AsoNamespaceCredential"
 
 
 class AsoResourceCredential(AsoSecret):
-    """A credential for the resources of a namespace that name its Secret in an annotation."""
+    """Credential Secret for the resources of a namespace that name it in an annotation."""
 
     TYPE: ClassVar = "credfleet:index:AsoResourceCredential"

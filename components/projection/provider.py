@@ -210,7 +210,7 @@ class SecretProjectionProvider(SecretProvider):
 
 
 class SecretProjection(DynamicResource[SecretProjectionArgs], module="credfleet", name="SecretProjection"):
-    """A copy of a Secret that follows its source, in the namespace of who uses it."""
+    """Copy of a Secret in another namespace, which follows its source."""
 
     provider = SecretProjectionProvider
 

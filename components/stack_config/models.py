@@ -21,7 +21,7 @@ from components.naming import config_path
 
 
 class Cluster(ConfigModel):
-    """Which cluster the stack writes to. Any other is refused before the first write."""
+    """Cluster that the stack writes to. Another one is rejected before the first write."""
 
     context: Text | None = Field(
         default=None, description="Context of the kubeconfig; no other one is ever used."

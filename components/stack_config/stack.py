@@ -96,7 +96,7 @@ def _section(*, of: type[ConfigModel]) -> BeforeValidator:
 
 
 class Settings(ConfigModel):
-    """What a stack declares. Make it with `load` or `parse`, which check what no part can know alone."""
+    """Configuration of a stack. `load` and `parse` create it, and check its parts together."""
 
     cluster: Cluster = Cluster()
     credentials: Annotated[InstanceOf[Credentials], WithJsonSchema(_CREDENTIALS_SCHEMA)] = Field(

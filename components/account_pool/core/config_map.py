@@ -36,7 +36,7 @@ POOL_UID: Final = "poolUid"
 
 @dataclass(frozen=True, slots=True)
 class PoolConfigMap:
-    """A pool: the keys that partition it, the policy and the limits of claims that name none.
+    """Settings of a pool: partition keys, and the default policy and limits of claims.
 
     limits: type, or `default` → consumers per claim; 0 means the default, and no default means no limit.
     scheme: what its accounts call their labels. holds: where it gives no new accounts.

@@ -23,7 +23,7 @@ from components.naming import config_path
 
 @dataclass(frozen=True, slots=True)
 class DeclaredMember:
-    """One account as the configuration has it: no data, only what names it and says whose it is.
+    """Declared account, without data: its type, id, tenant, labels, and annotations.
 
     labels, annotations: of its Secret, beside type, account id and owner.
     """

@@ -73,7 +73,7 @@ class KeyPhase(StrEnum):
 
 
 class Policy(StrEnum):
-    """What becomes of a member that came from the pool when its last holder leaves."""
+    """State of an account of the pool after its last holder left."""
 
     RETAIN = "retain"
     RELEASE = "release"
@@ -574,7 +574,7 @@ def _parse_partition(text: str) -> Partition:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRequest:
-    """What a consumer asks for.
+    """Request of a holder for an account.
 
     policy, limit: they count only when the claim is new; None means the pool's default, a limit of 0 none.
 
