@@ -80,7 +80,7 @@ def _is_scoped(secret: Resource) -> bool:
 
 @resource_rule(
     types=SECRETS,
-    description="The two names ASO reads by itself are used for what it reads there.",
+    description="The two Secrets that ASO reads by name must contain what it reads there.",
     fix="name the Secret otherwise; a credential ASO takes by itself has the three AZURE_… ids",
     config={"operatorNamespace": {"type": "string", "default": OPERATOR_NAMESPACE}},
 )
@@ -100,7 +100,7 @@ def aso_secret_reserved_name(secret: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=SECRETS,
-    description="A credential for ASO has every key that its method needs.",
+    description="A credential for ASO must have every key of its method.",
     fix="add the key; ASO takes no other credential instead of a broken one",
 )
 def aso_secret_required_keys(secret: Resource) -> Iterator[str]:
@@ -121,7 +121,7 @@ def aso_secret_required_keys(secret: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=SECRETS,
-    description="A credential for ASO says one way to sign in.",
+    description="A credential for ASO must have one method.",
     fix="keep the keys of one method: the secret, the certificate, or AUTH_MODE",
 )
 def aso_secret_one_method(secret: Resource) -> Iterator[str]:
@@ -138,7 +138,7 @@ def aso_secret_one_method(secret: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=SECRETS,
-    description="No key of a credential for ASO is empty.",
+    description="A credential for ASO must not have an empty key.",
     fix="leave the key out, or give it its value",
 )
 def aso_secret_no_empty_key(secret: Resource) -> Iterator[str]:
@@ -149,7 +149,7 @@ def aso_secret_no_empty_key(secret: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=SECRETS,
-    description=f"Settings of the operator stand in {GLOBAL_SETTINGS} alone.",
+    description=f"Settings of the operator must be in {GLOBAL_SETTINGS} only.",
     fix=f"move the key into {GLOBAL_SETTINGS}",
 )
 def aso_secret_no_global_key(secret: Resource) -> Iterator[str]:
@@ -170,7 +170,7 @@ def _text(secret: Resource, key: str) -> str | None:
 
 @resource_rule(
     types=_RESOURCES,
-    description="A resource of ASO names its credential where ASO looks for the name.",
+    description="A resource of ASO must name its credential in the annotation that ASO reads.",
     fix=f"write metadata.annotations and {CREDENTIAL_FROM}",
 )
 def aso_annotation_spelled(resource: Resource) -> Iterator[str]:
@@ -187,7 +187,7 @@ def aso_annotation_spelled(resource: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=_RESOURCES,
-    description="A resource of ASO names its credential by the bare name of a Secret.",
+    description="A resource of ASO must name its credential by the bare name of a Secret.",
     fix="give the name of a Secret in the resource's own namespace",
 )
 def aso_annotation_value(resource: Resource) -> Iterator[str]:
@@ -206,7 +206,7 @@ def aso_annotation_value(resource: Resource) -> Iterator[str]:
 
 @stack_rule(
     types=[*_DELIVERIES, *_RESOURCES],
-    description="The credential that a resource of ASO names is declared in its namespace.",
+    description="The credential that a resource of ASO names must be declared in its namespace.",
     fix="declare the Secret in the resource's namespace, with the three AZURE_… ids",
 )
 def aso_annotation_target(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:

@@ -77,7 +77,7 @@ def _take_down(federation: Resource) -> None:
 
 @resource_rule(
     types=_FEDERATIONS,
-    description="A federated credential trusts an issuer by the exact text of its tokens.",
+    description="A federated credential must name the exact issuer of its tokens.",
     fix="copy the cluster's OIDC issuer URL byte for byte, its last slash included",
     config={"issuers": {"type": "array", "items": {"type": "string"}, "default": []}},
 )
@@ -96,7 +96,7 @@ def azure_federation_issuer(federation: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=_FEDERATIONS,
-    description="A federated credential trusts one ServiceAccount.",
+    description="A federated credential must trust one ServiceAccount.",
     fix=f"write {SUBJECT}NAMESPACE:NAME",
 )
 def azure_federation_subject(federation: Resource) -> Iterator[str]:
@@ -113,7 +113,7 @@ def azure_federation_subject(federation: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=_FEDERATIONS,
-    description="A federated credential has the one audience of Entra's token exchange.",
+    description="A federated credential must have the one audience of Entra's token exchange.",
     fix=f"write audiences: [{AUDIENCE}]",
 )
 def azure_federation_audience(federation: Resource) -> Iterator[str]:
@@ -127,7 +127,7 @@ def azure_federation_audience(federation: Resource) -> Iterator[str]:
 
 @stack_rule(
     types=_FEDERATIONS,
-    description=f"An identity has at most {MOST} federated credentials.",
+    description=f"An identity must have at most {MOST} federated credentials.",
     fix="spread the ServiceAccounts over more identities",
 )
 def azure_identity_federation_limit(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
@@ -142,7 +142,7 @@ def azure_identity_federation_limit(resources: Sequence[Resource]) -> Iterator[t
 
 @stack_rule(
     types=_FEDERATIONS,
-    description="An identity trusts each issuer and subject once.",
+    description="An identity must trust each issuer and subject once.",
     fix="drop one of the two federated credentials",
 )
 def azure_identity_federation_unique(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
@@ -185,7 +185,7 @@ def _owner_in_cluster(federation: Resource) -> str | None:
 
 @resource_rule(
     types=_ASSIGNMENTS,
-    description="A role assignment says that its principal is an identity.",
+    description="A role assignment must state that its principal is an identity.",
     fix="set principalType to ServicePrincipal; left out, the SDK makes it User",
 )
 def azure_role_principal_type(assignment: Resource) -> Iterator[str]:
@@ -197,7 +197,7 @@ def azure_role_principal_type(assignment: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=[*_GRANTS, *_DEFINITIONS],
-    description="No identity is made owner, or may make owners.",
+    description="An identity must not be an owner, or be able to create owners.",
     fix="assign the role that the work needs",
 )
 def azure_role_no_owner(grant: Resource) -> Iterator[str]:
@@ -229,7 +229,7 @@ def _covers(patterns: Sequence[Any], action: str) -> bool:
 
 @resource_rule(
     types=_GRANTS,
-    description="A role is assigned in a subscription or a management group.",
+    description="A role must be assigned in a subscription or a management group.",
     fix=SCOPE_FIX,
 )
 def azure_role_scope(grant: Resource) -> Iterator[str]:

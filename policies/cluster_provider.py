@@ -18,7 +18,7 @@ _REQUIRED: Final[Mapping[str, bool]] = {
 
 @resource_rule(
     types=["pulumi:providers:kubernetes"],
-    description="The Kubernetes provider updates Secrets where they are, never forces and never takes over.",
+    description="The Kubernetes provider must update Secrets in place, and must not force or take over.",
     fix="make providers with components/providers.py, and give every resource one",
 )
 def kubernetes_provider_keeps_claims(provider: Resource) -> Iterator[str]:

@@ -22,7 +22,7 @@ _ZONE: Final = re.compile(r"(?<=\d)-[a-z]$")
 
 @resource_rule(
     types=["*"],
-    description="Every resource is of a type that the environment allows.",
+    description="A resource must be of a type that the environment allows.",
     fix="leave the resource out, or add its type to `allowed` in policies/config (* matches anything)",
     config={"allowed": _TEXTS},
 )
@@ -35,7 +35,7 @@ def estate_resource_types(resource: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=["gcp:*", "azure-native*:*"],
-    description="Data of an environment stay in its regions.",
+    description="Data must stay in the regions of the environment.",
     fix="choose one of the regions in policies/config",
     config={"gcp": _TEXTS, "azure": _TEXTS},
 )
@@ -65,7 +65,7 @@ def _region(name: str) -> str:
 
 @resource_rule(
     types=[_CLAIM],
-    description="Tenants claim accounts of types that the environment offers.",
+    description="Tenants must claim accounts of types that the environment offers.",
     fix="claim another type, or add it to `allowed` in policies/config",
     config={"allowed": _TEXTS},
 )
@@ -79,7 +79,7 @@ def estate_account_types(claim: Resource) -> Iterator[str]:
 @resource_rule(
     types=[_CLAIM],
     level=EnforcementLevel.ADVISORY,
-    description="A claim that is required can expect an account: the update fails at one that cannot.",
+    description="A required claim must have an account in the forecast, because the update fails otherwise.",
     fix="add accounts, or clean or release some; or leave out `required`, and the update goes on without it",
 )
 def estate_required_claims_served(claim: Resource) -> Iterator[str]:
@@ -90,7 +90,7 @@ def estate_required_claims_served(claim: Resource) -> Iterator[str]:
 
 @stack_rule(
     types=[_CLAIM],
-    description="No tenant claims more accounts than the environment grants it.",
+    description="A tenant must not claim more accounts than the environment grants.",
     fix="drop a claim, or raise `most` or the tenant's number in `tenants` in policies/config",
     config={
         "most": {"type": "integer", "minimum": 0},
@@ -112,7 +112,7 @@ def estate_claims_per_tenant(resources: Sequence[Resource]) -> Iterator[tuple[st
 
 @resource_rule(
     types=["*"],
-    description="A resource names its owner, by the labels or tags the environment requires.",
+    description="A resource must have the labels or tags that the environment requires.",
     fix="set the label; policies/config says which type needs which",
     config={
         "required": {

@@ -51,7 +51,7 @@ def _is_pull_secret(secret: Resource) -> bool:
 
 @resource_rule(
     types=_SECRETS,
-    description="No pull secret has the name of another cluster's.",
+    description="A pull secret must not have the name of another cluster's.",
     fix="name it hyperfleet-ID-pull-secret, with the id that label cluster-id has",
 )
 def gcp_pull_secret_name(secret: Resource) -> Iterator[str]:
@@ -63,7 +63,7 @@ def gcp_pull_secret_name(secret: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=_SECRETS,
-    description="A pull secret has the five labels by which HyperFleet knows its own.",
+    description="A pull secret must have the five labels of HyperFleet.",
     fix=f"set {', '.join(f'{key}={value}' for key, value in _LABELS.items())} and {_CLUSTER_ID}",
 )
 def gcp_pull_secret_labels(secret: Resource) -> Iterator[str]:
@@ -80,7 +80,7 @@ def gcp_pull_secret_labels(secret: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=_SECRETS[:1],
-    description="A secret is replicated in one declared way, the environment's where its file names one.",
+    description="A secret must declare one replication, and that of the environment if its file names one.",
     fix="set replication.auto, or replication.userManaged with each location once",
     config={"policy": {"type": "string", "enum": ["automatic", "user-managed"]}},
 )
@@ -104,7 +104,7 @@ def gcp_secret_replication(secret: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=_SECRETS,
-    description="A secret is protected from deletion where the environment requires it.",
+    description="A secret must be protected from deletion if the environment requires it.",
     fix="set deletionProtection to true",
     config={"required": {"type": "boolean", "default": False}},
 )
@@ -129,7 +129,7 @@ def _payloads_in_plain(version: Resource) -> list[str]:
 @resource_rule(
     types=_VERSIONS,
     level=EnforcementLevel.REMEDIATE,
-    description="The payload of a version is marked as secret, so that the state holds it encrypted.",
+    description="The payload of a version must be marked as secret, so that the state encrypts it.",
     fix="wrap secretData or secretDataWo in Output.secret; at level remediate it is done for you",
     remedy=_marked,
     marks=True,
@@ -141,7 +141,7 @@ def gcp_secret_version_marked(version: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=[*_GRANTS, *_LISTS],
-    description="No role is given to everybody on the internet, or to everybody with an account at Google.",
+    description="A role must not be granted to all users, or to all authenticated users.",
     fix="name the people or service accounts that do the work",
 )
 def gcp_iam_not_public(grant: Resource) -> Iterator[str]:
@@ -164,7 +164,7 @@ def gcp_iam_not_public(grant: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=_GRANTS,
-    description="No workload has a primitive role or an admin's.",
+    description="A workload must not have a primitive role or an admin role.",
     fix="give it the narrowest role of what it works with, such as roles/secretmanager.secretAccessor",
 )
 def gcp_iam_no_broad_role(grant: Resource) -> Iterator[str]:

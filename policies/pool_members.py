@@ -96,7 +96,7 @@ def _is_member(secret: Resource) -> bool:
 
 @resource_rule(
     types=SECRETS,
-    description="A member of an account pool says which cloud its account belongs to.",
+    description="An account of a pool must name its cloud.",
     fix=f"label it {HYPERSCALER_TYPE} with one of {', '.join(HYPERSCALERS)}, _<region> behind it or not",
 )
 def kubernetes_pool_member_known_type(secret: Resource) -> Iterator[str]:
@@ -121,7 +121,7 @@ def kubernetes_pool_member_known_type(secret: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=SECRETS,
-    description="State and token of a claim are written by the claim protocol alone.",
+    description="Only the claim protocol can write state and token of a claim.",
     fix="leave the key out of the program; `credfleet pool` changes it safely",
 )
 def kubernetes_pool_member_protocol_keys(secret: Resource) -> Iterator[str]:
@@ -134,7 +134,7 @@ def kubernetes_pool_member_protocol_keys(secret: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=SECRETS,
-    description="Only a bring-your-own account is declared with an owner; any other is claimed.",
+    description="Only an account that its tenant brought can be declared with an owner.",
     fix=f"leave {TENANT_NAME} out and claim the account, or set `tenant` in accountPool.members",
 )
 def kubernetes_pool_member_declared_owner(secret: Resource) -> Iterator[str]:
@@ -154,7 +154,7 @@ def kubernetes_pool_member_declared_owner(secret: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=SECRETS,
-    description="An update of a member never overrides the owner that a claim wrote.",
+    description="An update of an account must not override the owner that a claim wrote.",
     fix=f"remove the annotation {_PATCH_FORCE}; a conflict on a member is a claim that wants to stay",
 )
 def kubernetes_pool_member_never_forced(secret: Resource) -> Iterator[str]:
@@ -165,7 +165,7 @@ def kubernetes_pool_member_never_forced(secret: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=[*SECRETS, _MEMBERS],
-    description="The credential of a member does not end soon.",
+    description="The credential of an account must not end soon.",
     fix="replace it, and set expiresAt to when the new one ends",
     level=EnforcementLevel.ADVISORY,
 )
@@ -181,8 +181,8 @@ def kubernetes_pool_member_key_lives(secret: Resource) -> Iterator[str]:
 
 @stack_rule(
     types=[*SECRETS, _MEMBERS, *_OF_POOLS, *_WORKLOADS, _OF_OTHERS],
-    description="Nothing runs in the namespace of an account pool.",
-    fix="give the workload a namespace of its own, and deliver it the one account it uses",
+    description="Workloads must not run in an account pool namespace.",
+    fix="move the workload to its own namespace, and copy its account there with `deliverTo`",
 )
 def kubernetes_pool_namespace_no_workloads(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:
     """Refuse pods beside the accounts: a pod there can mount every credential."""
@@ -193,7 +193,7 @@ def kubernetes_pool_namespace_no_workloads(resources: Sequence[Resource]) -> Ite
     for one in resources:
         path = ("namespace",) if one.type == _RELEASE else ("metadata", "namespace")
         if _is_workload(one) and one.text(*path) in pools:
-            yield one.urn, f"{'.'.join(path)} is that of an account pool"
+            yield one.urn, f"{'.'.join(path)} is an account pool namespace"
 
 
 def _pool(resource: Resource, theirs: Sequence[str]) -> str | None:

@@ -45,7 +45,7 @@ _NO_CREDENTIAL: Final = re.compile(
 
 @resource_rule(
     types=["kubernetes:*"],
-    description="No ConfigMap, annotation or environment variable holds what looks like a credential.",
+    description="A ConfigMap, annotation, or environment variable must not contain a credential.",
     fix="put it into a Secret and refer to it, and rotate it if it was ever deployed",
 )
 def kubernetes_readable_no_credential(kubernetes_object: Resource) -> Iterator[str]:

@@ -45,7 +45,7 @@ def _touches_secrets(rule: Resource) -> bool:
 
 @resource_rule(
     types=_ROLES,
-    description="No Role gives every right on Secrets, or rights on every kind of object.",
+    description="A Role must not grant all verbs on Secrets, or rights on all kinds.",
     fix="name the API groups, resources and verbs the work needs",
 )
 def kubernetes_role_no_wildcard_on_secrets(role: Resource) -> Iterator[str]:
@@ -60,7 +60,7 @@ def kubernetes_role_no_wildcard_on_secrets(role: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=[*_CLUSTER_ROLES, *_CLUSTER_BINDINGS],
-    description="No role may read the Secrets of all namespaces.",
+    description="A role must not allow reading the Secrets of all namespaces.",
     fix="use a Role in the namespace that needs it, or name the Secrets under resourceNames",
 )
 def kubernetes_role_no_cluster_wide_secrets(role: Resource) -> Iterator[str]:
@@ -113,7 +113,7 @@ def _holds(requirement: Any, labels: Mapping[str, str]) -> bool:
 
 @resource_rule(
     types=_BINDINGS,
-    description="No Role is bound to everybody who can reach the cluster, and no one to cluster-admin.",
+    description="A binding must not grant a role to all users, or cluster-admin to any subject.",
     fix="bind the users, groups or ServiceAccounts that do the work to a Role made for it",
 )
 def kubernetes_binding_not_for_everybody(binding: Resource) -> Iterator[str]:
@@ -128,7 +128,7 @@ def kubernetes_binding_not_for_everybody(binding: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=_BINDINGS,
-    description="No Role is bound to a namespace's default ServiceAccount, which every pod there has.",
+    description="A Role must not be bound to a namespace's default ServiceAccount, which every Pod has.",
     fix="make a ServiceAccount for the work, and bind that",
 )
 def kubernetes_binding_not_for_default_account(binding: Resource) -> Iterator[str]:

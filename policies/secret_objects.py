@@ -30,7 +30,7 @@ def _encoded(text: str) -> str:
 @resource_rule(
     types=SECRETS,
     level=EnforcementLevel.REMEDIATE,
-    description="A Secret is declared by data alone, so that a key taken out also leaves the cluster.",
+    description="A Secret must be declared with `data` only, so that a removed key leaves the cluster.",
     fix="give the values in base64 under data",
     remedy=_as_data,
 )
@@ -45,7 +45,7 @@ def kubernetes_secret_data_only(secret: Resource) -> Iterator[str]:
 
 @resource_rule(
     types=SECRETS,
-    description="No ServiceAccount has a token that never expires.",
+    description="A ServiceAccount must not have a token that never expires.",
     fix="let pods use projected tokens, and others ask for one with `kubectl create token`",
 )
 def kubernetes_secret_no_lasting_token(secret: Resource) -> Iterator[str]:

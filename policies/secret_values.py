@@ -199,7 +199,7 @@ _OF_THE_STACK: Final = _OfTheStack()
 
 @resource_rule(
     types=["*"],
-    description="A declared secret reaches no property that is not marked as secret.",
+    description="A declared secret must not be in a property that is not marked as secret.",
     fix=_FIX,
     marks=True,
 )
@@ -212,7 +212,7 @@ def secrets_stay_marked(resource: Resource) -> Iterator[str]:
 @stack_rule(
     types=(),
     components=True,
-    description="No resource shows in plaintext what another marks as secret, nor any output what is one.",
+    description="No resource and no output must show in plaintext what a resource marks as secret.",
     fix=_FIX,
 )
 def secrets_stay_marked_everywhere(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:

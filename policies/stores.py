@@ -38,7 +38,7 @@ _UNFIT: Final = {
 @resource_rule(
     types=_STORES,
     level=EnforcementLevel.ADVISORY,
-    description="A cluster store says which namespaces may use it.",
+    description="A cluster store must name the namespaces that can use it.",
     fix="list them under spec.conditions",
 )
 def stores_cluster_store_conditions(store: Resource) -> Iterator[str]:
@@ -60,7 +60,7 @@ def stores_cluster_store_conditions(store: Resource) -> Iterator[str]:
 @resource_rule(
     types=_STORES,
     level=EnforcementLevel.ADVISORY,
-    description="A regular expression for namespaces says where a name begins and ends.",
+    description="A regular expression for namespaces must be anchored at both ends.",
     fix="write ^ in front and $ behind",
 )
 def stores_regex_anchored(store: Resource) -> Iterator[str]:
@@ -74,7 +74,7 @@ def stores_regex_anchored(store: Resource) -> Iterator[str]:
 
 @stack_rule(
     types=[*_OWN_STORES, *_UNFIT],
-    description="Stores are read and written only as their kind of provider can be.",
+    description="A store must be read and written only as its kind allows.",
     fix="name a store of another kind",
 )
 def stores_used_as_they_can(resources: Sequence[Resource]) -> Iterator[tuple[str, str]]:

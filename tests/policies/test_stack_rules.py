@@ -67,7 +67,7 @@ def member(namespace: str) -> tuple[str, dict[str, Any]]:
 
 def test_a_workload_beside_the_accounts_of_a_pool_is_refused() -> None:
     assert judge_stack(NO_WORKLOADS, [member("pool"), pod("pool"), pod("tenant-acme")]) == [
-        ("1", "metadata.namespace is that of an account pool")
+        ("1", "metadata.namespace is an account pool namespace")
     ]
     assert judge_stack(NO_WORKLOADS, [member(UNKNOWN), pod(UNKNOWN), pod("pool")]) == []
 
@@ -78,7 +78,7 @@ def test_objects_of_kubernetes_are_judged_together_as_what_their_outputs_make_th
     web = {"apiVersion": "apps/v1", "kind": "Deployment", **web}
 
     assert judge_stack(NO_WORKLOADS, [(called, accounts), (called, web)]) == [
-        ("1", "metadata.namespace is that of an account pool")
+        ("1", "metadata.namespace is an account pool namespace")
     ]
 
 
@@ -130,7 +130,7 @@ def test_a_chart_is_released_into_a_namespace_of_its_own() -> None:
     release = ("kubernetes:helm.sh/v3:Release", {"namespace": "pool", "chart": "web"})
 
     assert judge_stack(NO_WORKLOADS, [member("pool"), release, member("other")]) == [
-        ("1", "namespace is that of an account pool")
+        ("1", "namespace is an account pool namespace")
     ]
 
 

@@ -117,7 +117,7 @@ def errors() -> str:
 def policies() -> str:
     from pack import POLICIES
 
-    return _table("| Rule | Level | Holds that | Configured by |", map(_cells_of_rule, POLICIES))
+    return _table("| Rule | Level | Description | Configured by |", map(_cells_of_rule, POLICIES))
 
 
 def _cells_of_rule(policy: Policy) -> tuple[str, ...]:
