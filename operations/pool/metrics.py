@@ -49,7 +49,7 @@ def look(target: ClusterTarget, namespace: str) -> tuple[PoolConfigMap, PoolSnap
 
 def is_up(namespace: str, *, up: bool) -> Metric:
     """Tell whether a pool could be measured."""
-    help_ = "Whether the pool could be measured; if not, no other metric is exported."
+    help_ = "Whether the pool could be read. If not, no other metric is exported."
     return _gauge("credfleet_pool_up", help_, [({"namespace": namespace}, up)])
 
 
@@ -66,7 +66,7 @@ def gauges_of(
     here = {"namespace": namespace}
     yield _gauge(
         "credfleet_pool_accounts",
-        "Accounts of the pool, by what they are to it at this moment.",
+        "Accounts by state.",
         (
             ({**labels.of(*key), "state": str(standing)}, count[standing])
             for key, count in counts
@@ -80,13 +80,13 @@ def gauges_of(
     )
     yield _gauge(
         "credfleet_pool_consumer_available_accounts",
-        "Accounts that a consumer the pool names may claim now, as far as its quota goes.",
+        "Accounts that a consumer can claim now, within its quota.",
         (({**labels.of(s.type, s.partition), "consumer": s.consumer}, s.available) for s in status.shares),
     )
     quotas = {(s.consumer, s.type): (s.has, s.most) for s in status.shares if s.most is not None}
     for name, help_, which in (
-        ("quota_used", "Accounts that a consumer has of those it may have.", 0),
-        ("quota", "Accounts of a type that a consumer may have.", 1),
+        ("quota_used", "Accounts of a consumer that count toward its quota.", 0),
+        ("quota", "Quota of a consumer for a type.", 1),
     ):
         yield _gauge(
             f"credfleet_pool_{name}_accounts",
@@ -98,7 +98,7 @@ def gauges_of(
         )
     yield _gauge(
         "credfleet_pool_oldest_account_age_seconds",
-        "How long the account has waited that waits longest in a state, 0 without one.",
+        "Age of the account that is longest in a state; 0 without one.",
         (
             ({**labels.of(*key), "state": str(standing)}, _oldest(status.accounts, key, standing, now))
             for key, _ in counts
@@ -107,7 +107,7 @@ def gauges_of(
     )
     yield _gauge(
         "credfleet_pool_claimed_accounts",
-        "Accounts a tenant has claimed.",
+        "Accounts that a tenant has claimed.",
         _by_tenant(
             namespace,
             ((each.type, each.tenant) for each in status.accounts if each.standing is AccountUse.CLAIMED),
@@ -115,7 +115,7 @@ def gauges_of(
     )
     for name, help_, counted in (
         ("claims", "Claims on a shared account.", "used"),
-        ("capacity", "Claims a shared account takes in parallel.", "capacity"),
+        ("capacity", "Maximum claims on a shared account.", "capacity"),
     ):
         yield _gauge(
             f"credfleet_pool_shared_{name}",
@@ -124,12 +124,12 @@ def gauges_of(
         )
     yield _gauge(
         "credfleet_pool_tenant_shared_claims",
-        "Claims of a tenant on shared accounts; without a tenant those whose record is gone.",
+        "Claims of a tenant on shared accounts. An empty tenant counts those without a record.",
         _by_tenant(namespace, ((each.type, claim.tenant) for each in shared for claim in each.claims)),
     )
     yield _gauge(
         "credfleet_pool_key_end_timestamp_seconds",
-        "When the key of an account ends, as seconds since 1970; only of accounts whose end is known.",
+        "End of an account's key in seconds since 1970, if it is known.",
         (
             (labels.of_one(one), datetime.fromisoformat(one.key_ends).timestamp())
             for one in status.accounts
@@ -138,23 +138,23 @@ def gauges_of(
     )
     yield _gauge(
         "credfleet_pool_problems",
-        "Objects of the pool that cannot be read, and settings that its claims contradict.",
+        "Unreadable objects, and settings that contradict claims.",
         [(here, len(status.problems))],
     )
     yield _gauge(
         "credfleet_pool_claims",
-        "Claims on the pool, by how far they have come.",
+        "Claims by phase.",
         (({**here, "phase": str(phase)}, phases[phase]) for phase in Phase),
     )
     rotated = Counter(account.key_phase for account in status.accounts)
     yield _gauge(
         "credfleet_pool_rotated_keys",
-        "Accounts whose key is being rotated, by how far that is.",
+        "Accounts whose key is being rotated, by phase.",
         (({**here, "phase": str(phase)}, rotated[phase]) for phase in KeyPhase),
     )
     yield _gauge(
         "credfleet_pool_held",
-        "Whether the pool, or a part of it, is held, so that it gives no new accounts.",
+        "Whether the pool, or a part of it, is held.",
         [(here, bool(snapshot.holds))],
     )
 
