@@ -77,10 +77,8 @@ class Slot(ConfigModel):
     partition: Partition = Field(
         {}, description="Values of the pool's partition keys; an absent key means without."
     )
-    release_policy: Policy | None = Field(
-        default=None, description="What becomes of the account when it is released."
-    )
-    limit: Count | None = Field(default=None, description="Consumers the claim takes at most.")
+    release_policy: Policy | None = Field(default=None, description="State of the account after its release.")
+    limit: Count | None = Field(default=None, description="Maximum consumers of the claim.")
     spill: Flag = Field(
         default=False,
         description="Whether it gets one more account when the limit of those it has is reached.",
@@ -146,9 +144,7 @@ class Member(ConfigModel):
     )
     tenant: Name | None = Field(default=None, description="Its tenant, for a bring-your-own account.")
     partition: Partition = Field(default={}, description="Values of the pool's partition keys.")
-    shared_capacity: Positive | None = Field(
-        default=None, description="Claims it takes at once, for an account many tenants share."
-    )
+    shared_capacity: Positive | None = Field(default=None, description="Maximum claims of a shared account.")
     internal: Flag = Field(
         default=False, description="Kept out of the pool; only its own tenant may claim it."
     )
@@ -190,13 +186,13 @@ class Labels(ConfigModel):
     type: LabelKey = Field(default=HYPERSCALER_TYPE, description="Type of the account.")
     tenant: LabelKey = Field(default=TENANT_NAME, description="Its owner.")
     dirty: LabelKey | None = Field(
-        default=None, description="Says true on an account to be cleaned; absent: only credfleet's own."
+        default=None, description="`true` if the account must be cleaned; absent: only credfleet's own."
     )
-    shared: LabelKey = Field(default=SHARED, description="Says true on an account many tenants share.")
+    shared: LabelKey = Field(default=SHARED, description="`true` if many tenants share the account.")
     eu_access: LabelKey = Field(
-        default=EU_ACCESS, description="Says true under EU access: partition key eu-access."
+        default=EU_ACCESS, description="`true` with EU access: partition key eu-access."
     )
-    internal: LabelKey = Field(default=INTERNAL, description="Says true on an account kept out of the pool.")
+    internal: LabelKey = Field(default=INTERNAL, description="`true` if the account is kept out of the pool.")
 
     @model_validator(mode="after")
     def _are_told_apart(self) -> Self:
@@ -240,7 +236,7 @@ class Consumer(ConfigModel):
     """Who may claim from a pool that names its consumers, and what."""
 
     holders: Annotated[tuple[Text, ...], Field(min_length=1)] = Field(
-        description="What its holders begin with, such as pulumi/ORGANIZATION/PROJECT, or cli."
+        description="Prefixes of its holders, such as pulumi/ORGANIZATION/PROJECT, or cli."
     )
     types: tuple[PoolType, ...] = Field(default=(), description="Types it may claim; none: all.")
     partitions: tuple[Partition, ...] = Field(
@@ -255,12 +251,12 @@ class Consumer(ConfigModel):
 class PoolCluster(ConfigModel):
     """The cluster of a pool that is another one than the stack's."""
 
-    context: Text = Field(description="Context of the kubeconfig; no other one is ever used.")
+    context: Text = Field(description="Context of the kubeconfig. No other one is used.")
     kubeconfig: FilePath | None = Field(
         default=None, description="Path of the kubeconfig; absent means KUBECONFIG."
     )
     uid: ClusterUid | None = Field(
-        default=None, description="uid of namespace kube-system; another cluster is refused."
+        default=None, description="uid of namespace kube-system. Another cluster is rejected."
     )
 
 
@@ -278,7 +274,7 @@ class HeldPart(ConfigModel):
 
     type: PoolType | None = Field(default=None, description="Type that is held; absent: the whole pool.")
     partition: Partition = Field(default={}, description="Values of partition keys, with type.")
-    reason: Text = Field(description="Why, for those who ask for an account.")
+    reason: Text = Field(description="Reason, shown to rejected claims.")
 
     @model_validator(mode="after")
     def _has_a_type_with_a_partition(self) -> Self:
@@ -308,25 +304,23 @@ class AccountPool(ConfigModel):
     labels: Labels = Field(
         default=Labels(), description="Keys of the labels on the accounts, where they are not credfleet's."
     )
-    shared_capacity: Positive | None = Field(
-        default=None, description="Claims a shared account takes that does not say it itself."
-    )
-    release_policy: Policy = Field(default=Policy.CLEAN, description="For claims that name none.")
+    shared_capacity: Positive | None = Field(default=None, description="Default capacity of shared accounts.")
+    release_policy: Policy = Field(default=Policy.CLEAN, description="Default of claims.")
     limits: Mapping[Text, Count] = Field(
-        {}, description="Type, or default → consumers a claim takes; 0: default."
+        {}, description="Type, or default → maximum consumers of a claim. 0: default."
     )
     rest_for: Duration | None = Field(
         default=None, description="How long an account that became free rests before the next claim, as 24h."
     )
     key_max_age: Duration | None = Field(
-        default=None, description="How old the credential of an account may become, as 2160h."
+        default=None, description="Maximum age of an account's credential, as 2160h."
     )
     key_notice: Duration | None = Field(
         default=None,
         description=f"How long before its end a credential is given to no new holder; absent: {NOTICE}.",
     )
     consumers: Mapping[Name, Consumer] = Field(
-        default={}, description="Who alone may claim; without any, every identity that has the right."
+        default={}, description="The only holders that can claim. Without any, every claimer can."
     )
     claimers: tuple[Subject, ...] = Field(
         (), description="Who may claim; trusted with every credential of the pool."
@@ -342,7 +336,7 @@ class AccountPool(ConfigModel):
         (), description="Plan → pool: gcp(PR=cf-sa30) -> PR; the most specific wins."
     )
     hold: tuple[HeldPart, ...] = Field(
-        default=(), description="What gives no new accounts, beside what `pool hold` says."
+        default=(), description="Parts of the pool that are held, in addition to `pool hold`."
     )
     members: Mapping[ObjectName, Member] = Field(default={}, description="Secret → account.")
     members_from: FilePath | None = Field(
@@ -357,11 +351,11 @@ class AccountPool(ConfigModel):
         description="Whether Pulumi refuses to delete members, the pool's namespace and the tenants'.",
     )
     admission_policy: Flag = Field(
-        default=False, description="Whether the API server itself keeps the rules of claims."
+        default=False, description="Whether admission policies enforce the rules of claims."
     )
     cleaning: Mapping[PoolType, Annotated[tuple[Text, ...], Field(min_length=1)]] = Field(
         default={},
-        description="Type or cloud → command that wipes an account, as a list: program, then arguments.",
+        description="Type or cloud → command that cleans an account, as a list: program, then arguments.",
     )
     keys: Mapping[PoolType, Annotated[tuple[Text, ...], Field(min_length=1)]] = Field(
         default={},

@@ -71,7 +71,7 @@ class Operator(ConfigModel):
     """How Azure Service Operator runs in the cluster; its chart makes it, not this stack."""
 
     namespace: NamespaceName = Field(
-        default=keys.OPERATOR_NAMESPACE, description="Namespace it runs in, which is there already."
+        default=keys.OPERATOR_NAMESPACE, description="Existing namespace of the operator."
     )
     service_account: ObjectName = Field(
         default=keys.OPERATOR_ACCOUNT,
@@ -130,7 +130,7 @@ class GlobalSettings(ConfigModel):
     )
     sync_period: Duration | None = Field(default=None, description="Such as 1h, or never.")
     operator_mode: Literal["watchers", "webhooks", "watchers-and-webhooks"] | None = Field(
-        default=None, description="What it runs."
+        default=None, description="Parts that it runs."
     )
     target_namespaces: tuple[NamespaceName, ...] = Field((), description="The only ones it looks at.")
     default_reconcile_policy: Literal["manage", "skip", "detach-on-delete"] | None = Field(
@@ -195,7 +195,7 @@ class ResourceGroup(ConfigModel):
 class Identity(ConfigModel):
     """A managed identity. Whom it trusts follows from the credentials that name it."""
 
-    resource_group: GroupName = Field(description="One of resourceGroups, or one that is there already.")
+    resource_group: GroupName = Field(description="Entry of resourceGroups, or an existing one.")
     subscription_id: Guid | None = Field(
         default=None,
         description="Subscription it is in; absent: its group's, or azure-native:subscriptionId.",
@@ -223,7 +223,7 @@ class AsoCredentials(Section):
         default={}, description="Secret → credential of the resources that name it."
     )
     resource_groups: Mapping[GroupName, ResourceGroup] = Field(
-        default={}, description="Resource groups of identities; others are there already."
+        default={}, description="Resource groups of identities. Others must exist."
     )
     identities: Mapping[IdentityName, Identity] = Field(default={}, description="Name → managed identity.")
     resources: Mapping[Name, Resources] = Field(default={}, description="Name → file of resources.")

@@ -171,7 +171,7 @@ class EntryUser(ConfigModel):
 class ClusterEntry(ConfigModel):
     """A cluster of HyperFleet, and the pull secret it gets."""
 
-    name: Text = Field(description="Name of the cluster, for people: label cluster-name.")
+    name: Text = Field(description="Name of the cluster: label cluster-name.")
     generation: Positive = Field(description="Generation of the cluster, from 1 on.")
     region: Region | None = Field(default=None, description="Region of the cluster, for the templates.")
     provider: Text = Field(default=GOOGLE, description="Cloud of the cluster; only gcp gets a pull secret.")
@@ -228,10 +228,10 @@ class PullSecretsSection(Section):
     secret_name_template: Text = Field(
         default=names.CLUSTER_SECRET.template, description="Name of that Secret, of {id} and {region}."
     )
-    on_replace: Retention = Field(default=Retention.KEEP, description="What becomes of a replaced version.")
+    on_replace: Retention = Field(default=Retention.KEEP, description="State of a replaced version.")
     on_delete: Retention = Field(
         default=Retention.DISABLE,
-        description="What becomes of versions when a cluster leaves; destroy: the entry goes with them.",
+        description="State of versions when a cluster leaves. destroy: the entry is deleted too.",
     )
     strict: Flag = Field(default=False, description="Whether doubts about a pull secret are errors.")
     locations: tuple[Location, ...] = Field(
@@ -251,7 +251,7 @@ class PullSecretsSection(Section):
     adapters_from: FilePath | None = Field(
         default=None, description="File that credfleet pull-secret observe writes."
     )
-    hyperfleet: HyperFleetApi | None = Field(default=None, description="HyperFleet that is told.")
+    hyperfleet: HyperFleetApi | None = Field(default=None, description="HyperFleet API that gets reports.")
     pull_secret_from: CredentialFrom = Field(
         default=None,
         description="Pull secret of all clusters, behind their own.",

@@ -73,9 +73,7 @@ class Instance(ConfigModel):
         default=None,
         description="A JSON object: name of an entry of credentials, or the Secret or account that holds it.",
     )
-    legacy: Flag = Field(
-        default=False, description="Whether its flat Secret of Korifi's older form is there already."
-    )
+    legacy: Flag = Field(default=False, description="Whether its flat Secret of Korifi's older form exists.")
     remove_legacy: Flag = Field(
         default=False, description="Whether that Secret goes, once nothing refers to it any more."
     )
@@ -91,7 +89,7 @@ class Instance(ConfigModel):
         description="Whether numbers pass through a 64-bit float, as Korifi's do, or keep every digit.",
     )
     strict: Flag = Field(
-        default=False, description="Whether what only breaks the servicebinding.io specification is refused."
+        default=False, description="Whether violations of the servicebinding.io specification are errors."
     )
 
     @model_validator(mode="after")

@@ -23,17 +23,15 @@ from components.naming import config_path
 class Cluster(ConfigModel):
     """Cluster that the stack writes to. Another one is rejected before the first write."""
 
-    context: Text | None = Field(
-        default=None, description="Context of the kubeconfig; no other one is ever used."
-    )
+    context: Text | None = Field(default=None, description="Context of the kubeconfig. No other one is used.")
     kubeconfig: FilePath | None = Field(
         default=None, description="Path of the kubeconfig; absent means KUBECONFIG."
     )
     uid: ClusterUid | None = Field(
-        default=None, description="uid of namespace kube-system; another cluster is refused."
+        default=None, description="uid of namespace kube-system. Another cluster is rejected."
     )
     existing_namespaces: tuple[NamespaceName, ...] = Field(
-        default=(), description="Namespaces that are there already: used, never declared."
+        default=(), description="Existing namespaces, which the stack uses and does not declare."
     )
 
 
