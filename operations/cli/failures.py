@@ -93,7 +93,7 @@ PAGES: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""Where a page tells more, by the code of an error; below the checkout, or where the package is."""
+"""Page about an error, by its code; below the checkout, or where the package is."""
 
 _HOME: Final = Path(__file__).parents[2]
 
@@ -142,7 +142,7 @@ def as_lines(error: Foreseen) -> list[str]:
 
 
 def _more(error: Foreseen) -> list[str]:
-    return [f"  {page} tells more"] if (page := _page(error)) else []
+    return [f"  See {page}"] if (page := _page(error)) else []
 
 
 def _page(error: Foreseen) -> str | None:

@@ -185,9 +185,9 @@ def test_a_page_that_is_said_to_tell_more_is_there_with_its_heading(page: str) -
 
 
 def test_a_fix_names_the_page_that_tells_more_to_people_and_to_programs() -> None:
-    assert run(raise_(an_error("exhausted"))).stderr.splitlines()[-1] == f"  {PAGES['exhausted']} tells more"
+    assert run(raise_(an_error("exhausted"))).stderr.splitlines()[-1] == f"  See {PAGES['exhausted']}"
     assert (
         json.loads(run(raise_(an_error("exhausted")), "--output", "json").stdout)["error"]["page"]
         == (PAGES["exhausted"])
     )
-    assert "tells more" not in run(raise_(an_error("odd"))).stderr
+    assert "  See " not in run(raise_(an_error("odd"))).stderr
