@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from operations.cli import failures
-from tests.support.reference_pages import BLOCKS, EXITS, drawn, list_pages
+from tests.support.reference_pages import BLOCKS, drawn, list_pages
 from tests.support.stacks import ROOT
 
 PAGES = {page: page.read_text("utf-8") for page in list_pages()}
@@ -21,10 +20,6 @@ def test_page_has_what_the_code_says(page: Path) -> None:
 def test_each_block_is_on_one_page() -> None:
     found = [name for text in PAGES.values() for name in re.findall(r"<!-- drawn: (\w+) -->", text)]
     assert sorted(found) == sorted(BLOCKS)
-
-
-def test_each_exit_code_has_a_meaning() -> None:
-    assert {*failures.EXIT_CODES.values(), failures.CLAIMS_SKIPPED, failures.UNDECIDED} <= EXITS.keys()
 
 
 def test_version_is_that_of_the_project_everywhere() -> None:

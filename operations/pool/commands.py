@@ -52,7 +52,7 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only show what wo
 def status(
     *,
     all_: Annotated[
-        bool, typer.Option("--all", "-A", help="Every pool of the cluster that you may read.")
+        bool, typer.Option("--all", "-A", help="Every pool of the cluster that you can read.")
     ] = False,
     by: Annotated[
         By | None,

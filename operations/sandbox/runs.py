@@ -17,15 +17,13 @@ class UpRun:
     kubeconfig: Annotated[
         Path | None,
         typer.Option(
-            "--kubeconfig", metavar="FILE", help="Use this cluster of yours instead of the sandbox's own."
+            "--kubeconfig", metavar="FILE", help="Your own cluster, instead of the one of the sandbox."
         ),
     ] = None
     yes: YesOption = False
-    parallel: Annotated[
-        int, typer.Option("--parallel", "-p", min=1, help="How many steps may run at the same time.")
-    ] = 16
+    parallel: Annotated[int, typer.Option("--parallel", "-p", min=1, help="Maximum steps in parallel.")] = 16
     output: OutputOption = Form.TABLE
     expect_no_changes: Annotated[
-        bool, typer.Option("--expect-no-changes", help="Fail with exit code 7 when anything changes.")
+        bool, typer.Option("--expect-no-changes", help="Exit with 7 if anything changes.")
     ] = False
     skip_preview: Annotated[bool, typer.Option("--skip-preview", help="Update without a preview.")] = False

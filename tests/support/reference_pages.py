@@ -77,8 +77,8 @@ def commands() -> str:
             group, met = path.split()[0], set(common)
             text += f"```\n\n### {group}\n\n```text\n"
         options = [each for each in _list_options(command) if each not in common]
-        again = " ".join(name for name, help_ in options if (name, help_) in met)
-        text += f"{path:<24}{_first_paragraph(command.help)}\n"
+        again = " ".join(name.partition(",")[0] for name, help_ in options if (name, help_) in met)
+        text += f"{path:<26}{_first_paragraph(command.help)}\n"
         text += _render_options(each for each in options if each not in met)
         text += _render_options([("as above", again)] if again else [])
         met |= {*options}
@@ -88,7 +88,7 @@ def commands() -> str:
 def _list_commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
     for word in sorted(getattr(command, "commands", ())):
         yield from _list_commands(command.commands[word], f"{path} {word}".strip())
-    if not hasattr(command, "commands"):
+    if not hasattr(command, "commands") or (path and command.invoke_without_command):
         yield path, command
 
 
@@ -97,11 +97,12 @@ def _list_options(command: Any) -> Iterator[tuple[str, str]]:
         if not each.hidden:
             is_option = each.param_type_name == "option"
             needed = " Required." if is_option and each.required else ""
-            yield each.opts[0] if is_option else each.opts[0].upper(), f"{each.help or ''}{needed}"
+            name = ", ".join(each.opts)
+            yield name if is_option else name.upper(), f"{each.help or ''}{needed}"
 
 
 def _render_options(options: Iterable[tuple[str, str]]) -> str:
-    return "".join(f"  {name:<22}{help_}\n" for name, help_ in options)
+    return "".join(f"  {name:<24}{help_}\n" for name, help_ in options)
 
 
 def errors() -> str:
@@ -110,7 +111,7 @@ def errors() -> str:
         page = PAGES.get(code)
         linked = f"[`{code}`]({os.path.relpath(page, 'docs')})" if page else f"`{code}`"
         codes[EXIT_CODES.get(code, 1)].append(linked)
-    rows = ((str(number), meaning, ", ".join(codes[number])) for number, meaning in EXITS.items())
+    rows = ((str(number), EXITS[number], ", ".join(codes[number])) for number in sorted({*EXITS, *codes}))
     return _table("| Exit code | Meaning | Error codes |", rows)
 
 
