@@ -1,32 +1,25 @@
-"""What claim, release and status of `credfleet pool` answer, and with which exit codes.
-
-The pool is a stand-in that answers as it is told; tests/cluster/test_pool_commands.py has a real one.
-"""
+"""What claim, release and status of `credfleet pool` answer, and with which exit codes."""
 
 from __future__ import annotations
 
 import json
 import shlex
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pulumi_sandbox.services.progress import Step
 from pulumi_sandbox.stack_cluster import StackCluster
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from components import connection
-from components.account_pool.core import protocol
-from components.account_pool.core.config_map import PoolConfigMap
-from components.account_pool.core.model import Claimed, ClaimRequest, Member, Partition, Record
+from components.account_pool.core.calls import Kind
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.keys import POOL_STATE, SHARED_CAPACITY, STATE_REASON
+from components.account_pool.core.model import Claimed, ClaimRequest
 from components.account_pool.core.pool import Pool
-from components.account_pool.core.protocol import Outcome, Released
-from components.account_pool.core.snapshot import PoolSnapshot
-from components.account_pool.core.status import PoolStatus, status_of
-from components.account_pool.core.sweeping import sweep
 from components.connection import ClusterTarget
 from components.errors import (
     CredfleetError,
@@ -37,209 +30,120 @@ from components.errors import (
     PoolError,
     Unreachable,
 )
+from components.labels import SHARED, TENANT_NAME
 from operations.cli.failures import exit_code
 from operations.folders import Folders
-from operations.main import app
 from operations.pool import access
 from operations.pool.access import PoolOptions, PoolTarget
 from operations.pool.claims import claim_within
 from operations.pool.claims import seconds as seconds_of
-from tests.support.memory_pool import Claims, MemoryServer
-from tests.support.memory_pool import run as perform
-from tests.support.records import BOUND, claimed
+from tests.support.cases import cases, table
+from tests.support.memory_cluster import NAMESPACE, answer, credfleet
+from tests.support.memory_pool import MemoryServer
+from tests.support.pool import fill, settle
+from tests.support.records import claimed
 
+EU = PoolConfigMap(partition_keys=("eu-access", "region"))
 EXHAUSTED = Exhausted(
     pool="account-pool", account_type="aws", partition="hyperscaler-type=aws", counts="3 owned, 0 dirty"
 )
-
-
-def record_of(tenant: str, member: str, holders: Mapping[str, int], uid: str = "r1") -> Record:
-    return replace(
-        BOUND,
-        uid=uid,
-        tenant=tenant,
-        partition=Partition("aws", (("eu-access", None),)),
-        member=member,
-        member_uid=f"uid-of-{member}",
-        holders=holders,
-        since="2026-11-21T10:00:00Z",
-    )
-
-
-@dataclass
-class FakePool:
-    """A pool that answers as told and keeps what it was asked."""
-
-    refusals: list[PoolError] = field(default_factory=list[PoolError])
-    reused: bool = False
-    released: Released = field(default_factory=lambda: Released(Outcome.RELEASED, "aws-1", last=True))
-    all_members: tuple[Member, ...] = ()
-    all_records: tuple[Record, ...] = ()
-    settings: PoolConfigMap = field(default_factory=lambda: PoolConfigMap(partition_keys=("eu-access",)))
-    asked: list[ClaimRequest] = field(default_factory=list[ClaimRequest])
-    let_go: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    flushed: int = 0
-    declared: bool = True
-
-    def is_declared(self) -> bool:
-        return self.declared
-
-    def members(self) -> tuple[Member, ...]:
-        return self.all_members
-
-    def claim(self, request: ClaimRequest) -> Claimed:
-        self.asked.append(request)
-        if self.refusals:
-            raise self.refusals.pop(0)
-        return replace(claimed(request, "aws-1"), account_id="111111111111", reused=self.reused)
-
-    def record_of(self, request: ClaimRequest) -> str:
-        self.asked.append(request)
-        return "claim-0"
-
-    def release(self, record: str, holder: str) -> Released:
-        self.let_go.append((record, holder))
-        return self.released
-
-    def status(self) -> PoolStatus:
-        return status_of(PoolSnapshot(self.all_members, self.all_records), self.settings)
-
-    def records(self) -> tuple[Record, ...]:
-        return self.all_records
-
-    def flush(self) -> bool:
-        self.flushed += 1
-        return True
-
-
-@pytest.fixture
-def pool(monkeypatch: pytest.MonkeyPatch) -> FakePool:
-    fake = FakePool()
-
-    def opened(_where: PoolTarget, _manager: str | None = None) -> FakePool:
-        return fake
-
-    monkeypatch.setattr(PoolTarget, "open", opened)
-    return fake
+ACME = ("--type", "aws", "--tenant", "acme")
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["pool", *arguments])
+    return credfleet("pool", *arguments, "--namespace", NAMESPACE)
 
 
-def claim(*arguments: str) -> Result:
-    return run("claim", "--namespace", "account-pool", "--type", "aws", "--tenant", "acme", *arguments)
-
-
-def release(*arguments: str) -> Result:
-    return run("release", "--namespace", "account-pool", "--type", "aws", "--tenant", "acme", *arguments)
-
-
-@pytest.mark.parametrize("reused", [False, True])
-def test_a_claim_in_json_names_account_and_claim_and_whether_it_is_new(
-    pool: FakePool, *, reused: bool
-) -> None:
-    pool.reused = reused
-    result = claim("--slot", "eu", "--output", "json")
-    assert result.exit_code == 0
-    assert json.loads(result.stdout) == {
+def test_claim_in_json_names_account_and_claim_and_whether_it_is_new(server: MemoryServer) -> None:
+    fill(server, "aws-1")
+    told = [answer("claim", *ACME, "--slot", "eu") for _ in range(2)]
+    expected = {
         "tenant": "acme",
         "type": "aws",
         "slot": "eu",
         "secretName": "aws-1",
-        "namespace": "account-pool",
-        "uid": "uid-of-aws-1",
+        "namespace": NAMESPACE,
+        "uid": server.member("aws-1").uid,
         "phase": "Bound",
-        "reused": reused,
     }
+    assert told == [{**expected, "reused": reused} for reused in (False, True)]
 
 
-def test_a_claim_without_a_holder_is_the_command_lines_own(pool: FakePool) -> None:
-    claim("--partition", "eu-access=true", "--partition", "region=eu=1")
-    assert pool.asked == [
-        ClaimRequest(
-            tenant="acme",
-            type="aws",
-            slot="main",
-            partition={"eu-access": "true", "region": "eu=1"},
-            holder="cli",
-        )
-    ]
+def test_claim_without_a_holder_is_the_command_lines_own(server: MemoryServer) -> None:
+    settle(server, EU)
+    fill(server, eu={"eu-access": "true", "region": "eu-1"})
+    answer("claim", *ACME, "--partition", "eu-access=true", "--partition", "region=eu-1")
+    (record,) = server.records
+    assert (record.slot, record.member, {*record.holders}) == ("main", "eu", {"cli"})
 
 
-def test_the_events_of_a_claim_are_written_before_the_command_ends_even_when_it_was_refused(
-    pool: FakePool,
-) -> None:
-    pool.refusals = [EXHAUSTED]
-    claim()
-    assert pool.flushed == 1
+def test_events_of_a_refused_claim_are_written_before_the_command_ends(server: MemoryServer) -> None:
+    run("claim", *ACME)
+    assert [event["reason"] for event in server.events] == ["ClaimRefused"]
 
 
-@pytest.mark.parametrize(
-    ("error", "exit_code", "code"),
+@cases(
+    "error, code",
     [
-        (EXHAUSTED, 3, "exhausted"),
-        (Misconfigured(place="type AWS", problem="upper case", fix="write aws"), 4, "misconfigured"),
-        (NotAllowed(place="secrets", problem="may not patch", fix="ask"), 5, "not-allowed"),
-        (
-            LimitReached(tenant="acme", account_type="aws", member="aws-1", holders=3, limit=3),
-            1,
-            "limit-reached",
-        ),
-        (Unreachable(place="pool account-pool", seconds=10, last="refused"), 1, "unreachable"),
+        (EXHAUSTED, 3),
+        (Misconfigured(place="type AWS", problem="upper case", fix="write aws"), 4),
+        (NotAllowed(place="secrets", problem="may not patch", fix="ask"), 5),
+        (LimitReached(tenant="acme", account_type="aws", member="aws-1", holders=3, limit=3), 1),
+        (Unreachable(place="pool account-pool", seconds=10, last="refused"), 1),
     ],
 )
-def test_a_refused_claim_has_an_exit_code_of_its_own_and_says_why_in_json(
-    pool: FakePool, error: PoolError, exit_code: int, code: str
+def test_refused_claim_has_an_exit_code_of_its_own_and_says_why_in_json(
+    server: MemoryServer, monkeypatch: pytest.MonkeyPatch, error: PoolError, code: int
 ) -> None:
-    pool.refusals = [error]
-    result = claim("--output", "json")
-    assert result.exit_code == exit_code
+    monkeypatch.setattr(Pool, "claim", refusing(error))
+    result = run("claim", *ACME, "--output", "json")
+    assert result.exit_code == code
     document = json.loads(result.stdout)
-    assert set(document) == {"error"}
-    assert set(document["error"]) - {"page"} == {"code", "message"}
-    assert document["error"]["code"] == code
+    assert (set(document), set(document["error"]) - {"page"}) == ({"error"}, {"code", "message"})
+    assert document["error"]["code"] == error.code
     assert error.problem in document["error"]["message"]
     assert error.fix in document["error"]["message"]
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        pytest.param(["--plan", "trial"], id="both a type and a plan"),
-        pytest.param(["--partition", "eu-access"], id="a key without a value"),
-        pytest.param(["--partition", "=true"], id="a value without a key"),
-        pytest.param(["--partition", "a=1", "--partition", "a=2"], id="a key twice"),
-        pytest.param(["--wait", "10"], id="a time without a unit"),
-        pytest.param(["--wait", "ten minutes"], id="no time at all"),
-    ],
-)
-def test_a_request_that_makes_no_sense_is_refused_before_the_pool_is_asked(
-    pool: FakePool, arguments: list[str]
+def refusing(*errors: PoolError) -> Callable[..., Claimed]:
+    """Refuse a claim so often, then give it an account."""
+    left = list(errors)
+
+    def claim(*asked: object) -> Claimed:
+        if left:
+            raise left.pop(0)
+        return claimed(REQUEST, "aws-1")
+
+    return claim
+
+
+@cases("arguments", table(__file__, "NONSENSE"))
+def test_request_that_makes_no_sense_is_refused_and_nothing_is_claimed(
+    server: MemoryServer, arguments: str
 ) -> None:
-    assert claim(*arguments).exit_code == 2
-    assert pool.asked == []
+    fill(server, "aws-1")
+    refused = credfleet("pool", "claim", *shlex.split(arguments))
+    assert refused.exit_code == 2
+    assert not [*server.records]
 
 
-def test_neither_a_type_nor_a_plan_is_no_request(pool: FakePool) -> None:
-    result = run("claim", "--namespace", "account-pool", "--tenant", "acme")
-    assert result.exit_code == 2
-    assert "--type or --plan" in result.stderr
+def test_namespace_that_is_missing_and_type_that_is_missing_are_asked_for(server: MemoryServer) -> None:
+    assert "--stack" in credfleet("pool", "claim", *ACME).stderr
+    assert "--type or --plan" in run("claim", "--tenant", "acme").stderr
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("0s", 0), ("30s", 30), ("10m", 600), ("2h", 7200), ("1h30m", 5400)]
-)
+@cases("text, seconds", [("0s", 0), ("30s", 30), ("10m", 600), ("2h", 7200), ("1h30m", 5400)])
 def test_times_are_read_with_their_units(text: str, seconds: float) -> None:
     assert seconds_of(text) == seconds
 
 
+@dataclass
 class Hours:
     """A clock that only sleeping moves."""
 
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.naps: list[float] = []
+    now: float = 0.0
+    naps: list[float] = field(default_factory=list[float])
+    steps: list[Step] = field(default_factory=list[Step])
 
     def __call__(self) -> float:
         return self.now
@@ -248,258 +152,187 @@ class Hours:
         self.naps.append(seconds)
         self.now += seconds
 
+    def claim(self, within: float, *refused: PoolError) -> Claimed:
+        return claim_within(
+            refusing(*refused), REQUEST, within, self.steps.append, sleep=self.sleep, clock=self
+        )
+
 
 REQUEST = ClaimRequest(tenant="acme", type="aws")
 
 
 def test_waiting_ends_with_the_first_free_account() -> None:
-    pool, clock = FakePool(refusals=[EXHAUSTED, EXHAUSTED]), Hours()
-    told: list[Step] = []
-    got = claim_within(pool.claim, REQUEST, 600, told.append, sleep=clock.sleep, clock=clock)
-    assert got.secret_name == "aws-1"
-    assert len(pool.asked) == 3
-    assert [step.what for step in told] == ["waiting for a free aws account"] * 2
+    clock = Hours()
+    assert clock.claim(600, EXHAUSTED, EXHAUSTED).secret_name == "aws-1"
+    assert [step.what for step in clock.steps] == ["waiting for a free aws account"] * 2
 
 
-def test_waiting_ends_when_the_time_is_over_after_a_last_look() -> None:
-    pool, clock = FakePool(refusals=[EXHAUSTED] * 100), Hours()
-    with pytest.raises(Exhausted):
-        claim_within(pool.claim, REQUEST, 20, lambda _step: None, sleep=clock.sleep, clock=clock)
-    assert clock.now == 20
-    assert clock.naps == [1, 2, 4, 8, 5]
+@cases(
+    "within, refused, naps",
+    {
+        "until the time is over, after a last look": (20, EXHAUSTED, [1, 2, 4, 8, 5]),
+        "not where it is not asked for": (0, EXHAUSTED, []),
+        "not for anything but an account": (600, NotAllowed(place="p", problem="may not", fix="ask"), []),
+    },
+)
+def test_claim_waits(within: float, refused: PoolError, naps: list[float]) -> None:
+    clock = Hours()
+    with pytest.raises(type(refused)):
+        clock.claim(within, *[refused] * (len(naps) + 1))
+    assert clock.naps == naps
 
 
-def test_without_waiting_a_pool_that_is_empty_is_asked_once() -> None:
-    pool, clock = FakePool(refusals=[EXHAUSTED] * 2), Hours()
-    with pytest.raises(Exhausted):
-        claim_within(pool.claim, REQUEST, 0, lambda _step: None, sleep=clock.sleep, clock=clock)
-    assert len(pool.asked) == 1
-
-
-def test_nothing_but_exhaustion_is_waited_for() -> None:
-    refused = NotAllowed(place="secrets", problem="may not", fix="ask")
-    pool, clock = FakePool(refusals=[refused]), Hours()
-    with pytest.raises(NotAllowed):
-        claim_within(pool.claim, REQUEST, 600, lambda _step: None, sleep=clock.sleep, clock=clock)
-    assert clock.naps == []
-
-
-def test_a_release_in_json_names_what_was_let_go(pool: FakePool) -> None:
-    result = release("--output", "json")
-    assert result.exit_code == 0
-    assert pool.let_go == [("claim-0", "cli")]
-    assert json.loads(result.stdout) == {
+def test_release_in_json_names_what_was_let_go(server: MemoryServer) -> None:
+    fill(server, "aws-1")
+    answer("claim", *ACME)
+    assert answer("release", *ACME) == {
         "tenant": "acme",
         "type": "aws",
         "slot": "main",
         "secretName": "aws-1",
-        "namespace": "account-pool",
+        "namespace": NAMESPACE,
         "holder": "cli",
         "outcome": "released",
         "lastHolder": True,
     }
+    assert run("release", *ACME).exit_code == 0, "what nobody holds is released"
 
 
-def test_anothers_claim_is_not_released_unless_it_is_confirmed(pool: FakePool) -> None:
-    result = release("--holder", "pulumi/organization/credfleet/dev/acme/aws")
-    assert result.exit_code == 1
-    assert pool.let_go == []
-    assert "--yes" in result.stderr
-
-
-def test_anothers_claim_is_released_when_it_is_confirmed(pool: FakePool) -> None:
-    assert release("--holder", "ci", "--yes").exit_code == 0
-    assert pool.let_go == [("claim-0", "ci")]
-
-
-def test_releasing_what_others_hold_fails_and_says_who_does_and_what_no_one_holds_is_released(
-    pool: FakePool,
+def test_claim_of_another_holder_is_named_and_released_only_where_that_is_confirmed(
+    server: MemoryServer,
 ) -> None:
-    pool.released = Released(Outcome.NOT_HELD)
-    assert release().exit_code == 0
-    pool.all_records = (record_of("acme", "aws-1", {"ci": 1}),)
-    result = release()
-    assert result.exit_code == 1
-    assert "nothing was released" in result.stdout
-    assert "--holder ci --yes" in result.stdout
-
-
-def member(name: str, annotations: Mapping[str, str] | None = None, **labels: str) -> Member:
-    spelled = {key.replace("_", "-"): value for key, value in labels.items()}
-    if "pool-state" in spelled:
-        spelled["credfleet.io/pool-state"] = spelled.pop("pool-state")
-    return Member(name, f"uid-of-{name}", "1", {"hyperscaler-type": "aws"} | spelled, annotations or {})
+    fill(server, "aws-1")
+    answer("claim", *ACME, "--holder", "ci")
+    own = run("release", *ACME)
+    assert (own.exit_code, "nothing was released" in own.stdout) == (1, True)
+    assert "--holder ci --yes" in own.stdout
+    others = run("release", *ACME, "--holder", "ci")
+    assert (others.exit_code, "--yes" in others.stderr) == (1, True)
+    assert [*server.records]
+    assert answer("release", *ACME, "--holder", "ci", "--yes")["outcome"] == "released"
 
 
 @pytest.fixture
-def full_pool(pool: FakePool) -> FakePool:
-    record = record_of("Acme & Söhne", "aws-1", {"ci": 1, "cli": 2})
-    token = {"credfleet.io/claim-token": str(record.token)}
-    pool.all_records = (record,)
-    pool.all_members = (
-        member("aws-1", token, tenant_name="enc-x"),
-        member("aws-2"),
-        member("aws-3", {"credfleet.io/state-reason": "credential leaked"}, pool_state="quarantined"),
-        member("aws-4", tenant_name="globex", eu_access="true"),
-        member("aws-5", pool_state="dirty", tenant_name="globex"),
-        member("aws-6", pool_state="wiped"),
+def full(server: MemoryServer) -> MemoryServer:
+    """A pool with an account of each kind; the claimed one has two holders."""
+    settle(server, EU)
+    fill(server, "aws-1")
+    for holder in ("ci", "cli"):
+        answer("claim", "--type", "aws", "--tenant", "Acme & Söhne", "--holder", holder)
+    (record,) = server.records
+    server.objects[Kind.RECORD, record.name]["metadata"]["creationTimestamp"] = "2026-11-21T10:00:00Z"
+    server.add_member(
+        "aws-3", {POOL_STATE: "quarantined"}, {STATE_REASON: "\x1b]0;owned\x07credential leaked"}
     )
-    return pool
-
-
-def status_json() -> dict[str, Any]:
-    return json.loads(run("status", "--output", "json").stdout)
-
-
-def test_status_counts_by_type_and_partition(full_pool: FakePool) -> None:
-    nothing = dict.fromkeys(
-        [
-            "free",
-            "resting",
-            "expiring",
-            "claimed",
-            "owned",
-            "dirty",
-            "cleaning",
-            "quarantined",
-            "shared",
-            "internal",
-            "misconfigured",
-        ],
-        0,
+    return fill(
+        server,
+        "aws-2",
+        **{
+            "aws-4": {TENANT_NAME: "globex", "eu-access": "true"},
+            "aws-5": {TENANT_NAME: "globex", POOL_STATE: "dirty"},
+            "aws-6": {POOL_STATE: "wiped"},
+        },
     )
-    assert status_json()["partitions"] == [
-        {"type": "aws", "partition": {}, "total": 5}
-        | nothing
-        | {"free": 1, "claimed": 1, "quarantined": 1, "dirty": 1, "misconfigured": 1},
-        {"type": "aws", "partition": {"eu-access": "true"}, "total": 1} | nothing | {"owned": 1},
+
+
+@pytest.mark.usefixtures("full")
+def test_status_counts_by_type_and_partition_and_tells_each_account() -> None:
+    told = answer("status")
+    counted = [{key: count for key, count in each.items() if count} for each in told["partitions"]]
+    assert counted == [
+        {
+            "type": "aws",
+            "total": 5,
+            "free": 1,
+            "claimed": 1,
+            "dirty": 1,
+            "quarantined": 1,
+            "misconfigured": 1,
+        },
+        {"type": "aws", "partition": {"eu-access": "true"}, "total": 1, "owned": 1},
     ]
+    assert {*told["partitions"][0]} == {*table(__file__, "COUNTED")}
+    accounts = {each["secretName"]: each for each in told["accounts"]}
+    assert accounts["aws-1"] == table(__file__, "CLAIMED")
+    assert "credential leaked" in accounts["aws-3"]["reason"]
+    assert "wiped" in accounts["aws-6"]["reason"]
 
 
-def test_status_tells_of_a_claimed_account_whose_it_is_who_holds_it_and_since_when(
-    full_pool: FakePool,
-) -> None:
-    assert status_json()["accounts"][0] == {
-        "secretName": "aws-1",
-        "type": "aws",
-        "partition": {},
-        "state": "claimed",
-        "tenant": "Acme & Söhne",
-        "slot": "0",
-        "holders": ["ci", "cli"],
-        "since": "2026-11-21T10:00:00Z",
-        "reason": None,
-        "keyPhase": None,
-        "keyReason": None,
-        "keyEnds": None,
-        "accountId": None,
-        "used": 0,
-        "capacity": 0,
-        "claims": [],
-    }
+@pytest.mark.usefixtures("full")
+def test_status_as_tables_names_every_account_those_in_use_first_and_steers_no_terminal() -> None:
+    lines = run("status").stdout
+    states = [line.split()[0] for line in lines.partition("Accounts")[2].splitlines()[2:]]
+    assert states.index("aws-2") > states.index("aws-1")
+    assert "eu-access=true" in lines
+    assert "leaked" in lines
+    assert not {"\x1b", "\x07"} & {*lines}
+    names = run("status", "-o", "name").stdout.split()
+    assert sorted(names) == [each["secretName"] for each in answer("status")["accounts"]]
 
 
 def test_status_tells_of_a_shared_account_which_tenants_use_it_and_who_holds_each_claim(
-    pool: FakePool,
+    server: MemoryServer,
 ) -> None:
-    shared = Partition("aws", (("eu-access", None),), shared=True)
-    ours = replace(record_of("Acme & Söhne", "aws-1", {"ci": 1, "cli": 2}), partition=shared, slot="web")
-    other = replace(ours, name="claim-1", tenant="globex", holders={"ci-of-globex": 1})
-    places = {str(ours.token): "web", str(other.token): "web", "claim-2.gone.1": "old"}
-    notes = {"credfleet.io/shared-capacity": "9", "credfleet.io/shared-claims": json.dumps(places)}
-    pool.all_records = (ours, other)
-    pool.all_members = (member("aws-1", notes, **{"credfleet.io/shared": "true"}),)
-    (told,) = status_json()["accounts"]
+    places = {SHARED_CAPACITY: "9", "credfleet.io/shared-claims": json.dumps({"claim-2.gone.1": "old"})}
+    server.add_member("aws-1", {SHARED: "true"}, places)
+    for tenant, holder in (("Acme & Söhne", "ci"), ("Acme & Söhne", "cli"), ("globex", "ci-of-globex")):
+        asked = ("--type", "aws", "--tenant", tenant, "--holder", holder, "--slot", "web")
+        answer("claim", *asked, "--shared")
+    (told,) = answer("status")["accounts"]
     assert (told["tenant"], told["used"], told["holders"]) == (None, 3, ["ci", "cli", "ci-of-globex"])
     assert [(each["tenant"], each["slot"], each["holders"]) for each in told["claims"]] == [
         (None, "old", []),
         ("Acme & Söhne", "web", ["ci", "cli"]),
         ("globex", "web", ["ci-of-globex"]),
     ]
-    shown = " ".join(run("status").stdout.split())
-    assert "?, Acme & Söhne, globex" in shown
+    assert "?, Acme & Söhne, globex" in " ".join(run("status").stdout.split())
 
 
-def test_status_says_why_an_account_is_not_usable(full_pool: FakePool) -> None:
-    reasons = {each["secretName"]: each["reason"] for each in status_json()["accounts"] if each["reason"]}
-    assert reasons["aws-3"] == "credential leaked"
-    assert "wiped" in reasons["aws-6"]
-
-
-def test_status_as_tables_names_every_account_those_in_use_first(full_pool: FakePool) -> None:
-    lines = run("status").stdout
-    states = [line.split()[0] for line in lines.partition("Accounts")[2].splitlines()[2:]]
-    assert states.index("aws-2") > states.index("aws-1")
-    assert "eu-access=true" in lines
-    names = run("status", "-o", "name").stdout.split()
-    assert sorted(names) == [each["secretName"] for each in status_json()["accounts"]]
-
-
-def test_an_empty_pool_says_so(pool: FakePool) -> None:
+def test_status_of_an_empty_pool_says_so(server: MemoryServer) -> None:
     result = run("status")
-    assert (result.exit_code, result.stdout) == (0, "Pool account-pool has no accounts.\n")
+    assert (result.exit_code, result.stdout) == (0, f"Pool {NAMESPACE} has no accounts.\n")
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["status"],
-        ["metrics"],
-        ["sweep", "--dry-run"],
-        ["clean", "--command", "aws=true", "--yes"],
-        ["adopt", "--slot", "0"],
-        ["release", "--type", "aws", "--tenant", "acme", "--slot", "0"],
-        ["release", "--stack-gone", "prod"],
-    ],
-    ids=lambda command: command[0],
-)
-def test_a_namespace_that_is_no_pool_is_refused(pool: FakePool, command: list[str]) -> None:
-    pool.declared = False
-    result = run(*command, "-n", "nope")
+@cases("command", table(__file__, "NO_POOL"))
+def test_namespace_that_is_no_pool_is_refused_until_it_has_accounts(
+    server: MemoryServer, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    def no_problem(*_asked: object) -> None: ...
+
+    monkeypatch.setattr(access, "namespace_problem", no_problem)
+    server.remove(Kind.RECORD, CONFIG_MAP)
+    result = run(*shlex.split(command))
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "namespace nope" in result.stderr
+    assert f"namespace {NAMESPACE}" in result.stderr
     assert "not a pool" in result.stderr
-
-
-def test_a_namespace_without_settings_is_a_pool_when_it_has_accounts(pool: FakePool) -> None:
-    pool.declared = False
-    pool.all_members = (member("aws-1"),)
+    fill(server, "aws-1")
     assert run("status").exit_code == 0
 
 
-def test_why_an_account_is_kept_away_steers_no_terminal(pool: FakePool) -> None:
-    reason = {"credfleet.io/state-reason": "\x1b]0;owned\x07leaked"}
-    pool.all_members = (member("aws-3", reason, pool_state="quarantined"),)
-    shown = run("status").stdout
-    assert "leaked" in shown
-    assert not {"\x1b", "\x07"} & {*shown}
-
-
-def test_the_release_that_a_sweep_advises_is_one_this_command_takes(pool: FakePool) -> None:
-    server = MemoryServer()
-    server.add_member("aws-1")
-    perform(protocol.claim(Claims("acme", "ci").wanted), server)
-    server.by_hand("aws-1", {"tenant-name": "globex"})
-    report = perform(sweep("accounts", PoolConfigMap(), most=0, write=False, pending={}), server)
-    (advised,) = (found.fix for found in report.findings if "pool release" in found.fix)
+def test_release_that_a_sweep_advises_is_one_this_command_takes(server: MemoryServer) -> None:
+    fill(server, "aws-1")
+    answer("claim", *ACME, "--holder", "ci")
+    server.by_hand("aws-1", {TENANT_NAME: "globex"})
+    findings = json.loads(run("sweep", "--dry-run", "--output", "json").stdout)["findings"]
+    (advised,) = (found["fix"] for found in findings if "pool release" in found["fix"])
     typed = shlex.split(advised.partition("`credfleet ")[2].partition("`")[0])
-    assert CliRunner().invoke(app, typed).exit_code == 0
-    assert pool.let_go == [("claim-0", "ci")]
+    assert credfleet(*typed).exit_code == 0
+    assert not [*server.records]
 
 
-@pytest.mark.parametrize("command", ["claim", "release"])
-def test_where_the_tenants_slots_are_named_none_is_taken_by_default(pool: FakePool, command: str) -> None:
-    pool.all_records = (replace(record_of("acme", "aws-1", {"stack": 1}), slot="eu"),)
-    arguments = [command, "--namespace", "account-pool", "--type", "aws", "--tenant", "acme"]
+@cases("command", ["claim", "release"])
+def test_where_the_tenants_slots_are_named_none_is_taken_by_default(
+    server: MemoryServer, command: str
+) -> None:
+    fill(server, "aws-1")
+    answer("claim", *ACME, "--slot", "eu", "--holder", "stack")
 
-    refused = run(*arguments)
+    refused = run(command, *ACME)
 
     assert refused.exit_code == 2
     assert "slots eu" in refused.stderr
     assert "--slot eu" in refused.stderr
-    assert pool.let_go == []
-    assert run(*arguments, "--slot", "eu").exit_code == 0
-    assert pool.asked[-1].slot == "eu"
+    assert [record.slot for record in server.records] == ["eu"]
 
 
 def test_an_inherited_kubeconfig_never_decides_against_the_sandbox_of_this_folder(
@@ -583,7 +416,7 @@ def test_a_look_is_never_asked_about(inherited: Path, look: list[str]) -> None:
 
 def test_where_a_write_goes_is_said_without_what_steers_a_terminal(inherited: Path) -> None:
     told = run("sweep", "--kubeconfig", str(inherited.with_name("re\x1b[31md"))).stderr
-    assert f"· pool account-pool, {inherited.with_name('re')}\ufffd[31md\n" in told
+    assert f"· pool accounts, {inherited.with_name('re')}\ufffd[31md\n" in told
     assert "\x1b" not in told
 
 
@@ -611,9 +444,3 @@ def test_a_stack_says_which_pool_and_which_cluster_are_meant(project: Path) -> N
     assert meant.uid == "0a3c8d8e-0c5e-4a8e-9d1f-0c5e4a8e9d1f"
     assert PoolOptions(stack="mine", namespace="others", context="theirs").namespace == "others"
     assert PoolOptions().namespace == "account-pool"
-
-
-def test_an_account_is_taken_by_hand_from_a_pool_that_is_named(pool: FakePool) -> None:
-    refused = run("claim", "--type", "aws", "--tenant", "acme")
-    assert (refused.exit_code, pool.asked) == (2, [])
-    assert "--stack" in refused.stderr

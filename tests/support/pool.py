@@ -1,0 +1,21 @@
+"""Pools in memory, as tests begin with them."""
+
+from collections.abc import Mapping
+
+from components.account_pool.core.calls import Kind
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from tests.support.memory_cluster import NAMESPACE
+from tests.support.memory_pool import MemoryServer
+
+
+def fill(server: MemoryServer, *free: str, **labelled: Mapping[str, str]) -> MemoryServer:
+    """Add accounts of type aws: free ones, and others with labels, by name."""
+    for name, labels in ({name: {} for name in free} | labelled).items():
+        server.add_member(name, labels)
+    return server
+
+
+def settle(server: MemoryServer, settings: PoolConfigMap, namespace: str = NAMESPACE) -> None:
+    """Have a pool say what it is, as if a stack had declared it."""
+    metadata = {"name": CONFIG_MAP, "namespace": namespace}
+    server.put(Kind.RECORD, {"metadata": metadata, "data": settings.render()}, "uid-1")
