@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from components.account_pool.core.calls import Kind
-from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
+from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import POOL_STATE, STATE_REASON
 from components.labels import ACCOUNT_ID
-from tests.support.memory_cluster import NAMESPACE, credfleet, memory_cluster
+from tests.support.memory_cluster import NAMESPACE, credfleet
 from tests.support.memory_pool import MemoryServer
+from tests.support.pool import settle
 
 ID = "111111111111"
 SAYS = """echo '{"accountId": "%s", "keyId": "k1"}'"""
@@ -25,12 +25,10 @@ STACK = """config:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch, project: Path) -> Generator[MemoryServer]:
+def server(server: MemoryServer) -> MemoryServer:
     """A pool with one dirty account."""
-    del project
-    with memory_cluster(monkeypatch) as server:
-        server.add_member("m0", {POOL_STATE: "dirty"}, {ACCOUNT_ID: ID})
-        yield server
+    server.add_member("m0", {POOL_STATE: "dirty"}, {ACCOUNT_ID: ID})
+    return server
 
 
 def configure(project: Path, **more: Any) -> None:
@@ -41,12 +39,6 @@ def configure(project: Path, **more: Any) -> None:
     (project / "Pulumi.dev.yaml").write_text(STACK % json.dumps(pool))
 
 
-def protect(server: MemoryServer, *ids: str) -> None:
-    """Have the pool say what it does when a stack declares it."""
-    metadata = {"name": CONFIG_MAP, "namespace": NAMESPACE}
-    server.put(Kind.RECORD, {"metadata": metadata, "data": PoolConfigMap(protected=ids).render()}, "uid-1")
-
-
 def clean(*words: str) -> tuple[int, str]:
     done = credfleet("pool", "clean", "--yes", "-n", NAMESPACE, *words)
     return done.exit_code, " ".join(done.output.split())
@@ -55,7 +47,7 @@ def clean(*words: str) -> tuple[int, str]:
 @pytest.mark.parametrize("words", [(), ("--command", "aws=touch wiped.by")], ids=["stack's", "typed"])
 def test_protected_account_is_never_wiped(server: MemoryServer, project: Path, words: Sequence[str]) -> None:
     configure(project)
-    protect(server, ID)
+    settle(server, PoolConfigMap(protected=(ID,)))
 
     code, said = clean(*words)
 
@@ -70,7 +62,7 @@ def test_protected_account_is_no_member_and_is_neither_brought_nor_imported(
     configure(project, protected=[ID])
     checked = credfleet("config", "check")
     assert (checked.exit_code, "accountPool.protected" in checked.output) == (2, True)
-    protect(server, "222222222222")
+    settle(server, PoolConfigMap(protected=("222222222222",)))
     (project / "n.json").write_text('{"key": "x"}')
     (project / "more.csv").write_text("name,type,accountId\nn,aws,222222222222\n")
 

@@ -4,7 +4,6 @@ The pool is in memory; that the API server takes what is made is for tests/clust
 """
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typer.testing import CliRunner, Result
 from components.connection import ClusterTarget, Reply
 from operations.main import app
 from operations.pool import importing
-from tests.support.memory_cluster import NAMESPACE, memory_cluster
+from tests.support.memory_cluster import NAMESPACE
 from tests.support.memory_pool import MemoryServer
 
 SENTINEL = "s3ntinel"
@@ -37,12 +36,6 @@ class Connected:
         assert method == "POST"
         self.sent.append(body)
         return Reply(self.status, {"reason": "Forbidden", "message": SENTINEL})
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[MemoryServer]:
-    with memory_cluster(monkeypatch) as server:
-        yield server
 
 
 @pytest.fixture

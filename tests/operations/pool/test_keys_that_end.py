@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-
-import pytest
 
 from components.account_pool.core.calls import Kind
 from components.account_pool.core.clock import Clock
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.labels import EXPIRES_AT, HYPERSCALER_TYPE
 from tests.operations.pool.test_importing import Connected, connected
-from tests.support.memory_cluster import NAMESPACE, answer, credfleet, memory_cluster
+from tests.support.memory_cluster import NAMESPACE, answer, credfleet
 from tests.support.memory_pool import MemoryServer
 
 __all__ = ["connected"]
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Generator[MemoryServer]:
-    with memory_cluster(monkeypatch) as server:
-        yield server
 
 
 def states() -> dict[str, str]:

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from typer.testing import CliRunner
 
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import (
@@ -22,10 +21,10 @@ from components.account_pool.core.keys import (
 from components.account_pool.core.model import Member, Partition, Record
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
-from operations.main import app
-from operations.pool import metrics
-from operations.pool.access import PoolTarget
 from operations.pool.metrics import exposition, gauges_of
+from tests.support.memory_cluster import NAMESPACE, answer, credfleet
+from tests.support.memory_pool import MemoryServer
+from tests.support.pool import settle
 from tests.support.records import BOUND
 
 Samples = dict[str, dict[tuple[tuple[str, str], ...], float]]
@@ -115,11 +114,6 @@ def test_what_nobody_can_claim_is_not_available(other: Member) -> None:
     assert value(measured((other,)), AVAILABLE, type="aws") == 0
 
 
-def test_the_last_account_claimed_leaves_a_zero_and_no_gap() -> None:
-    mine, mine_record = claimed("aws-1", "acme")
-    assert value(measured((mine,), (mine_record,)), AVAILABLE, type="aws") == 0
-
-
 def test_accounts_under_eu_access_are_counted_apart() -> None:
     mine, mine_record = claimed("aws-eu-1", "acme", eu=True)
     samples = measured((member("aws-1"), mine), (mine_record,))
@@ -200,41 +194,17 @@ def test_claims_are_counted_in_every_phase_zeros_included() -> None:
     }
 
 
-@pytest.fixture
-def _pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    def opened(where: PoolTarget) -> None:
-        assert where.context == "prod"
-
-    def look(*_: object) -> tuple[PoolConfigMap, PoolSnapshot]:
-        return PoolConfigMap(partition_keys=("eu-access",)), PoolSnapshot((member("aws-1"),), ())
-
-    monkeypatch.setattr(PoolTarget, "open_existing", opened)
-    monkeypatch.setattr(PoolTarget, "target", lambda _: None)  # pyright: ignore[reportUnknownLambdaType]
-    monkeypatch.setattr(metrics, "look", look)
-
-
-@pytest.mark.usefixtures("_pool")
-def test_the_command_prints_nothing_but_the_exposition() -> None:
-    result = CliRunner().invoke(app, ["pool", "metrics", "--context", "prod"])
-    assert value(parsed(result.stdout), AVAILABLE, namespace="account-pool", type="aws") == 1
-
-
-@pytest.mark.usefixtures("_pool")
-def test_in_json_each_gauge_has_its_samples() -> None:
-    result = CliRunner().invoke(app, ["pool", "metrics", "--context", "prod", "--output", "json"])
-    assert json.loads(result.stdout)[1] == {
+def test_command_prints_nothing_but_the_exposition_or_each_gauge_with_its_samples(
+    server: MemoryServer,
+) -> None:
+    settle(server, PoolConfigMap(partition_keys=("eu-access",)))
+    server.add_member("aws-1")
+    shown = credfleet("pool", "metrics", "-n", NAMESPACE).stdout
+    assert value(parsed(shown), AVAILABLE, namespace=NAMESPACE, type="aws") == 1
+    labels = {"namespace": NAMESPACE, "type": "aws", "partition_eu_access": "", "shared": "false"}
+    assert answer("metrics")[1] == {
         "name": AVAILABLE,
         "help": "Accounts that any tenant may claim now.",
         "type": "gauge",
-        "samples": [
-            {
-                "labels": {
-                    "namespace": "account-pool",
-                    "type": "aws",
-                    "partition_eu_access": "",
-                    "shared": "false",
-                },
-                "value": 1,
-            }
-        ],
+        "samples": [{"labels": labels, "value": 1}],
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -11,19 +10,17 @@ import pytest
 from components.account_pool.core.keys import SHARED_CAPACITY, SHARED_CLAIMS
 from components.labels import SHARED
 from components.naming import stack_holder
-from tests.support.memory_cluster import NAMESPACE, answer, credfleet, memory_cluster
+from tests.support.memory_cluster import NAMESPACE, answer, credfleet
 from tests.support.memory_pool import MemoryServer
+from tests.support.pool import fill
 
 DEAD = ("organization", "credfleet", "dev")
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Generator[MemoryServer]:
-    with memory_cluster(monkeypatch) as server:
-        for name in ("m0", "m1", "m2"):
-            server.add_member(name)
-        server.add_member("s0", {SHARED: "true"}, {SHARED_CAPACITY: "3"})
-        yield server
+def server(server: MemoryServer) -> MemoryServer:
+    server.add_member("s0", {SHARED: "true"}, {SHARED_CAPACITY: "3"})
+    return fill(server, "m0", "m1", "m2")
 
 
 def claim(tenant: str, holder: str, *more: str) -> str:

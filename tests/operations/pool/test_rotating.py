@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +14,20 @@ from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.keys import CLAIM_ORIGIN, KEY_ID, KEY_PHASE, KEY_REASON, POOL_STATE
 from components.labels import ACCOUNT_ID, TENANT_NAME
 from tests.support.key_program import write_program
-from tests.support.memory_cluster import NAMESPACE, credfleet, memory_cluster
+from tests.support.memory_cluster import NAMESPACE, credfleet
 from tests.support.memory_pool import MemoryServer
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch, project: Path) -> Generator[MemoryServer]:
+def server(server: MemoryServer, project: Path) -> MemoryServer:
     """A pool with a free account, and a stack with a program for its keys."""
     write_program(project, "secret")
     (project / "members.csv").write_text("name,type,accountId\nm0,aws,1\n")
     pool = {"namespace": NAMESPACE, "membersFrom": "members.csv", "keys": {"aws": ["./keys.py"]}}
     stack = {"config": {"credfleet:cluster": {"context": "here"}, "credfleet:accountPool": pool}}
     (project / "Pulumi.dev.yaml").write_text(json.dumps(stack))
-    with memory_cluster(monkeypatch) as server:
-        server.add_member("m0", {}, {ACCOUNT_ID: "1"})
-        yield server
+    server.add_member("m0", {}, {ACCOUNT_ID: "1"})
+    return server
 
 
 def require_new_keys(server: MemoryServer, project: Path) -> None:

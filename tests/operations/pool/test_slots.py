@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,9 @@ import pytest
 from components.account_pool.core.model import ClaimRequest
 from components.account_pool.core.pool import Pool
 from components.connection import ClusterTarget
-from tests.support.memory_cluster import NAMESPACE, answer, credfleet, memory_cluster
+from tests.support.memory_cluster import NAMESPACE, answer, credfleet
 from tests.support.memory_pool import MemoryServer
+from tests.support.pool import fill
 
 ACME = ("--type", "aws", "--tenant", "acme")
 STACK = """config:
@@ -24,12 +24,9 @@ STACK = """config:
 
 
 @pytest.fixture(autouse=True)
-def server(monkeypatch: pytest.MonkeyPatch, project: Path) -> Generator[MemoryServer]:
+def server(server: MemoryServer, project: Path) -> MemoryServer:
     del project
-    with memory_cluster(monkeypatch) as server:
-        for name in ("m0", "m1", "m2"):
-            server.add_member(name)
-        yield server
+    return fill(server, "m0", "m1", "m2")
 
 
 def declare(project: Path, *slots: str) -> None:

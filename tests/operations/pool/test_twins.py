@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from components.account_pool.core.keys import POOL_STATE
 from components.account_pool.core.pool import Pool
 from components.connection import ClusterTarget
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, TENANT_NAME
-from tests.support.memory_cluster import NAMESPACE, answer, credfleet, memory_cluster
+from tests.support.memory_cluster import NAMESPACE, answer, credfleet
 from tests.support.memory_pool import MemoryServer
 
 GUID = "0000000a-0000-4000-8000-00000000000b"
@@ -21,12 +20,11 @@ AZURE = ("--type", "azure")
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Generator[MemoryServer]:
+def server(server: MemoryServer) -> MemoryServer:
     """A pool in which m0 and m1 are one account, written in two ways."""
-    with memory_cluster(monkeypatch) as server:
-        for name, account in (("m0", GUID), ("m1", GUID.upper())):
-            server.add_member(name, {HYPERSCALER_TYPE: "azure"}, {ACCOUNT_ID: account})
-        yield server
+    for name, account in (("m0", GUID), ("m1", GUID.upper())):
+        server.add_member(name, {HYPERSCALER_TYPE: "azure"}, {ACCOUNT_ID: account})
+    return server
 
 
 def said(*arguments: str) -> str:
