@@ -1,25 +1,10 @@
 """Events are guarded in both of their APIs; who may report what is in `test_admission_by_machine.py`."""
 
 import secrets
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
-
-import pytest
+from typing import Any
 
 from components.account_pool.core.audit import COMPONENT
-from tests.support.guarded_pool import GuardedPool, guarded_pool, refusal
-
-if TYPE_CHECKING:
-    from kubernetes.dynamic import DynamicClient
-    from pulumi_sandbox.services.control_plane import ControlPlane
-
-
-@pytest.fixture(scope="module")
-def pool(
-    control_plane: "ControlPlane", admin: "DynamicClient", tmp_path_factory: pytest.TempPathFactory
-) -> Generator[GuardedPool]:
-    with guarded_pool(control_plane, admin, tmp_path_factory.mktemp("people")) as pool:
-        yield pool
+from tests.support.guarded_pool import GuardedPool, refusal
 
 
 def test_an_event_is_not_forged_in_the_newer_api_of_events_either(pool: GuardedPool) -> None:

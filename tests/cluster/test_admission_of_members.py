@@ -47,14 +47,6 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def pool(
-    control_plane: ControlPlane, admin: DynamicClient, tmp_path_factory: pytest.TempPathFactory
-) -> Generator[GuardedPool]:
-    with guarded_pool(control_plane, admin, tmp_path_factory.mktemp("people")) as pool:
-        yield pool
-
-
-@pytest.fixture(scope="module")
 def throwaway_pool(
     control_plane: ControlPlane, admin: DynamicClient, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[GuardedPool]:

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from components.account_pool.core.keys import POOL_RECORD
 from components.account_pool.core.model import JsonObject, Phase, Record
-from tests.support.guarded_pool import MERGE, GuardedPool, guarded_pool, record_of, refusal
-
-if TYPE_CHECKING:
-    from kubernetes.dynamic import DynamicClient
-    from pulumi_sandbox.services.control_plane import ControlPlane
-
-
-@pytest.fixture(scope="module")
-def pool(
-    control_plane: ControlPlane, admin: DynamicClient, tmp_path_factory: pytest.TempPathFactory
-) -> Generator[GuardedPool]:
-    with guarded_pool(control_plane, admin, tmp_path_factory.mktemp("people")) as pool:
-        yield pool
+from tests.support.guarded_pool import MERGE, GuardedPool, record_of, refusal
 
 
 @pytest.mark.parametrize("count", [400, 3000])
@@ -59,12 +45,6 @@ def test_what_an_operator_hung_on_a_record_does_not_stop_its_claim(pool: Guarded
 def patch(pool: GuardedPool, user: str, record: Record, body: JsonObject) -> str | None:
     api, where = pool.api(user, "ConfigMap"), {"name": record.name, "namespace": pool.namespace}
     return refusal(lambda: api.patch(**where, body=body, content_type=MERGE, dry_run="All"))
-
-
-@pytest.mark.parametrize("user", ["owner", "claimer", "operator"])
-def test_a_bound_record_is_deleted_by_nobody(pool: GuardedPool, user: str) -> None:
-    bound = pool.record(Phase.BOUND)
-    assert " claim-deleted: " in str(pool.delete(user, "ConfigMap", bound.name))
 
 
 def test_other_config_maps_of_the_namespace_are_nobodys_business(pool: GuardedPool) -> None:

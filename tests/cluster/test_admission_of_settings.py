@@ -30,12 +30,9 @@ SETTINGS: JsonObject = {
 
 
 @pytest.fixture(scope="module")
-def pool(
-    control_plane: ControlPlane, admin: DynamicClient, tmp_path_factory: pytest.TempPathFactory
-) -> Generator[GuardedPool]:
-    with guarded_pool(control_plane, admin, tmp_path_factory.mktemp("people")) as pool:
-        pool.api("operator", "ConfigMap").create(body=SETTINGS, namespace=pool.namespace)
-        yield pool
+def pool(pool: GuardedPool) -> GuardedPool:
+    pool.api("operator", "ConfigMap").create(body=SETTINGS, namespace=pool.namespace)
+    return pool
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pulumi_sandbox.services.parts import ADMIN
 
-from components.account_pool.core import pool as pools
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
 from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE, SHARED_CAPACITY
 from components.account_pool.core.kubernetes_api import KubernetesApi
 from components.account_pool.core.model import Claimed, ClaimRequest, Fence, Policy
 from components.account_pool.core.pool import CLAIMS, Pool
 from components.connection import ClusterTarget, Connection, Reply, connect
-from components.errors import CredfleetError, NotAllowed, PoolError, Restored
+from components.errors import NotAllowed, PoolError, Restored
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, SHARED, TENANT_NAME
-from tests.support.claim_process import OPERATIONS, REQUEST, claim_all, run_and_die
+from tests.support.claim_process import REQUEST, claim_all
 from tests.support.memory_pool import is_free
 from tests.support.people import grant
 
@@ -82,16 +79,6 @@ def expect_consistent(pool: Pool) -> None:
     assert all(taken[record.member].carries(record) for record in records)
 
 
-def test_fifty_tenants_on_fifty_accounts_from_two_processes_all_get_their_own(
-    kubeconfig: Path, namespace: str, pool: Pool, free: Callable[[int], None]
-) -> None:
-    free(50)
-    shares = [[ClaimRequest(f"t{n}", "aws") for n in range(start, 50, 2)] for start in (0, 1)]
-    claims = [answer for answer in claim_all(kubeconfig, namespace, shares) if isinstance(answer, Claimed)]
-    assert len({claimed.secret_name for claimed in claims}) == len(claims) == 50
-    expect_consistent(pool)
-
-
 def test_fifty_tenants_on_thirty_accounts_are_thirty_owners_and_twenty_honest_refusals(
     kubeconfig: Path, namespace: str, pool: Pool, free: Callable[[int], None]
 ) -> None:
@@ -130,40 +117,6 @@ def test_a_shared_account_takes_exactly_as_many_as_it_has_room_for(
     assert Counter(type(answer) for answer in answers) == {Claimed: 7, tuple: 9}
     (member,) = pool.members()
     assert len(member.shared_claims) == 7
-
-
-@pytest.mark.parametrize("what", ["claim", "release"])
-def test_killed_after_each_of_its_calls_the_next_run_ends_where_it_would_have(
-    what: str, kubeconfig: Path, namespace: str, pool: Pool, free: Callable[[int], None]
-) -> None:
-    free(2)
-    deaths = 0
-    while True:
-        if what == "release":
-            OPERATIONS["claim"](pool)
-        if not run_and_die(kubeconfig, namespace, what, deaths + 1):
-            break
-        deaths += 1
-        OPERATIONS[what](pool)
-        expect_consistent(pool)
-        assert len(pool.records()) == (1 if what == "claim" else 0)
-        OPERATIONS["release"](pool)
-        assert all(is_free(member) for member in pool.members())
-    assert deaths >= 5
-
-
-def test_a_cleaner_killed_after_each_of_its_calls_finds_its_own_work_again(
-    kubeconfig: Path, namespace: str, pool: Pool, add: Callable[..., None]
-) -> None:
-    deaths = 0
-    while True:
-        add(f"dirty-{deaths}", {POOL_STATE: "dirty"})
-        if not run_and_die(kubeconfig, namespace, "clean", deaths + 1):
-            break
-        deaths += 1
-        OPERATIONS["clean"](pool)
-        assert all(is_free(member) for member in pool.members())
-    assert deaths >= 3
 
 
 def test_a_second_cleaner_that_comes_late_changes_nothing(pool: Pool, add: Callable[..., None]) -> None:
@@ -221,42 +174,6 @@ def test_no_call_of_a_claims_life_downloads_a_byte_of_a_credential(
     assert base64.b64encode(SENTINEL.encode()).decode() not in everything
 
 
-def test_calls_of_each_operation_are_as_few_as_the_protocol_says(
-    target: ClusterTarget,
-    namespace: str,
-    free: Callable[[int], None],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(pools, "_HOLD_SECONDS", math.inf)  # whether it is held is asked by the clock
-    monkeypatch.setattr(pools, "_TWINS_SECONDS", sys.float_info.max)
-    free(3)
-    seen = Seen(connect(target))
-    pool = Pool(KubernetesApi(seen, namespace, CLAIMS), namespace, PoolConfigMap())
-
-    def calls() -> int:
-        pool.flush()
-        made = sum('"kind": "Event"' not in answer for answer in seen.answers)
-        seen.answers.clear()
-        return made
-
-    pool.claim(ClaimRequest("globex", "aws", holder="h"))
-    assert calls() == 9, (
-        "three are made once: claims under other keys, who writes Events, accounts that are one"
-    )
-    claimed = pool.claim(REQUEST)
-    assert calls() == 6
-    again = pool.claim(REQUEST)
-    assert calls() == 3
-    pool.read(claimed.record, "h", member=claimed.secret_name)
-    assert calls() == 2
-    pool.claim(ClaimRequest("acme", "aws", holder="second"))
-    assert calls() == 3
-    pool.release(claimed.record, "second")
-    assert calls() == 2
-    pool.release(claimed.record, "h", fence=again.fence)
-    assert calls() == 5
-
-
 def test_whoever_may_not_patch_secrets_is_told_so_and_leaves_nothing_behind(
     admin: DynamicClient, control_plane: ControlPlane, namespace: str, pool: Pool, free: Callable[[int], None]
 ) -> None:
@@ -280,19 +197,6 @@ def test_whoever_has_no_rights_at_all_is_told_which_one_is_missing(
     nobody = ClusterTarget(kubeconfig=str(control_plane.kubeconfig("janitor")))
     with pytest.raises(NotAllowed, match="janitor"):
         Pool.open(nobody, namespace)
-
-
-def test_another_cluster_than_the_one_that_is_meant_is_refused_before_any_write(kubeconfig: Path) -> None:
-    with pytest.raises(CredfleetError) as refusal:
-        Pool.open(
-            ClusterTarget(kubeconfig=str(kubeconfig), uid="11111111-1111-4111-8111-111111111111"), "any"
-        )
-    assert refusal.value.code == "wrong-cluster"
-
-
-def test_a_context_the_kubeconfig_does_not_have_is_refused_by_name(kubeconfig: Path) -> None:
-    with pytest.raises(CredfleetError, match="production"):
-        Pool.open(ClusterTarget(context="production", kubeconfig=str(kubeconfig)), "any")
 
 
 def test_every_claim_release_and_refusal_leaves_an_event(
@@ -344,18 +248,6 @@ def _restore(config_maps: Any, name: str, namespace: str) -> None:
     config_maps.delete(name=name, namespace=namespace)
     kept = {"name": name, "labels": body["metadata"].get("labels")}
     config_maps.create(namespace=namespace, body={"metadata": kept, "data": body["data"]})
-
-
-def test_rotating_the_credential_keeps_the_claim(
-    admin: DynamicClient, namespace: str, pool: Pool, free: Callable[[int], None]
-) -> None:
-    free(1)
-    claimed = pool.claim(REQUEST)
-    secrets = admin.resources.get(api_version="v1", kind="Secret")
-    secrets.patch(name="aws-00", namespace=namespace, body={"stringData": {"key": "rotated"}})
-    read = pool.read(claimed.record, "h")
-    assert read is not None
-    assert read.sequence == claimed.sequence
 
 
 def test_a_claim_carries_the_account_id_and_the_label_of_the_tenant(

@@ -6,7 +6,7 @@ other advice of the product is in tests/operations/pool/test_fixes.py, which hol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,11 +16,10 @@ import pytest
 from components.account_pool.core.keys import POOL_STATE
 from components.account_pool.core.model import Member, Phase
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
-from tests.support.guarded_pool import GuardedPool, Keys, guarded_pool
+from tests.support.guarded_pool import GuardedPool, Keys
 from tests.support.memory_cluster import credfleet
 
 if TYPE_CHECKING:
-    from kubernetes.dynamic import DynamicClient
     from pulumi_sandbox.services.control_plane import ControlPlane
 
 
@@ -53,11 +52,8 @@ class Guarded:
 
 
 @pytest.fixture(scope="module")
-def guarded(
-    control_plane: ControlPlane, admin: DynamicClient, tmp_path_factory: pytest.TempPathFactory
-) -> Generator[Guarded]:
-    with guarded_pool(control_plane, admin, tmp_path_factory.mktemp("people")) as pool:
-        yield Guarded(pool, control_plane.kubeconfig("admin"))
+def guarded(control_plane: ControlPlane, pool: GuardedPool) -> Guarded:
+    return Guarded(pool, control_plane.kubeconfig("admin"))
 
 
 def owned_by_hand(guarded: Guarded, command: list[str]) -> None:

@@ -26,7 +26,7 @@ from components.account_pool.admission.roles import RIGHTS, rights_to_bring, rig
 from components.account_pool.admission.state_machine import Verb
 from components.account_pool.core.bringing import former_name
 from components.account_pool.core.clock import Clock
-from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
+from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.keys import FREED, KEY_ID, KEY_OPERATION, KEY_PHASE, POOL_RECORD, POOL_STATE
 from components.account_pool.core.model import Policy
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, HYPERSCALER_TYPE, TENANT_NAME
@@ -296,13 +296,6 @@ def test_nobody_does_the_work_of_another(place: Place) -> None:
     assert place.standings() == {"aws-1": "free", "aws-2": "dirty"}
 
 
-def test_an_account_given_up_is_never_handed_out_again(place: Place) -> None:
-    place.add("aws-1", **{POOL_STATE: "dirty"})
-    told = place.ask("admin", "pool", "decommission", "aws-1", "--yes")
-    assert told == {"secretName": "aws-1", "tenant": None, "state": "quarantined"}
-    assert place.run("provisioner", "pool", "claim", "--type", "aws", "--tenant", "acme").code == 3
-
-
 def test_a_retained_account_is_returned_cleaned_and_claimed_by_another_tenant(own_place: Place) -> None:
     place, settings = own_place, replace(SETTINGS, policy=Policy.RETAIN).render()
     place.api("ConfigMap").patch(
@@ -430,23 +423,6 @@ def test_an_account_adopted_under_the_slot_a_stack_names_is_the_one_its_claim_ge
     claimed = place.ask("provisioner", "pool", "claim", "--tenant", "acme", "--type", "aws", "--slot", "main")
     assert claimed["secretName"] == "aws-1"
     assert place.standings() == {"aws-1": "claimed", "aws-2": "free"}
-
-
-def test_a_pool_from_a_backup_is_refused_by_all_until_it_is_recovered(own_place: Place) -> None:
-    place = own_place
-    place.add("aws-1")
-    claim(place, "acme")
-    where = {"name": CONFIG_MAP, "namespace": place.namespace}
-    restored = {"data": {POOL_UID: "of-the-time-before"}}
-    place.api("ConfigMap").patch(**where, body=restored, content_type=MERGE)
-    refused = place.run("provisioner", "pool", "claim", "--type", "aws", "--tenant", "acme", "-o", "json")
-    assert (refused.code, refused.json["error"]["code"]) == (1, "pool-restored")
-    examined = place.run("admin", "doctor", "--output", "json")
-    assert examined.code == 1
-    assert any("credfleet pool recover" in (each["fix"] or "") for each in examined.json["findings"])
-    told = place.ask("admin", "pool", "recover", "--yes")
-    assert (len(told["intact"]), told["rebound"], told["lost"]) == (1, [], [])
-    assert claim(place, "acme") == "aws-1"
 
 
 def test_the_last_account_claimed_leaves_a_zero_in_the_metrics(place: Place) -> None:

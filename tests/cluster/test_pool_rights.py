@@ -20,11 +20,8 @@ from components.account_pool.component import (
     TenantAccountsArgs,
 )
 from components.account_pool.core.config_map import PoolConfigMap
-from components.account_pool.core.model import ClaimRequest, Policy
-from components.account_pool.core.pool import Pool
-from components.connection import ClusterTarget
-from components.labels import HYPERSCALER_TYPE
-from tests.support.guarded_pool import MERGE, enforce
+from components.account_pool.core.model import ClaimRequest
+from tests.support.guarded_pool import MERGE
 from tests.support.noticed import until
 from tests.support.people import impersonating
 from tests.support.recorder import record
@@ -164,41 +161,3 @@ def test_nobody_has_rights_in_another_namespace(place: Place, namespace: str) ->
     elsewhere = Place(namespace, place.people)
     for user in place.people:
         assert elsewhere.refuses(user, "Secret", "list")
-
-
-def test_with_these_rights_and_the_policies_in_force_accounts_go_round(
-    control_plane: ControlPlane, admin: DynamicClient, namespace: str
-) -> None:
-    declare_rights(admin, namespace)
-    secret_api: Any = admin.resources.get(api_version="v1", kind="Secret")
-    for name in ("aws-1", "aws-2"):
-        metadata = {"name": name, "labels": {HYPERSCALER_TYPE: "aws"}}
-        secret_api.create(body={"metadata": metadata}, namespace=namespace)
-    enforce(admin, namespace)
-
-    def pool(user: str) -> Pool:
-        return Pool.open(ClusterTarget(kubeconfig=str(control_plane.kubeconfig(user))), namespace)
-
-    def ask(tenant: str, holder: str, policy: Policy) -> ClaimRequest:
-        return ClaimRequest(tenant, "aws", holder=holder, policy=policy)
-
-    claimer, cleaner, operator = pool("provisioner"), pool("janitor"), pool("admin")
-    first = claimer.claim(ask("acme", "one", Policy.CLEAN))
-    assert claimer.claim(ask("acme", "two", Policy.CLEAN)).secret_name == first.secret_name
-    second = claimer.claim(ask("globex", "one", Policy.QUARANTINE))
-    assert second.secret_name != first.secret_name
-    claimer.release(first.record, "one")
-    claimer.release(first.record, "two")
-    claimer.release(second.record, "one")
-    (cleaned,) = cleaner.clean("janitor", lambda _: None)
-    assert (cleaned.member, cleaned.outcome) == (first.secret_name, "cleaned")
-    assert operator.unquarantine(second.secret_name).state == "dirty"
-    (failed,) = cleaner.clean("janitor", lambda _: "it would not go")
-    assert failed.outcome == "quarantined"
-    again = claimer.claim(ask("initech", "one", Policy.RELEASE))
-    assert again.secret_name == first.secret_name
-    operator.quarantine(again.secret_name, "odd bills")
-    assert operator.unquarantine(again.secret_name).state is None
-    claimer.release(again.record, "one")
-    assert claimer.claim(ask("acme", "one", Policy.RETAIN)).secret_name == first.secret_name
-    assert claimer.sweep().freed == ()

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import get_context
 from multiprocessing.context import ForkServerContext
@@ -61,27 +61,6 @@ def _claim_share(
     with ThreadPoolExecutor(len(share)) as threads:
         answers.put(list(threads.map(one, share)))
     pool.flush()
-
-
-def run_and_die(kubeconfig: Path, namespace: str, what: str, calls: int) -> bool:
-    """Run an operation in a process that SIGKILLs itself right after so many calls; whether it was killed."""
-    worker = processes().Process(target=_run_and_die, args=(kubeconfig, namespace, what, calls))
-    worker.start()
-    worker.join()
-    assert worker.exitcode in (0, -signal.SIGKILL)
-    return worker.exitcode != 0
-
-
-OPERATIONS: dict[str, Callable[[Pool], Any]] = {
-    "claim": lambda pool: pool.claim(REQUEST),
-    "release": lambda pool: pool.release(pool.record_of(REQUEST), REQUEST.holder),
-    "clean": lambda pool: pool.clean("cleaner", lambda _member: None),
-}
-
-
-def _run_and_die(kubeconfig: Path, namespace: str, what: str, calls: int) -> None:
-    mortal = Mortal(connect(ClusterTarget(kubeconfig=str(kubeconfig))), calls)
-    OPERATIONS[what](Pool(KubernetesApi(mortal, namespace, CLAIMS), namespace, PoolConfigMap()))
 
 
 class Mortal(Connection):
