@@ -9,6 +9,7 @@ import pytest
 
 from components.aso_credentials.resources import refusal_of_unserved
 from components.connection import ClusterTarget
+from tests.support.cases import tabled
 
 if TYPE_CHECKING:
     from pulumi_sandbox.services.control_plane import ControlPlane
@@ -19,11 +20,7 @@ def made(version: str, kind: str) -> pulumi.ResourceHookArgs:
     return pulumi.ResourceHookArgs("urn", "", "team-a/x", "type", new_inputs=inputs)
 
 
-@pytest.mark.parametrize(
-    ("version", "kind"),
-    [("nobody.azure.com/v1api20200601", "ResourceGroup"), ("rbac.authorization.k8s.io/v1", "Roll")],
-    ids=["no-group", "no-kind"],
-)
+@tabled("version, kind")
 def test_a_kind_that_is_not_served_is_refused_with_a_fix(
     version: str, kind: str, control_plane: ControlPlane
 ):

@@ -12,7 +12,7 @@ from pulumi.runtime.proto.provider_pb2 import DiffResponse
 from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE
 from components.account_pool.provider import AccountClaimProvider
 from components.labels import TENANT_NAME
-from tests.support.cases import cases, table
+from tests.support.cases import cases, table, tabled
 from tests.support.dynamic_host import Properties, Provider, dynamic_host
 from tests.support.members import SENTINEL, Members
 
@@ -56,10 +56,7 @@ def test_what_was_left_out_is_filled_in_and_the_same_claim_again_is_no_change(
     assert not claim.is_changed(made, wanted(namespace))
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("tenant", "other"), ("type", "gcp"), ("slot", "1"), ("namespace", "elsewhere"), ("shared", True)],
-)
+@tabled("key, value")
 def test_another_account_is_another_claim(
     key: str, value: object, claim: Provider, namespace: str, members: Members
 ) -> None:

@@ -31,6 +31,7 @@ from components.secret_manager import (
     version_name,
 )
 from sandbox.tests.support.clouds import Served
+from tests.support.cases import tabled
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
 from tests.support.hyperfleet import bring, delete
 
@@ -340,14 +341,7 @@ def test_a_version_that_was_added_and_never_verified_is_not_left_readable(
     assert secret.states() == {3: "ENABLED", 2: "DISABLED", 1: "DESTROYED"}
 
 
-@pytest.mark.parametrize(
-    ("policy", "left"),
-    [
-        ("keep", {2: "ENABLED", 1: "ENABLED"}),
-        ("disable", {2: "DISABLED", 1: "DISABLED"}),
-        ("destroy", {2: "ENABLED", 1: "ENABLED"}),
-    ],
-)
+@tabled("policy, left")
 def test_when_a_cluster_leaves_its_versions_become_what_the_policy_says(
     retention: Provider, secret: Entry, policy: str, left: dict[int, str]
 ) -> None:

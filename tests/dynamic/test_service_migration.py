@@ -2,14 +2,14 @@
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import grpc
 import pytest
 
 from components.service_credentials.provider import ServiceMigrationProvider
-from tests.support.cases import cases, table
+from tests.support.cases import cases, table, tabled
 from tests.support.dynamic_host import Host, Properties, Provider
 from tests.support.secrets import Secrets
 
@@ -137,22 +137,9 @@ def test_what_was_migrated_goes_with_its_instance_and_the_legacy_secret_stays(
     assert secrets.data("queue") == LEGACY
 
 
-@pytest.mark.parametrize(
-    ("taker", "said"),
-    [
-        pytest.param(
-            ("servicebinding.io/x", {}), "with type servicebinding.io/x, not Opaque", id="another-type"
-        ),
-        pytest.param(("Opaque", {}), f"is of another owner, not of {OWNER}", id="nobodys"),
-        pytest.param(
-            ("Opaque", {"credfleet.io/projected-by": "other"}),
-            f"is of other, not of {OWNER}",
-            id="another-owners",
-        ),
-    ],
-)
+@tabled("taker, said")
 def test_a_taken_name_is_refused_in_a_preview_and_left_alone(
-    provider: Provider, secrets: Secrets, taker: tuple[str, Mapping[str, str]], said: str
+    provider: Provider, secrets: Secrets, taker: Sequence[Any], said: str
 ) -> None:
     secrets.put("queue", LEGACY, TYPE)
     type_, annotations = taker

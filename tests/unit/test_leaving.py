@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from components.stack_config.leaving import find_losses, read_entries, read_former
+from tests.support.cases import tabled
 from tests.support.stacks import problems, settings, stack
 
 Tenants: TypeAlias = Mapping[str, Mapping[str, str]]
@@ -53,35 +54,7 @@ def told(former: Tenants, tenants: Mapping[str, Any], **further: Any) -> list[st
     return [f"{each.place}: {each.problem} {each.fix}" for each in losses.refused]
 
 
-@pytest.mark.parametrize(
-    ("tenants", "place", "line"),
-    [
-        (
-            {"acme": tenant("acme", "main"), "globexinc": tenant("globex", "main", "backup")},
-            "credfleet:tenants.globexinc: its namespace tenant-globex is that of tenant globex",
-            "`pulumi config set --path 'credfleet:tenants.globexinc.previously[0]' globex`",
-        ),
-        (
-            {"acme": tenant("acme", "main"), "g.i": tenant("globex", "main", "backup", previously=["older"])},
-            'credfleet:tenants["g.i"]',
-            """`pulumi config set --path 'credfleet:tenants["g.i"].previously[1]' globex`""",
-        ),
-        (
-            {"acme": tenant("acme", "main"), "globex": tenant("globex", "first", "backup")},
-            "credfleet:tenants.globex.accounts.first: it asks for an account of type aws as slot main",
-            "`pulumi config set --path 'credfleet:tenants.globex.accounts.first.previously[0]' main`",
-        ),
-        (
-            {
-                "acme": tenant("acme", other={"type": "azure", "deliverTo": "creds"}),
-                "globex": tenant("globex", "main", "backup"),
-            },
-            "credfleet:tenants.acme.accounts.other: it asks for the same deliverTo, creds, as slot main",
-            "previously[0]' main`",
-        ),
-    ],
-    ids=["tenant", "tenant renamed before", "slot of one type", "slot with one copy"],
-)
+@tabled("tenants, place, line")
 def test_what_looks_like_a_rename_is_refused_with_the_line_to_paste(
     tenants: Mapping[str, Any], place: str, line: str
 ) -> None:
@@ -91,23 +64,7 @@ def test_what_looks_like_a_rename_is_refused_with_the_line_to_paste(
     assert line in said
 
 
-@pytest.mark.parametrize(
-    "tenants",
-    [
-        {"acme": tenant("acme", "main"), "globex": tenant("globex", "main", "backup")},
-        {"acme": tenant("acme", "main"), "new": tenant("globex", "main", "backup", previously=["globex"])},
-        {"acme": tenant("acme", "main"), "globex": tenant("globex", "main")},
-        {"acme": tenant("acme", "main"), "initech": tenant("initech", "main")},
-        {"acme": tenant("acme", "main", "skipped", "more"), "globex": tenant("globex", "main", "backup")},
-        {
-            "acme": tenant("acme", first={"type": "aws", "previously": ["old", "main"]}),
-            "new": tenant(
-                "globex", "main", first={"type": "aws", "previously": ["backup"]}, previously=["globex"]
-            ),
-        },
-    ],
-    ids=["same", "renamed", "slot gone", "one for another", "slots more", "slots of a renamed tenant"],
-)
+@tabled("tenants")
 def test_what_is_no_rename_or_said_to_be_one_goes_on(tenants: Mapping[str, Any]) -> None:
     assert told(FORMER, tenants) == []
 
@@ -224,22 +181,7 @@ def test_more_than_a_quarter_of_the_accounts_in_use_goes_only_where_that_is_said
     assert told(EIGHT, kept, allowRemovals=True) == []
 
 
-@pytest.mark.parametrize(
-    ("change", "place"),
-    [
-        ({"tenants__acme__previously": ["globex"]}, "credfleet:tenants.acme.previously[0]"),
-        ({"tenants__acme__previously": ["acme"]}, "credfleet:tenants.acme.previously[0]"),
-        ({"tenants__acme__previously": ["a", "a"]}, "credfleet:tenants.acme.previously[1]"),
-        (
-            {"tenants__acme__accounts__b": {"type": "aws", "previously": ["aws"]}},
-            "credfleet:tenants.acme.accounts.b.previously[0]",
-        ),
-        (
-            {"services": {"instances": {"db": SERVICE, "other": {**SERVICE, **OTHER}}}},
-            "credfleet:services.instances.other.previously[0]",
-        ),
-    ],
-)
+@tabled("change, place")
 def test_names_are_unique_with_former_ones(change: dict[str, Any], place: str) -> None:
     values = stack(tenants__globex={"namespace": "tenant-globex"}, **change)
     assert [each.place for each in problems(values)] == [place]

@@ -24,6 +24,7 @@ from components.secret_manager import (
 )
 from sandbox.tests.support import clouds
 from sandbox.tests.support.clouds import Served
+from tests.support.cases import tabled
 
 SENTINEL = b"sentinel-of-a-payload"
 PATIENCE = Patience(first_pause=0.01, longest_pause=0.05, in_all=5.0)
@@ -102,10 +103,7 @@ def test_the_four_codes_that_pass_are_repeated(
     assert served.service.faults.waiting == []
 
 
-@pytest.mark.parametrize(
-    ("status", "code"),
-    [(400, "refused"), (401, "not-allowed"), (403, "not-allowed"), (409, "exists"), (501, "refused")],
-)
+@tabled("status, code")
 def test_any_other_code_is_told_at_once(
     served: Served, manager: SecretManager, secret: str, status: int, code: str
 ) -> None:

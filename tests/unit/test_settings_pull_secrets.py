@@ -9,7 +9,7 @@ import pytest
 from components.errors import Problem
 from components.pull_secret.model import Availability, Phase
 from components.pull_secret.settings import PullSecretsSection
-from tests.support.cases import cases, table
+from tests.support.cases import cases, table, tabled
 from tests.support.stacks import problems, settings, stack
 
 CANARY = "canary-5c1d"
@@ -203,10 +203,7 @@ def test_what_kubelet_takes_is_taken_and_refused_when_strict(payload: str) -> No
     assert problems(section(credential=payload, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("account", "fix"),
-    [("acme/awz", "did you mean acme/aws?"), ("globex", "known: acme/aws.")],
-)
+@tabled("account, fix")
 def test_an_account_nobody_claims_names_no_project(account: str, fix: str) -> None:
     problem = told(section({ID: cluster(project={"account": account})}))
     assert (problem.place, problem.fix) == (f"{PLACE}.project.account", fix)

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from components.errors import ConfigurationError, Problem
 from components.stack_config.schema import tenant_file_schema
 from components.stack_config.stack import Settings
-from tests.support.cases import cases, table
+from tests.support.cases import cases, table, tabled
 from tests.support.stacks import SECRET_KEYS, stack
 
 ACME: Final[dict[str, Any]] = table(__file__, "ACME")
@@ -273,11 +273,7 @@ def test_what_two_files_say_is_told_and_neither_wins(tmp_path: Path) -> None:
     assert "credfleet:services.instances.acme-db is said by another file as well" in said
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [("- a list", "holds no map"), ("a: b: c", ""), ("", "holds no map")],
-    ids=["a list", "no YAML", "nothing"],
-)
+@tabled("text, words")
 def test_a_file_that_says_nothing_is_refused(tmp_path: Path, text: str, words: str) -> None:
     (problem,) = told(tmp_path, written(tmp_path, acme=text))
     assert words in problem.problem

@@ -37,7 +37,7 @@ from operations.pool import access
 from operations.pool.access import PoolOptions, PoolTarget
 from operations.pool.claims import claim_within
 from operations.pool.claims import seconds as seconds_of
-from tests.support.cases import cases, table
+from tests.support.cases import cases, table, tabled
 from tests.support.memory_cluster import NAMESPACE, answer, credfleet
 from tests.support.memory_pool import MemoryServer
 from tests.support.pool import fill, settle
@@ -404,10 +404,7 @@ def test_a_write_to_a_cluster_that_only_kubeconfig_names_is_asked_about(
         assert str(inherited) in opened.stderr, "a write always says where it goes"
 
 
-@pytest.mark.parametrize(
-    "look",
-    [["status"], ["metrics"], ["sweep", "--dry-run"], ["adopt"], ["release", "-n", "a", "--stack-gone", "x"]],
-)
+@tabled("look")
 def test_a_look_is_never_asked_about(inherited: Path, look: list[str]) -> None:
     assert "· pool" in (seen := run(*look)).stderr
     assert "not-confirmed" not in seen.stderr

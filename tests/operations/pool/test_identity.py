@@ -12,6 +12,7 @@ import pytest
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import POOL_STATE, STATE_REASON
 from components.labels import ACCOUNT_ID
+from tests.support.cases import tabled
 from tests.support.memory_cluster import NAMESPACE, credfleet
 from tests.support.memory_pool import MemoryServer
 from tests.support.pool import settle
@@ -76,17 +77,7 @@ def test_protected_account_is_no_member_and_is_neither_brought_nor_imported(
     assert [member.name for member in server.members] == ["m0"]
 
 
-@pytest.mark.parametrize(
-    ("identify", "outcome", "why"),
-    [
-        (SAYS % ID, "cleaned", None),
-        (SAYS % "sentinel-999999999999", "quarantined", f"opens another account than {ID}"),
-        ("exec 2>&1; echo sentinel", "quarantined", "sh identify printed no JSON object"),
-        (f"{SAYS % ID}; exit 3", "quarantined", "sh identify ended with exit code 3"),
-        ("exec sleep 60", "quarantined", "sh identify was not done after 1 s"),
-    ],
-    ids=["the same", "another", "no JSON", "not known", "too slow"],
-)
+@tabled("identify, outcome, why")
 def test_account_is_wiped_only_if_its_credential_opens_it(
     server: MemoryServer, project: Path, identify: str, outcome: str, why: str | None
 ) -> None:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 from components.connection import ClusterTarget, Reply
 from operations.main import app
 from operations.pool import importing
+from tests.support.cases import tabled
 from tests.support.memory_cluster import NAMESPACE
 from tests.support.memory_pool import MemoryServer
 
@@ -79,17 +80,7 @@ def test_an_account_gets_the_labels_that_a_declared_one_has_and_its_values_go_no
     assert made["data"] == {"key": "czNudGluZWw="}
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        ({}, "no value is given for it"),
-        ({"aws-7": SENTINEL}, "is not a JSON object"),
-        ({"aws-7": {}}, "is not a JSON object with fields"),
-        ({"aws-7": {"key": 7}}, "is not a string"),
-        ({"aws-7": {"a key": SENTINEL}}, "cannot be a key of a Secret"),
-        ([SENTINEL], "not a JSON object"),
-    ],
-)
+@tabled("values, said")
 def test_nothing_is_written_when_a_value_is_wrong(
     server: MemoryServer, connected: Connected, monkeypatch: pytest.MonkeyPatch, values: object, said: str
 ) -> None:
@@ -101,22 +92,12 @@ def test_nothing_is_written_when_a_value_is_wrong(
     assert connected.sent == []
 
 
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [
-        (("aws-7,aws,1111-1111-1111",), "12 digits"),
-        (("aws-7,aws,4.44444E+11",), "rounded by a spreadsheet"),
-        (("aws-7,aws,7", "aws-8,aws,7"), "has the same account"),
-        (("aws-7,aws,7", "aws-7,aws,8"), "is named by"),
-        (("aws-7,aws,111",), "account aws-1 of the pool has it"),
-        ((f"azure-7,azure,{AZURE_ID.upper()}",), "account azure-1 of the pool has it"),
-    ],
-)
+@tabled("rows, said")
 def test_nothing_is_written_when_a_row_names_no_account_or_one_that_is_another_rows(
     server: MemoryServer,
     connected: Connected,
     monkeypatch: pytest.MonkeyPatch,
-    rows: tuple[str, ...],
+    rows: list[str],
     said: str,
 ) -> None:
     server.add_member("aws-1", {}, {"credfleet.io/account-id": "111"})
@@ -135,26 +116,19 @@ def test_a_csv_that_is_not_there_is_told_by_its_own_name(connected: Connected) -
     assert "membersFrom" not in refused.stderr
 
 
-@pytest.mark.parametrize(
-    ("row", "said"),
-    [
-        ("aws-1,aws,111", ("there", None)),
-        ("aws-1,azure,111", ("differs", "more.csv:2 says type azure, and its Secret aws")),
-        ("aws-1,aws,222", ("differs", "more.csv:2 says accountId 222, and its Secret 111")),
-    ],
-)
+@tabled("row, said")
 def test_a_secret_that_is_there_is_compared_with_its_row_and_left_as_it_is(
     server: MemoryServer,
     connected: Connected,
     monkeypatch: pytest.MonkeyPatch,
     row: str,
-    said: tuple[str, str | None],
+    said: list[str | None],
 ) -> None:
     server.add_member("aws-1", {}, {"credfleet.io/account-id": "111"})
     on_standard_input(monkeypatch, {"aws-1": {"key": SENTINEL}})
     done = run(row)
     (told,) = json.loads(done.stdout)["accounts"]
-    assert (done.exit_code, (told["outcome"], told["reason"])) == (int(said[0] == "differs"), said)
+    assert (done.exit_code, [told["outcome"], told["reason"]]) == (int(said[0] == "differs"), said)
     assert connected.sent == []
 
 

@@ -29,6 +29,7 @@ from operations.pool import status as status_module
 from operations.pool.access import By, PoolTarget
 from operations.pool.status import Seen, group, render_counts, render_list, shared_out
 from tests.operations.pool.test_metrics import claimed, labelled, member
+from tests.support.cases import tabled
 from tests.support.memory_pool import KEB
 
 NOW = datetime(2026, 11, 22, 3, tzinfo=UTC)
@@ -88,18 +89,11 @@ HELD = account(
 )
 
 
-@pytest.mark.parametrize(
-    ("by", "groups"),
-    [
-        (By.TENANT, {"acme": ["held", "shared"], "b": ["shared"]}),
-        (By.STACK, {"cli": ["shared"], "org/fleet/dev": ["held", "shared"], "org/fleet/prod": ["held"]}),
-        (By.TYPE, {"aws": ["free", "shared"], "gcp": ["held"]}),
-    ],
-)
+@tabled("by, groups")
 def test_accounts_are_told_by_whose_they_are_who_holds_them_or_what_they_are(
-    by: By, groups: dict[str, list[str]]
+    by: str, groups: dict[str, list[str]]
 ) -> None:
-    found = group([pool("p", account("free"), HELD, SHARED)], by)
+    found = group([pool("p", account("free"), HELD, SHARED)], By(by))
     assert {each.key: sorted(a.secret_name for a in each.accounts) for each in found} == groups
 
 

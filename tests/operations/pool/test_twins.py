@@ -12,6 +12,7 @@ from components.account_pool.core.keys import POOL_STATE
 from components.account_pool.core.pool import Pool
 from components.connection import ClusterTarget
 from components.labels import ACCOUNT_ID, HYPERSCALER_TYPE, TENANT_NAME
+from tests.support.cases import tabled
 from tests.support.memory_cluster import NAMESPACE, answer, credfleet
 from tests.support.memory_pool import MemoryServer
 
@@ -102,17 +103,7 @@ def test_account_that_the_pool_has_is_neither_brought_nor_imported(
     assert {member.name for member in server.members} == before
 
 
-@pytest.mark.parametrize(
-    ("known", "declared", "is_told"),
-    [
-        ({}, {"n": GUID}, True),
-        ({"n": GUID}, {"n": GUID}, False),
-        ({"m0": GUID}, {"n": GUID}, False),
-        ({"m0": GUID}, {"m0": "other", "n": GUID}, False),
-        ({"n": "other"}, {"n": GUID}, True),
-    ],
-    ids=["new", "as it was", "renamed", "exchanged", "changed"],
-)
+@tabled("known, declared, is_told")
 def test_new_entry_for_an_account_that_a_tenant_brought_is_told(
     server: MemoryServer, known: dict[str, str], declared: dict[str, str], *, is_told: bool
 ) -> None:
