@@ -15,6 +15,7 @@ from components.account_pool.core.status import AccountUse
 from components.errors import Withheld
 from components.labels import TENANT_NAME
 from components.naming import tenant_label
+from tests.support.cases import tabled
 from tests.support.memory_pool import POOL, MemoryServer
 
 KEYS = ("eu-access",)
@@ -57,27 +58,7 @@ def test_a_stack_that_names_its_slot_finds_the_account_its_tenant_had_and_takes_
     assert pool.adoptable(SlotNames(claims=[claim])) == ()
 
 
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        ({"slot": "0"}, ["0", None]),
-        ({"claims": ["a", "b"]}, ["a", "b"]),
-        ({"mapped": ["x", "y"]}, ["x", "y"]),
-        ({"mapped": ["x"], "claims": ["a"], "slot": "0"}, ["x", None]),
-        ({"claims": ["a"], "slot": "0"}, ["a", "0"]),
-        ({"claims": ["a"]}, ["a", None]),
-        ({}, [None, None]),
-    ],
-    ids=[
-        "one slot for two",
-        "a stack's slots in its order",
-        "mapped slots in their order",
-        "a map is all there is for its tenant and type",
-        "what the stack names no slot for",
-        "more accounts than slots",
-        "nothing is guessed",
-    ],
-)
+@tabled("names, expected")
 def test_the_slot_of_an_account_is_the_most_particular_that_is_named(
     names: dict[str, Any], expected: list[str | None]
 ) -> None:
@@ -107,14 +88,7 @@ def test_an_account_that_cannot_be_adopted_is_told_with_the_reason(names: SlotNa
     assert str(proposed(server, names)["own"]).startswith(why)
 
 
-@pytest.mark.parametrize(
-    ("labels", "notes", "why"),
-    [
-        ({"hyperscaler-type": "AWS"}, {}, "types are compared exactly"),
-        ({}, {TENANT_ID: " "}, "a tenant's name is not empty"),
-    ],
-    ids=["its type", "its tenant's name"],
-)
+@tabled("labels, notes, why")
 def test_an_account_that_makes_no_sense_keeps_no_other_from_being_adopted(
     labels: dict[str, str], notes: dict[str, str], why: str
 ) -> None:

@@ -18,7 +18,7 @@ from components.account_pool.core.calls import Kind, PoolApi, Steps
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.holds import Holds
 from components.account_pool.core.judgement import judge
-from components.account_pool.core.keys import CLAIM_TOKEN, INTERNAL, POOL_STATE, SHARED_CAPACITY
+from components.account_pool.core.keys import CLAIM_TOKEN, INTERNAL, SHARED_CAPACITY
 from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import Claimed, ClaimRequest, Record, Wanted
 from components.account_pool.core.pool import Pool
@@ -29,6 +29,7 @@ from components.account_pool.core.steps import get_record
 from components.account_pool.forecast.claims import ForecastKind, explain, forecast_claims
 from components.errors import Misconfigured, NotAllowed, PoolError
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
+from tests.support.cases import tabled
 from tests.support.drawn_pools import KEYS, REQUESTS, SETTINGS, Spoken, disagreements, pools
 from tests.support.memory_pool import KEB, POOL, MemoryServer, answer_to, matches
 from tests.support.proving import counted, tried
@@ -105,25 +106,7 @@ def test_the_api_server_is_asked_for_every_member_that_would_be_taken(
             assert any(matches(selector, labels[member.name]) for selector in asked)
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        {"dirty": "true"},
-        {"shared": "true"},
-        {"euAccess": "true"},
-        {"internal": "true"},
-        {TENANT_NAME: "acme", "quarantined": "true"},
-        {TENANT_NAME: "acme", "eu-access": "false"},
-    ],
-    ids=[
-        "free but dirty in Kyma's words",
-        "shared in Kyma's words",
-        "under EU access in Kyma's words",
-        "internal in Kyma's words",
-        "own but quarantined",
-        "own but false",
-    ],
-)
+@tabled("labels")
 def test_an_account_that_the_status_calls_misconfigured_is_never_claimed(labels: dict[str, str]) -> None:
     server = MemoryServer()
     server.add_member("m0", labels)
@@ -170,14 +153,7 @@ def test_an_own_account_with_a_claim_that_is_gone_is_taken_and_everything_says_s
     assert pool.claim(request).secret_name == "m0"
 
 
-@pytest.mark.parametrize(
-    ("labels", "why"),
-    [
-        ({"dirty": "true"}, "label dirty means nothing here"),
-        *(({POOL_STATE: state}, f"it is {state}") for state in ("dirty", "cleaning", "quarantined")),
-    ],
-    ids=["misconfigured", "dirty", "being cleaned", "quarantined"],
-)
+@tabled("labels, why")
 def test_a_new_consumer_does_not_join_a_claim_whose_account_is_not_in_order_by_now(
     labels: dict[str, str], why: str
 ) -> None:

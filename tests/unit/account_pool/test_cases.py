@@ -56,7 +56,8 @@ from components.account_pool.core.status import AccountUse, status_of
 from components.account_pool.core.steps import list_all
 from components.account_pool.forecast.claims import ForecastKind, forecast_claims
 from components.errors import Exhausted, LimitReached, LostMember, Misconfigured, NotAllowed, Restored
-from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, SHARED, TENANT_NAME
+from components.labels import ACCOUNT_ID, SHARED, TENANT_NAME
+from tests.support.cases import tabled
 from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, Sweeps, answer_to, is_free, run
 from tests.support.paused import Paused
 
@@ -184,12 +185,6 @@ def test_the_limit_is_never_exceeded_and_a_new_slot_is_a_way_out() -> None:
     with pytest.raises(LimitReached, match="with 1 of 1 consumers"):
         claim(server, A2)
     assert claim(server, Claims("a", "h2", slot="1")).secret_name != claim(server).secret_name
-
-
-def test_an_account_of_ones_own_comes_before_one_from_the_pool() -> None:
-    server = pool("m0")
-    server.add_member("own", {TENANT_NAME: "a"})
-    assert claim(server).secret_name == "own"
 
 
 def test_a_claim_of_many_members_takes_one_beyond_the_first_page() -> None:
@@ -362,20 +357,12 @@ def test_a_limit_below_the_number_of_holders_is_refused_and_nothing_changes() ->
 # E: releases.
 
 
-@pytest.mark.parametrize(
-    ("policy", "tenant", "state"),
-    [
-        (Policy.RELEASE, None, None),
-        (Policy.RETAIN, "a", None),
-        (Policy.CLEAN, "a", "dirty"),
-        (Policy.QUARANTINE, "a", "quarantined"),
-    ],
-)
+@tabled("policy, tenant, state")
 def test_the_last_release_leaves_the_account_as_the_policy_says(
-    policy: Policy, tenant: str | None, state: str | None
+    policy: str, tenant: str | None, state: str | None
 ) -> None:
     server = pool("m0")
-    claim(server, policy=policy)
+    claim(server, policy=Policy(policy))
     assert release(server).last
     member = server.member("m0")
     assert (member.tenant, member.state, member.token) == (tenant, state, None)
@@ -440,14 +427,6 @@ def test_a_cleaned_account_is_free_and_keeps_its_other_labels() -> None:
     assert not {CLAIM_ORIGIN, CLEANING_TOKEN} & server.member("m0").annotations.keys()
 
 
-def test_a_dirty_account_somebody_claims_is_left_alone() -> None:
-    server = pool("m0")
-    claim(server)
-    server.by_hand("m0", {POOL_STATE: "dirty"})
-    assert cleaned(server) == {}
-    assert server.member("m0").token is not None
-
-
 def test_one_account_that_cannot_be_cleaned_is_quarantined_and_stops_no_other() -> None:
     server = MemoryServer()
     server.add_member("m0", {POOL_STATE: "dirty"})
@@ -456,10 +435,6 @@ def test_one_account_that_cannot_be_cleaned_is_quarantined_and_stops_no_other() 
     assert blocked_reason(server.member("m0"), POOL) is None
     assert server.member("m0").state == "quarantined"
     assert is_free(server.member("m1"))
-
-
-def test_nothing_dirty_is_nothing_to_do() -> None:
-    assert cleaned(pool("m0")) == {}
 
 
 def test_an_account_its_tenant_brought_stays_its_tenants_when_cleaned() -> None:
@@ -616,15 +591,12 @@ def retained(server: MemoryServer) -> MemoryServer:
     return server
 
 
-@pytest.mark.parametrize(
-    ("policy", "owner", "state"),
-    [(Policy.RELEASE, None, None), (Policy.CLEAN, "a", "dirty"), (Policy.RETAIN, "a", None)],
-)
+@tabled("policy, owner, state")
 def test_a_retained_account_ends_its_next_claim_as_the_policy_of_that_claim_says(
-    policy: Policy, owner: str | None, state: str | None
+    policy: str, owner: str | None, state: str | None
 ) -> None:
     server = retained(pool("m0"))
-    claim(server, policy=policy)
+    claim(server, policy=Policy(policy))
     release(server)
     assert (server.member("m0").tenant, server.member("m0").state) == (owner, state)
 
@@ -716,16 +688,7 @@ def test_a_retained_account_that_was_only_quarantined_or_cleaned_stays_with_its_
     assert (server.member("m0").tenant, server.member("m0").origin) == ("a", "retained")
 
 
-@pytest.mark.parametrize(
-    ("labels", "annotations", "problem"),
-    [
-        ({}, {}, "no tenant owns it"),
-        ({TENANT_NAME: "a"}, {BRING_YOUR_OWN: "true"}, "tenant a brought it along"),
-        ({TENANT_NAME: "a"}, {CLAIM_TOKEN: "claim-1.uid.1"}, "it is claimed"),
-        ({TENANT_NAME: "a", POOL_STATE: "cleaning"}, {}, "being cleaned"),
-    ],
-    ids=["nobody's", "brought along", "claimed", "being cleaned"],
-)
+@tabled("labels, annotations, problem")
 def test_what_is_no_retained_account_is_not_returned(
     labels: dict[str, str], annotations: dict[str, str], problem: str
 ) -> None:
@@ -758,19 +721,7 @@ def test_an_account_given_up_is_not_marked_dirty() -> None:
     assert server.member("m0").state == "quarantined"
 
 
-@pytest.mark.parametrize(
-    ("labels", "annotations", "allow_destroy", "blocked"),
-    [
-        ({}, {}, False, False),
-        ({TENANT_NAME: "a"}, {}, False, False),
-        ({TENANT_NAME: "a"}, {CLAIM_TOKEN: "claim-1.uid.1"}, True, True),
-        ({}, {CLAIM_TOKEN: "claim-1.uid.1"}, False, True),
-        ({POOL_STATE: "cleaning"}, {}, True, True),
-        ({POOL_STATE: "dirty"}, {}, False, True),
-        ({POOL_STATE: "dirty"}, {}, True, False),
-        ({POOL_STATE: "quarantined"}, {}, False, False),
-    ],
-)
+@tabled("labels, annotations, allow_destroy, blocked")
 def test_who_carries_a_claim_or_dirt_may_not_be_removed(
     labels: dict[str, str], annotations: dict[str, str], *, allow_destroy: bool, blocked: bool
 ) -> None:
@@ -829,12 +780,8 @@ def test_a_record_nobody_can_read_is_reported_and_its_account_is_not_judged() ->
     assert any(claimed.record in finding.place for finding in report.findings)
 
 
-@pytest.mark.parametrize(
-    "ids",
-    [("111", "111"), ("0000000a-0000-4000-8000-000000000001", "0000000A-0000-4000-8000-000000000001")],
-    ids=["as-written", "in-another-case"],
-)
-def test_two_accounts_with_one_id_and_a_lost_account_are_reported(ids: tuple[str, str]) -> None:
+@tabled("ids")
+def test_two_accounts_with_one_id_and_a_lost_account_are_reported(ids: list[str]) -> None:
     server = MemoryServer()
     for name, account_id in zip(("m0", "m1"), ids, strict=True):
         server.add_member(name, annotations={ACCOUNT_ID: account_id})

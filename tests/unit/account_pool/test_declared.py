@@ -11,11 +11,12 @@ from components.account_pool.admission.state_machine import Verb
 from components.account_pool.core import protocol
 from components.account_pool.core.calls import Kind
 from components.account_pool.core.declared import Declaration, DeclaredMember, is_touched, refusals
-from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
+from components.account_pool.core.keys import POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
 from components.account_pool.core.model import State
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.labels import BRING_YOUR_OWN, SHARED, TENANT_NAME
 from tests.support.admission_twin import Write, allows
+from tests.support.cases import tabled
 from tests.support.guarded_pool import merged, secret
 from tests.support.memory_pool import Claims, MemoryServer, run
 
@@ -76,19 +77,7 @@ def brought(tenant: str | None) -> Declaration:
     return Declaration("pool", {"m0": member})
 
 
-@pytest.mark.parametrize(
-    ("labels", "other", "why"),
-    [
-        ({TENANT_NAME: "acme"}, None, "what is in it was not cleaned"),
-        ({TENANT_NAME: "acme"}, "globex", "what is in it was not cleaned"),
-        ({TENANT_NAME: "acme", POOL_STATE: "quarantined"}, None, "what is in it was not cleaned"),
-        ({TENANT_NAME: "acme", POOL_STATE: "cleaning"}, None, "it is being cleaned; wait until it is done"),
-        ({TENANT_NAME: "acme", POOL_STATE: "dirty"}, "globex", "what is in it was not cleaned"),
-        ({TENANT_NAME: "acme", POOL_STATE: "dirty"}, None, None),
-        ({}, None, None),
-    ],
-    ids=["idle", "idle, to another", "quarantined", "being cleaned", "dirty, to another", "dirty", "free"],
-)
+@tabled("labels, other, why")
 def test_what_a_tenant_brought_along_is_taken_from_it_only_to_be_cleaned(
     labels: dict[str, str], other: str | None, why: str | None
 ) -> None:
@@ -99,15 +88,7 @@ def test_what_a_tenant_brought_along_is_taken_from_it_only_to_be_cleaned(
     assert len(told) == (0 if why is None else 1)
 
 
-@pytest.mark.parametrize(
-    ("labels", "annotations", "is_refused"),
-    [
-        ({TENANT_NAME: "acme"}, {CLAIM_TOKEN: "claim-0.u.1"}, False),
-        ({TENANT_NAME: "acmeinc"}, {}, False),
-        ({TENANT_NAME: "acme"}, {}, True),
-    ],
-    ids=["claimed", "moved", "not claimed"],
-)
+@tabled("labels, annotations, is_refused")
 def test_what_a_tenant_brought_along_goes_with_its_claim_when_that_is_renamed(
     *, labels: dict[str, str], annotations: dict[str, str], is_refused: bool
 ) -> None:

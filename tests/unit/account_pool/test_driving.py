@@ -12,7 +12,7 @@ from components.account_pool.core import driver as driving
 from components.account_pool.core import pool as live
 from components.account_pool.core import protocol
 from components.account_pool.core.audit import AuditEvent, Journal
-from components.account_pool.core.calls import ApiRefusal, Found, Kind, Pause, Refused, Result, Steps, Unknown
+from components.account_pool.core.calls import ApiRefusal, Kind, Pause, Refused, Result, Steps, Unknown
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.driver import Driver
 from components.account_pool.core.keys import POOL_STATE
@@ -212,35 +212,6 @@ def test_an_event_that_fails_fails_no_claim() -> None:
     pool = Pool(failing, "pool", PoolConfigMap())
     assert pool.claim(ClaimRequest("a", "aws")).secret_name == "m0"
     assert pool.flush(10)
-
-
-def test_each_happening_becomes_an_event_of_its_object() -> None:
-    server = Slow()
-    server.let.set()
-    server.add_member("m0")
-    pool = Pool(server, "pool", PoolConfigMap())
-    claimed = pool.claim(ClaimRequest("a", "aws", holder="h"))
-    pool.release(claimed.record, "h")
-    assert pool.flush(10)
-    told = server.events
-    assert [(body["involvedObject"]["name"], body["reason"]) for body in told] == [
-        ("m0", "Claimed"),
-        ("m0", "Released"),
-    ]
-    assert "tenant a" in told[0]["message"]
-    assert isinstance(server.get(Kind.EVENT, told[0]["metadata"]["name"]), Found)
-
-
-class Racing(Slow):
-    """Where somebody else comes first, once."""
-
-    lost = False
-
-    def patch(self, kind: Kind, name: str, body: JsonObject) -> Result:
-        if self.lost:
-            return super().patch(kind, name, body)
-        self.lost = True
-        return Refused(ApiRefusal.CONFLICT, "changed")
 
 
 class SecondIsInterrupted(ThreadPoolExecutor):

@@ -25,7 +25,6 @@ from components.account_pool.core.model import (
 )
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast.claims import Explanation, ForecastKind, explain, forecast_claims
-from components.errors import Misconfigured
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from tests.support import records
 
@@ -68,12 +67,6 @@ def test_a_first_claim_takes_the_first_free_account_of_its_own_order() -> None:
     assert [each.member for each in other.candidates] != [each.member for each in told.candidates]
 
 
-def test_the_account_a_tenant_brought_along_comes_before_any_free_one() -> None:
-    told = explained(ACME, member("aws-1"), member("aws-2"), member("aws-9", {TENANT_NAME: "acme"}))
-    assert taken(told) == ["aws-9"]
-    assert told.expected.kind is ForecastKind.OWN
-
-
 def test_a_claim_that_has_an_account_keeps_it_whatever_else_is_free() -> None:
     record = record_for(ACME, "aws-2")
     told = explained(ACME, member("aws-1"), carrying("aws-2", record), records=(record,))
@@ -97,12 +90,6 @@ def test_a_claim_on_its_way_out_is_not_what_the_next_one_gets() -> None:
     told = explained(ACME, member("aws-1"), from_the_pool, records=(record,))
     assert taken(told) == ["aws-1"]
     assert reasons(told)["aws-2"] == "dirty, waits to be cleaned"
-
-
-def test_an_account_its_tenant_brought_along_is_what_the_next_claim_gets_after_a_release() -> None:
-    record = record_for(ACME, "aws-2", Phase.RELEASING)
-    told = explained(ACME, member("aws-1"), carrying("aws-2", record), records=(record,))
-    assert taken(told) == ["aws-2"]
 
 
 @pytest.mark.parametrize(
@@ -151,12 +138,6 @@ def test_an_account_of_another_tenant_says_whose_it_is() -> None:
     assert reasons(told) == {"aws-1": "claimed by tenant globex, slot eu"}
 
 
-def test_accounts_of_other_types_are_not_looked_at() -> None:
-    told = explained(ACME, member("gcp-1", {HYPERSCALER_TYPE: "gcp"}))
-    assert told.candidates == ()
-    assert told.expected.kind is ForecastKind.EXHAUSTED
-
-
 def shared(name: str, users: int, capacity: int = 3) -> Member:
     claims = json.dumps({f"claim-{n}.u.1": str(n) for n in range(users)})
     return member(name, {SHARED: "true"}, {SHARED_CLAIMS: claims, SHARED_CAPACITY: str(capacity)})
@@ -169,11 +150,6 @@ def test_of_shared_accounts_the_least_used_is_taken_and_a_full_one_says_so() -> 
     assert reasons(told)["aws-2"] == "1 of 3 claims on it, number 1 in the order of this claim"
     assert reasons(told)["aws-3"] == "full: 3 of 3 claims on it"
     assert "another part of the pool" in reasons(told)["aws-4"]
-
-
-def test_a_request_that_makes_no_sense_is_refused() -> None:
-    with pytest.raises(Misconfigured):
-        explained(replace(ACME, type="AWS"))
 
 
 LABELS = st.fixed_dictionaries(

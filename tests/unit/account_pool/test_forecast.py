@@ -17,6 +17,7 @@ from components.account_pool.forecast.claims import (
 )
 from components.account_pool.forecast.forecast import Forecast, Shown, lines, parse, unseen_lines
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
+from tests.support.cases import tabled
 from tests.support.drawn_pools import KEYS, REQUESTS, Spoken, pools
 
 BAD = (ForecastKind.EXHAUSTED, ForecastKind.REFUSED)
@@ -108,20 +109,7 @@ def test_a_reason_that_may_quote_what_it_found_stays_in_the_log():
     assert parse(said, [("acme", "0")]).expected == {("acme", "0"): Shown(is_bad=True, text=None)}
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "",
-        "acme/0: shares its account with stack prod: they name this slot too",
-        "acme/0: expected to be refused, since account aws-1 is held by 2: a, b",
-        "acme/0: as the pool says now, its limit 1 becomes 2",
-        "acme: expected to get the only free aws account",
-        "error: acme/0: expected to get the only free aws account",
-        "free accounts expected to be left: many; aws none of 2",
-        "the pool was not looked at, so what it holds is unknown (why)",
-        'credfleet-report: {"subject":"account-pool","unseen":true}',
-    ],
-)
+@tabled("line")
 def test_a_line_that_is_no_forecast_is_passed_over(line: str):
     assert parse([line], [("acme", "0")]) == Forecast()
 

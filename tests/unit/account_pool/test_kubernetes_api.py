@@ -10,6 +10,7 @@ import pytest
 from components.account_pool.core.calls import ApiRefusal, Found, Kind, Page, Refused, Result, Unknown
 from components.account_pool.core.kubernetes_api import KubernetesApi
 from components.connection import Connection, NoReply, Reply
+from tests.support.cases import tabled
 
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -35,19 +36,10 @@ def made(reply: Reply | None) -> tuple[KubernetesApi, Replying]:
     return KubernetesApi(connection, "pool", "credfleet-claims"), connection
 
 
-@pytest.mark.parametrize(
-    ("status", "meant"),
-    [
-        (404, ApiRefusal.ABSENT),
-        (409, ApiRefusal.CONFLICT),
-        (410, ApiRefusal.EXPIRED),
-        (403, ApiRefusal.FORBIDDEN),
-        (422, ApiRefusal.INVALID),
-    ],
-)
-def test_what_the_server_refused_was_not_done(status: int, meant: ApiRefusal) -> None:
+@tabled("status, meant")
+def test_what_the_server_refused_was_not_done(status: int, meant: str) -> None:
     api, _ = made(Reply(status, {"message": "no"}))
-    assert api.replace(Kind.RECORD, BODY) == Refused(meant, "no")
+    assert api.replace(Kind.RECORD, BODY) == Refused(ApiRefusal(meant), "no")
 
 
 @pytest.mark.parametrize("reply", [Reply(429, {}), Reply(500, {}), Reply(504, {}), None])

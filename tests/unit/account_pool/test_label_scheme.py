@@ -23,6 +23,7 @@ from components.account_pool.core.selection import MEMBERS, members_free, member
 from components.account_pool.core.status import AccountUse
 from components.errors import Misconfigured, PoolError
 from components.labels import EU_ACCESS, HYPERSCALER_TYPE, SHARED, TENANT_NAME
+from tests.support.cases import tabled
 from tests.support.memory_pool import KEB, POOL, MemoryServer
 
 SETTINGS = PoolConfigMap((EU_ACCESS,), scheme=KEB)
@@ -37,41 +38,15 @@ def pool(**labels: str) -> tuple[Pool, MemoryServer]:
     return Pool(server, POOL, SETTINGS), server
 
 
-@pytest.mark.parametrize(
-    ("labels", "standing"),
-    [
-        ({}, AccountUse.FREE),
-        ({"dirty": "true"}, AccountUse.DIRTY),
-        ({"tenantName": "globex"}, AccountUse.OWNED),
-        ({"tenantName": "globex", "dirty": "true"}, AccountUse.DIRTY),
-        ({"shared": "true"}, AccountUse.SHARED),
-        ({"shared": "false"}, AccountUse.FREE),
-        ({"internal": "true"}, AccountUse.INTERNAL),
-        ({"euAccess": "true"}, AccountUse.FREE),
-        ({POOL_STATE: "quarantined"}, AccountUse.QUARANTINED),
-        ({POOL_STATE: "cleaning", "dirty": "true"}, AccountUse.CLEANING),
-    ],
-)
+@tabled("labels, standing")
 def test_an_account_stands_as_its_labels_say_in_the_words_of_kyma(
-    labels: dict[str, str], standing: AccountUse
+    labels: dict[str, str], standing: str
 ) -> None:
     (account,) = pool(**labels)[0].status().accounts
-    assert account.standing is standing
+    assert account.standing == standing
 
 
-@pytest.mark.parametrize(
-    ("labels", "why"),
-    [
-        ({"dirty": "false"}, "dirty is 'false'"),
-        ({"dirty": ""}, "dirty is ''"),
-        ({"shared": "yes"}, "shared is 'yes'"),
-        ({"euAccess": "false"}, "euAccess is 'false'"),
-        ({"internal": "false"}, "internal is 'false'"),
-        ({"tenantName": ""}, "tenantName is empty"),
-        ({TENANT_NAME: "globex"}, "label tenant-name means nothing in this pool, which calls it tenantName"),
-        ({SHARED: "true"}, f"label {SHARED} means nothing in this pool, which calls it shared"),
-    ],
-)
+@tabled("labels, why")
 def test_a_label_that_says_neither_one_thing_nor_the_other_is_told_in_those_words_and_nobody_gets_it(
     labels: dict[str, str], why: str
 ) -> None:

@@ -1,6 +1,5 @@
 """Partitions, tokens, members and records: what is written can be read, what is odd is refused by name."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,8 +13,6 @@ from components.account_pool.core.keys import (
     CLAIM_TOKEN,
     INTERNAL,
     POOL_STATE,
-    SHARED_CAPACITY,
-    SHARED_CLAIMS,
 )
 from components.account_pool.core.model import (
     Member,
@@ -24,13 +21,12 @@ from components.account_pool.core.model import (
     Policy,
     Record,
     Token,
-    Wanted,
     record_name,
-    tenant_label,
 )
-from components.account_pool.core.selection import in_order, members_free, members_owned, members_shared, turn
+from components.account_pool.core.selection import members_free, members_owned, members_shared, turn
 from components.errors import Misconfigured, Restored
 from components.labels import SHARED, TENANT_NAME
+from tests.support.cases import tabled
 from tests.support.memory_pool import is_free, matches
 
 PLAIN = Partition.of("aws", {}, ["eu-access"])
@@ -60,10 +56,7 @@ def test_an_account_of_azure_that_is_brought_has_one_name_in_either_case() -> No
     assert brought_name("x", "Ab") != brought_name("x", "ab")
 
 
-@pytest.mark.parametrize(
-    ("account_type", "values"),
-    [("AWS", {}), ("", {}), ("aws,shared=true", {}), ("aws", {"region": "x"}), ("aws", {"eu-access": ""})],
-)
+@tabled("account_type, values")
 def test_a_request_no_pool_could_serve_is_misconfigured(account_type: str, values: dict[str, str]) -> None:
     with pytest.raises(Misconfigured):
         Partition.of(account_type, values, ["eu-access"])
@@ -103,49 +96,7 @@ def test_a_member_whose_label_was_stripped_is_not_free_while_its_token_is_there(
     assert not is_free(member(annotations={CLAIM_TOKEN: "claim-1.uid.1"}))
 
 
-@given(st.text(min_size=1).filter(lambda text: text == text.strip()))
-def test_every_tenant_has_a_label_value_that_cannot_change_a_selector(tenant: str) -> None:
-    label = tenant_label(tenant)
-    assert 0 < len(label) <= 63
-    assert set(label) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
-
-
-@given(st.text(min_size=1), st.text(min_size=1))
-def test_two_tenants_never_have_one_label_value(one: str, other: str) -> None:
-    if one == one.strip() and other == other.strip() and one != other:
-        assert tenant_label(one) != tenant_label(other)
-
-
-@pytest.mark.parametrize(("tenant", "label"), [("UPPER_ok", "UPPER_ok"), ("a" * 63, "a" * 63)])
-def test_a_tenant_that_is_a_label_value_keeps_it(tenant: str, label: str) -> None:
-    assert tenant_label(tenant) == label
-
-
-@pytest.mark.parametrize("tenant", ["a" * 64, "a,shared=true", "enc-x", "-a", "tenant/1"])
-def test_any_other_tenant_is_encoded(tenant: str) -> None:
-    assert tenant_label(tenant).startswith("enc-")
-
-
-@pytest.mark.parametrize("tenant", ["", " a", "a "])
-def test_a_tenant_that_is_empty_or_has_blanks_is_refused(tenant: str) -> None:
-    with pytest.raises(Misconfigured):
-        tenant_label(tenant)
-
-
-@pytest.mark.parametrize(
-    ("labels", "annotations", "reason"),
-    [
-        ({"dirty": "false"}, {}, "label dirty means nothing here"),
-        ({"eu-access": "false"}, {}, "eu-access is 'false'"),
-        ({TENANT_NAME: ""}, {}, "tenant-name is empty"),
-        ({POOL_STATE: "foo"}, {}, "'foo' is not known"),
-        ({SHARED: "yes"}, {SHARED_CAPACITY: "1"}, "`true` or absent"),
-        ({SHARED: "true"}, {}, "how many claims it takes"),
-        ({SHARED: "true", TENANT_NAME: "t"}, {SHARED_CAPACITY: "1"}, "has no owner"),
-        ({SHARED: "true"}, {SHARED_CAPACITY: "1", SHARED_CLAIMS: "["}, "not a JSON object"),
-        ({}, {CLAIM_TOKEN: "nonsense"}, "not a token"),
-    ],
-)
+@tabled("labels, annotations, reason")
 def test_what_could_never_be_claimed_or_cleaned_is_reported(
     labels: dict[str, str], annotations: dict[str, str], reason: str
 ) -> None:
@@ -160,29 +111,6 @@ def test_different_claims_start_at_different_members() -> None:
     names = [f"m{index}" for index in range(100)]
     firsts = {min(names, key=turn(f"claim-{index}")) for index in range(50)}
     assert len(firsts) > 30
-
-
-def test_the_least_used_shared_member_with_room_comes_first() -> None:
-    def shared(name: str, used: int, **labels: str) -> Member:
-        claims = ", ".join(f'"claim-{n}.uid.1": "c"' for n in range(used))
-        return member(
-            name, {SHARED: "true", **labels}, {SHARED_CAPACITY: "4", SHARED_CLAIMS: "{" + claims + "}"}
-        )
-
-    members = [
-        shared("a", 3),
-        shared("b", 2),
-        shared("c", 1),
-        shared("full", 4),
-        shared("d", 0, **{POOL_STATE: "dirty"}),
-    ]
-    wanted = Wanted("pool", replace(PLAIN, shared=True), "acme", "x", "h")
-    assert [m.name for m in in_order(wanted, members)] == ["c", "b", "a"]
-
-
-def test_what_is_a_tenants_own_comes_before_what_is_free() -> None:
-    members = [*(member(f"m{index}") for index in range(9)), member("own", {TENANT_NAME: "acme"})]
-    assert in_order(Wanted("pool", PLAIN, "acme", "x", "h"), members)[0].name == "own"
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=20)
@@ -252,18 +180,7 @@ def test_a_pool_nobody_can_read_is_misconfigured(data: dict[str, str]) -> None:
         PoolConfigMap.parse(config_map(PoolConfigMap(), **data))
 
 
-@pytest.mark.parametrize(
-    ("limits", "account_type", "limit"),
-    [
-        ({"aws": 3, "default": 9}, "aws", 3),
-        ({"aws": 0, "default": 9}, "aws", 9),
-        ({"aws": 0, "default": 0}, "aws", None),
-        ({"default": 9}, "unknown", 9),
-        ({"gcp": 2}, "gcp_cf-sa30", 2),
-        ({"gcp": 2, "gcp_cf-sa30": 1}, "gcp_cf-sa30", 1),
-        ({}, "aws", None),
-    ],
-)
+@tabled("limits, account_type, limit")
 def test_the_limit_is_the_types_then_the_clouds_then_the_default(
     limits: dict[str, int], account_type: str, limit: int | None
 ) -> None:

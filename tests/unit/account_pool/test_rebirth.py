@@ -12,8 +12,8 @@ from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.core.model import Member, Phase
 from components.account_pool.core.rebirth import Marks, find_lost, kept_marks, marks_of_lost, marks_of_records
 from components.account_pool.core.snapshot import PoolSnapshot
-from components.labels import TENANT_NAME
 from tests.support import records
+from tests.support.cases import tabled
 
 ONE = DeclaredMember("aws", "111")
 BOUND = replace(records.BOUND, member="m", member_uid="old", attempt=2)
@@ -37,16 +37,7 @@ def test_member_that_another_record_names_is_created_dirty(phase: Phase) -> None
     assert marks_of_records("other", ONE, [BOUND]) is None
 
 
-@pytest.mark.parametrize(
-    ("live", "renamed", "is_lost"),
-    [
-        pytest.param(None, "m", True, id="its Secret is gone"),
-        pytest.param(None, "n", True, id="its Secret is gone, and it has another name now"),
-        pytest.param({}, "n", False, id="another name, of a free account"),
-        pytest.param({POOL_STATE: "quarantined"}, "n", True, id="another name, of a quarantined account"),
-        pytest.param({TENANT_NAME: "acme"}, "n", True, id="another name, of a retained account"),
-    ],
-)
+@tabled("live, renamed, is_lost")
 def test_account_that_was_declared_before_is_lost(
     *, live: dict[str, str] | None, renamed: str, is_lost: bool
 ) -> None:
