@@ -26,6 +26,7 @@ from components.secret_stores.eso import Manifest, compile_push, compile_read
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.registry import ProviderKind
 from sandbox.tests.support.cluster import ROOT, client_for
+from tests.support.cases import tabled
 from tests.support.proving import counted, tried
 from tests.support.shapes import SHAPES, drawn, least, selectors_of
 from tests.support.stores import provider, store_in
@@ -175,19 +176,7 @@ def test_a_spoilt_manifest_is_refused(eso: Eso, spoil: Callable[[Manifest], None
 SELECTOR = {"name": "login", "key": "k"}
 
 
-@pytest.mark.parametrize(
-    "block",
-    [
-        {"fake": {"data": [{"key": "k", "value": "v"}]}},
-        {"kubernetes": {}},
-        {"kubernetes": {"server": {}, "auth": {"serviceAccount": {"name": "reader"}}}},
-        {"gcpsm": {}},
-        {"gcpsm": {"auth": {"secretRef": {"secretAccessKeySecretRef": SELECTOR}}}},
-        {"gitlab": {"projectID": "7", "auth": {"SecretRef": {"accessToken": SELECTOR}}}},
-        {"azurekv": {"vaultUrl": "https://acme.vault.azure.net"}},
-    ],
-    ids=lambda block: "-".join([*block, *block[next(iter(block))]]),
-)
+@tabled("block")
 def test_our_defaults_of_a_block_are_those_that_the_server_fills_in(eso: Eso, block: dict[str, Any]) -> None:
     store = store_in("tenant-acme", provider=block)
     converted = convert(store, block, KINDS)
@@ -207,27 +196,7 @@ def of_federation(**said: Any) -> dict[str, Any]:
     return {"gcpsm": {"auth": {"workloadIdentityFederation": said}}}
 
 
-@pytest.mark.parametrize(
-    "block",
-    [
-        of_federation(credConfig={"name": "config"}),
-        of_federation(awsSecurityCredentials={"region": "EU 1", "awsCredentialsSecretRef": {"name": "aws"}}),
-        of_federation(
-            awsSecurityCredentials={
-                "region": "eu-west-1",
-                "awsCredentialsSecretRef": {"name": "a", "key": "k"},
-            }
-        ),
-        of_federation(gcpServiceAccountEmail="reader@acme.example"),
-        {"kubernetes": {"server": {"caBundle": "-----BEGIN CERTIFICATE-----"}}},
-        {"kubernetes": {"auth": {}}},
-        {"kubernetes": {"remoteNamespace": "Default"}},
-        {"gitlab": {"projectID": "7", "auth": {"SecretRef": {"accessToken": {"name": "x", "key": "a b"}}}}},
-        {"azurekv": {"vaultUrl": "https://x", "customCloudConfig": {}}},
-        {"fake": {}},
-    ],
-    ids=str,
-)
+@tabled("block")
 def test_a_block_that_the_server_refuses_is_refused_by_us(eso: Eso, block: dict[str, Any]) -> None:
     from kubernetes.dynamic.exceptions import DynamicApiError
 

@@ -12,7 +12,7 @@ from components.aso_credentials.keys import CREDENTIAL_FROM
 from components.errors import Problem
 from tests.support.aso import CANARY, CLIENT, ISSUER, OTHER_SUB, SUB, TENANT, aso_stack, manifest
 from tests.support.aso import put_files as put
-from tests.support.cases import cases, table
+from tests.support.cases import cases, table, tabled
 from tests.support.certificates import pkcs12, without_key
 from tests.support.stacks import problems, settings
 
@@ -96,18 +96,7 @@ def test_a_role_is_assigned_in_a_subscription_or_in_what_is_in_it(root: Path, wi
     assert found(root, **{f"{ROLE}__scope": f"/subscriptions/{SUB}{within}"}) == {}
 
 
-@pytest.mark.parametrize(
-    "within",
-    [
-        "/",
-        "/foo/bar",
-        "/resourceGroups/rg.",
-        "/resourceGroups/r%20g",
-        pytest.param(f"/resourceGroups/{'r' * 91}", id="a group of 91 letters"),
-        "/resourceGroups/rg/providers/Microsoft.Storage/accounts",
-        "/resourceGroups/rg/providers/Microsoft.Storage/accounts/shop?x",
-    ],
-)
+@tabled("within")
 def test_where_azure_has_nothing_no_role_is_assigned(root: Path, within: str) -> None:
     place = "credfleet:asoCredentials.identities.team-b.roles.own-group.scope"
     assert set(found(root, **{f"{ROLE}__scope": f"/subscriptions/{SUB}{within}"})) == {place}

@@ -57,38 +57,15 @@ def test_an_account_names_the_project_and_counts_as_set() -> None:
     assert read(values).cluster(ID, {}).project == "acme/gcp"
 
 
-@pytest.mark.parametrize(
-    ("change", "place"),
+@cases(
+    "change, place",
     [
-        pytest.param({"project": ""}, f"{PLACE}.project.name", id="project"),
-        pytest.param({"pullSecretFrom": ""}, f"{PLACE}.pullSecretFrom.entry", id="data"),
-        pytest.param({"project": "Not A Project"}, f"{PLACE}.project.name", id="project"),
-        pytest.param(
-            {"project": {"name": "fleet-project", "account": "acme/aws"}}, f"{PLACE}.project", id="both"
-        ),
-        pytest.param({"project": {}}, f"{PLACE}.project", id="neither"),
-        pytest.param({"secretId": "a.b"}, f"{PLACE}.secretId", id="letters"),
-        pytest.param({"secretId": "a" * 256}, f"{PLACE}.secretId", id="length"),
-        pytest.param({"generation": 0}, f"{PLACE}.generation", id="generation"),
-        pytest.param({"provider": "GCP"}, f"{PLACE}.provider", id="provider"),
-        pytest.param({"provider": "gpc"}, f"{PLACE}.provider", id="provider-typo"),
-        pytest.param({"adapters": {"validaton": "True"}}, f"{PLACE}.adapters.validaton", id="adapter"),
-        pytest.param({"adapters": {"DNS": "True"}}, f"{PLACE}.adapters.DNS", id="adapter-capitals"),
-        pytest.param({"generation": None}, f"{PLACE}.generation", id="no-generation"),
-        pytest.param({"name": None}, f"{PLACE}.name", id="no-name"),
-        pytest.param({"phase": "Installing"}, f"{PLACE}.phase", id="phase"),
-        pytest.param({"adapters": {"dns": True}}, f"{PLACE}.adapters.dns", id="no-text"),
-        pytest.param({"adapters": {"dns": "true"}}, f"{PLACE}.adapters.dns", id="lower-case"),
-        pytest.param({"region": "Europe"}, f"{PLACE}.region", id="region"),
-        pytest.param({"colour": "red"}, f"{PLACE}.colour", id="unknown-key"),
-        pytest.param({"reader": {}}, f"{PLACE}.reader", id="nobody"),
-        pytest.param(
-            {"reader": {"serviceAccount": "somebody"}}, f"{PLACE}.reader.serviceAccount", id="no-account"
-        ),
+        *table(__file__, "test_a_fault_of_a_cluster_is_told_where_it_is"),
+        ({"secretId": "a" * 256}, "secretId"),
     ],
 )
 def test_a_fault_of_a_cluster_is_told_where_it_is(change: dict[str, Any], place: str) -> None:
-    assert told(section({ID: cluster(**change)})).place == place
+    assert told(section({ID: cluster(**change)})).place == f"{PLACE}.{place}"
 
 
 @cases("bad, words", table(__file__, "test_an_id_is_told_every_limit_it_breaks"))

@@ -10,7 +10,7 @@ import pytest
 
 from components.errors import Problem
 from components.secret_stores.login import login_problem
-from tests.support.cases import cases, table
+from tests.support.cases import cases, table, tabled
 from tests.support.certificates import certificate_pem, curve_key
 from tests.support.stacks import SMALL, as_passed, problems, settings
 
@@ -221,17 +221,7 @@ def test_two_hundred_stores_share_the_certificates_of_one_file(tmp_path: Path) -
         assert base64.b64decode(held) == certificate_pem(curve_key())
 
 
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        ({"file": "absent.pem"}, "No such file"),
-        ({"file": "."}, "Is a directory"),
-        ({"flie": "ca.pem"}, "names no file"),
-        ({"file": "ca.pem", "key": "x"}, "names no file"),
-        ({"file": "a\0b"}, "null byte"),
-    ],
-    ids=str,
-)
+@tabled("given, problem")
 def test_certificates_that_cannot_be_read_are_told_once_where_they_are_named(
     given: Any, problem: str, tmp_path: Path
 ) -> None:

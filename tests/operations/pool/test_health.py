@@ -13,7 +13,7 @@ from components.account_pool.admission.policies import admission_manifests
 from components.account_pool.admission.roles import RIGHTS, Right
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.holds import Holds
-from components.account_pool.core.keys import CLAIM_ORIGIN, POOL_STATE, STATE_BEFORE, STATE_REASON
+from components.account_pool.core.keys import POOL_STATE
 from components.account_pool.core.model import Member, Phase, Record, Token
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import status_of
@@ -22,6 +22,7 @@ from components.connection import Reply
 from components.errors import Problem
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from operations.pool.health import Diagnosis, Health, accounts, admission, claims, rights, settings_of_pool
+from tests.support.cases import tabled
 from tests.support.records import BOUND
 
 POOL = "account-pool"
@@ -182,32 +183,11 @@ def test_a_pool_without_accounts_is_wrong() -> None:
     assert [each.health for each in looked_at()] == [Health.WRONG]
 
 
-@pytest.mark.parametrize(
-    ("waiting", "fix"),
-    [
-        pytest.param(
-            member("acc-7", {POOL_STATE: "dirty"}), "credfleet pool clean -n account-pool", id="dirty"
-        ),
-        pytest.param(member("acc-7", {TENANT_NAME: "a"}), "credfleet pool adopt -n account-pool", id="owned"),
-        pytest.param(
-            member("acc-7", {POOL_STATE: "quarantined"}, **{STATE_REASON: "key leaked"}),
-            "credfleet pool unquarantine acc-7 -n account-pool",
-            id="quarantined",
-        ),
-        pytest.param(
-            member("acc-7", {POOL_STATE: "quarantined"}, **{STATE_BEFORE: "decommissioned"}),
-            "credfleet pool unquarantine acc-7 --decommissioned -n account-pool",
-            id="given up",
-        ),
-        pytest.param(
-            member("acc-7", {TENANT_NAME: "a"}, **{CLAIM_ORIGIN: "retained"}),
-            "credfleet pool return acc-7 -n account-pool",
-            id="retained",
-        ),
-    ],
-)
-def test_an_account_that_waits_for_somebody_is_named_with_the_command(waiting: Member, fix: str) -> None:
-    found = looked_at(member("free"), waiting)
+@tabled("labels, notes, fix")
+def test_an_account_that_waits_for_somebody_is_named_with_the_command(
+    labels: dict[str, str], notes: dict[str, str], fix: str
+) -> None:
+    found = looked_at(member("free"), member("acc-7", labels, **notes))
     assert wrongs(found) == []
     (told,) = [each for each in found if fix in each.fix]
     assert "acc-7" in told.text

@@ -13,15 +13,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import (
     CLAIM_TOKEN,
-    INTERNAL,
     POOL_STATE,
     SHARED_CAPACITY,
     SHARED_CLAIMS,
 )
 from components.account_pool.core.model import Member, Partition, Record
 from components.account_pool.core.snapshot import PoolSnapshot
-from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
+from components.labels import HYPERSCALER_TYPE, SHARED
 from operations.pool.metrics import exposition, gauges_of
+from tests.support.cases import tabled
 from tests.support.memory_cluster import NAMESPACE, answer, credfleet
 from tests.support.memory_pool import MemoryServer
 from tests.support.pool import settle
@@ -98,19 +98,10 @@ def test_available_counts_free_accounts_and_claimed_is_told_by_tenant() -> None:
     assert value(samples, "credfleet_pool_claimed_accounts", type="aws", tenant="acme") == 1
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        pytest.param(labelled("m", POOL_STATE, "dirty"), id="dirty"),
-        pytest.param(labelled("m", POOL_STATE, "cleaning"), id="cleaning"),
-        pytest.param(labelled("m", POOL_STATE, "quarantined"), id="quarantined"),
-        pytest.param(labelled("m", INTERNAL, "true"), id="internal"),
-        pytest.param(labelled("m", TENANT_NAME, "acme"), id="owned"),
-        pytest.param(labelled("m", TENANT_NAME, ""), id="misconfigured"),
-        pytest.param(member("m", {CLAIM_TOKEN: "claim-0.u.1"}), id="carries-a-dead-claim"),
-    ],
-)
-def test_what_nobody_can_claim_is_not_available(other: Member) -> None:
+@tabled("labels, notes")
+def test_what_nobody_can_claim_is_not_available(labels: dict[str, str], notes: dict[str, str]) -> None:
+    other = member("m", notes)
+    other = replace(other, labels={**other.labels, **labels})
     assert value(measured((other,)), AVAILABLE, type="aws") == 0
 
 

@@ -3,14 +3,12 @@
 import json
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from components.account_pool.core.keys import (
     CLAIM_ORIGIN,
     CLAIM_TOKEN,
-    INTERNAL,
     POOL_STATE,
     SHARED_CAPACITY,
     SHARED_CLAIMS,
@@ -26,8 +24,9 @@ from components.account_pool.core.model import (
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast.claims import ForecastKind, forecast_claims
 from components.errors import Exhausted
-from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
+from components.labels import HYPERSCALER_TYPE, SHARED
 from tests.support import records
+from tests.support.cases import tabled
 
 
 def member(name: str, type_: str = "aws", *, notes: dict[str, str] | None = None, **labels: str) -> Member:
@@ -177,19 +176,14 @@ def test_partitions_do_not_help_each_other_out() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "unfit",
-    [
-        stated("m", "quarantined"),
-        member("m", notes={CLAIM_TOKEN: "claim-0.u.1"}),
-        replace(member("m"), labels={HYPERSCALER_TYPE: "aws", INTERNAL: "true"}),
-        replace(member("m"), labels={HYPERSCALER_TYPE: "aws", TENANT_NAME: ""}),
-        member("m", dirty="false"),
-    ],
-    ids=["quarantined", "token left behind", "internal", "empty owner", "label that means nothing"],
-)
-def test_what_no_claim_would_take_is_not_handed_out(unfit: Member) -> None:
-    assert forecasts(PoolSnapshot((unfit,), ()), asks("acme")) == [ForecastKind.EXHAUSTED]
+@tabled("labels, notes")
+def test_what_no_claim_would_take_is_not_handed_out(labels: dict[str, str], notes: dict[str, str]) -> None:
+    assert forecasts(
+        PoolSnapshot(
+            (replace(member("m"), labels={HYPERSCALER_TYPE: "aws", **labels}, annotations=notes),), ()
+        ),
+        asks("acme"),
+    ) == [ForecastKind.EXHAUSTED]
 
 
 def test_shared_accounts_are_handed_out_by_their_places() -> None:

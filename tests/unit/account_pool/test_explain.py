@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +26,7 @@ from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast.claims import Explanation, ForecastKind, explain, forecast_claims
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from tests.support import records
+from tests.support.cases import tabled
 
 KEYS = ("eu-access",)
 ACME = ClaimRequest("acme", "aws")
@@ -92,42 +92,11 @@ def test_a_claim_on_its_way_out_is_not_what_the_next_one_gets() -> None:
     assert reasons(told)["aws-2"] == "dirty, waits to be cleaned"
 
 
-@pytest.mark.parametrize(
-    ("other", "reason"),
-    [
-        pytest.param(member("m", {POOL_STATE: "dirty"}), "dirty, waits to be cleaned", id="dirty"),
-        pytest.param(member("m", {POOL_STATE: "cleaning"}), "being cleaned", id="cleaning"),
-        pytest.param(
-            member("m", {POOL_STATE: "quarantined"}, {STATE_REASON: "key leaked"}),
-            "quarantined: key leaked",
-            id="quarantined",
-        ),
-        pytest.param(member("m", {TENANT_NAME: "globex"}), "belongs to tenant globex", id="owned"),
-        pytest.param(member("m", {INTERNAL: "true"}), "internal: kept out of the pool", id="internal"),
-        pytest.param(
-            member("m", {"eu-access": "true"}),
-            "in another part of the pool: eu-access=true,hyperscaler-type=aws",
-            id="other-partition",
-        ),
-        pytest.param(
-            member("m", {TENANT_NAME: ""}),
-            "misconfigured: tenant-name is empty, so it is neither free nor owned",
-            id="empty-owner",
-        ),
-        pytest.param(
-            member("m", {"eu-access": "false"}),
-            "misconfigured: eu-access is 'false'; leave the label out instead",
-            id="false",
-        ),
-        pytest.param(
-            member("m", {TENANT_NAME: "globex"}, {CLAIM_TOKEN: "claim-0.u.1"}),
-            "carries a claim that is gone; a sweep takes it off",
-            id="dead-claim",
-        ),
-    ],
-)
-def test_an_account_that_is_not_taken_says_why(other: Member, reason: str) -> None:
-    told = explained(ACME, other)
+@tabled("labels, notes, reason")
+def test_an_account_that_is_not_taken_says_why(
+    labels: dict[str, str], notes: dict[str, str], reason: str
+) -> None:
+    told = explained(ACME, member("m", labels, notes))
     assert reasons(told) == {"m": reason}
     assert taken(told) == []
 
