@@ -10,11 +10,11 @@ import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -23,10 +23,7 @@ from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.declared import Declaration, DeclaredMember, refusals
 from components.account_pool.core.keys import (
     CLAIM_TOKEN,
-    CLEANING_TOKEN,
-    CREATED_AGAIN,
     POOL_RECORD,
-    POOL_STATE,
     SHARED_CAPACITY,
     SHARED_CLAIMS,
 )
@@ -37,9 +34,10 @@ from components.labels import BRING_YOUR_OWN, SHARED, TENANT_NAME
 from operations.pool.health import accounts, claims, settings_of_pool
 from tests.cluster.test_fixes import ADVISED as BY_THE_API_SERVER
 from tests.support.advice import ROOT, advised
-from tests.support.cases import table
-from tests.support.memory_cluster import NAMESPACE, answer, credfleet, memory_cluster
+from tests.support.cases import cases, table
+from tests.support.memory_cluster import NAMESPACE, answer, credfleet
 from tests.support.memory_pool import MemoryServer
+from tests.support.pool import fill
 
 DECLARED: Final = DeclaredMember("aws", "1")
 TENANT: Final = "Acme & Söhne"
@@ -55,9 +53,6 @@ class World:
     def claim(self, *more: str) -> str:
         return str(answer("claim", "--type", "aws", "--tenant", TENANT, *more)["secretName"])
 
-    def release(self) -> None:
-        answer("release", "--type", "aws", "--tenant", TENANT)
-
     def doctor(self) -> str:
         """Return what doctor advises of accounts and claims."""
         snapshot = Pool.snapshot(ClusterTarget(), NAMESPACE)
@@ -66,10 +61,8 @@ class World:
         found += claims(snapshot, Pool.survey(ClusterTarget(), NAMESPACE, PoolConfigMap()), NAMESPACE)
         return "\n".join(each.fix for each in found)
 
-    def refused(self, *arguments: str) -> str:
-        result = credfleet("pool", *arguments, "-n", NAMESPACE)
-        assert result.exit_code != 0
-        return result.output
+    def told(self, *arguments: str) -> str:
+        return credfleet("pool", *arguments, "-n", NAMESPACE).output
 
     def previewed(self, was: DeclaredMember = DECLARED, becomes: DeclaredMember | None = None) -> str:
         """Return why a preview does not remove account m0, or make of it what it becomes."""
@@ -91,14 +84,6 @@ class World:
 
     def is_well(self) -> bool:
         return not Pool.survey(ClusterTarget(), NAMESPACE, PoolConfigMap()).findings
-
-
-Printed = Callable[[World], str]
-Fixed = Callable[[World], bool]
-
-
-def dirty(world: World) -> None:
-    world.server.by_hand("m0", {POOL_STATE: "dirty"})
 
 
 def dead_claim(world: World) -> str:
@@ -158,18 +143,12 @@ def restored_claim(world: World) -> str:
     return world.doctor()
 
 
-def restored_claim_asked_for(world: World) -> str:
-    world.claim()
-    world.restore()
-    return world.refused("claim", "--type", "aws", "--tenant", TENANT, "--holder", "ci")
-
-
 def restored_pool(world: World) -> str:
     found = world.server.get(Kind.RECORD, CONFIG_MAP)
     assert isinstance(found, Found)
     data = {**found.body["data"], "poolUid": "before"}
     world.server.replace(Kind.RECORD, {**found.body, "data": data})
-    return world.refused("status")
+    return world.told("status")
 
 
 def lost_account(world: World) -> str:
@@ -188,64 +167,12 @@ def lost_place(world: World) -> str:
     return printed
 
 
-def left_by_a_cleaner(world: World) -> str:
-    world.server.by_hand("m0", {POOL_STATE: "cleaning"}, {CLEANING_TOKEN: "gone/1"})
-    return world.doctor()
-
-
-def quarantined(world: World) -> str:
-    answer("quarantine", "m0", "--reason", "odd bills")
-    return world.doctor()
-
-
-def given_up(world: World) -> str:
-    answer("decommission", "m0", "--yes")
-    return world.doctor()
-
-
-def given_up_and_let_back(world: World) -> str:
-    answer("decommission", "m0", "--yes")
-    return world.refused("unquarantine", "m0", "--yes")
-
-
-def given_up_and_marked(world: World) -> str:
-    answer("decommission", "m0", "--yes")
-    return world.refused("mark-dirty", "m0", "--reason", "x")
-
-
-def retained(world: World) -> str:
-    world.server.by_hand("m0", {TENANT_NAME: "acme"}, {"credfleet.io/claim-origin": "retained"})
-    return world.doctor()
-
-
-def owned(world: World) -> str:
-    world.server.by_hand("m0", {TENANT_NAME: "acme"})
-    return world.doctor()
-
-
-def dirty_to_the_doctor(world: World) -> str:
-    dirty(world)
-    return world.doctor()
-
-
-def dirty_to_a_preview(world: World) -> str:
-    dirty(world)
-    return world.previewed()
-
-
-def created_again(world: World) -> str:
-    world.server.by_hand("m0", {POOL_STATE: "dirty"}, {CREATED_AGAIN: "true"})
-    return world.refused("clean", "--command", "aws=true")
-
-
 def brought_along(world: World) -> str:
     world.server.by_hand("m0", {TENANT_NAME: "acme"}, {BRING_YOUR_OWN: "true"})
     return world.previewed(DeclaredMember("aws", "1", "acme"), DeclaredMember("aws", "1"))
 
 
 def hold(world: World) -> Found:
-    metadata = {"name": CONFIG_MAP, "namespace": NAMESPACE}
-    world.server.create(Kind.RECORD, {"metadata": metadata, "data": PoolConfigMap().render()})
     answer("hold", "--type", "aws", "--reason", "accounts are moved")
     found = world.server.get(Kind.RECORD, CONFIG_MAP)
     assert isinstance(found, Found)
@@ -256,132 +183,37 @@ def held(world: World) -> str:
     return settings_of_pool(Reply(200, hold(world).body), NAMESPACE)[1].fix
 
 
-def held_and_asked_for(world: World) -> str:
-    hold(world)
-    return world.refused("claim", "--type", "aws", "--tenant", TENANT)
-
-
-def held_and_looked_at(world: World) -> str:
-    hold(world)
-    return credfleet("pool", "status", "-n", NAMESPACE).output
-
-
-def is_untouched(world: World) -> bool:
-    return world.state() is None
-
-
-def has_no_claim(world: World) -> bool:
-    return not any(member.tokens for member in world.server.members) and not list(world.server.records)
-
-
-CASES: Final[Mapping[str, tuple[str, Printed, Fixed]]] = {
-    "a dead claim": ("credfleet pool sweep -n {}", dead_claim, has_no_claim),
-    "a release nobody ended": ("credfleet pool sweep -n {}", half_released, has_no_claim),
-    "a record nobody can read": ("credfleet pool sweep -n {}", unreadable_record, has_no_claim),
-    "a record under another name": ("credfleet pool sweep -n {}", second_record_of_a_slot, World.is_well),
-    "a token on a second account": ("credfleet pool sweep -n {}", second_account_of_a_slot, World.is_well),
-    "a restored claim": ("credfleet pool recover --namespace {}", restored_claim, World.is_well),
-    "a restored claim that is asked for": (
-        "credfleet pool recover --namespace {}",
-        restored_claim_asked_for,
-        World.is_well,
-    ),
-    "a restored pool": (
-        "credfleet pool recover --namespace {}",
-        restored_pool,
-        lambda world: world.claim() in ("m0", "m1"),
-    ),
-    "an account relabelled by hand": (
-        "credfleet pool release -n {} {} --yes",
-        lost_account,
-        lambda world: world.is_well() and not list(world.server.records),
-    ),
-    "a place on a shared account taken by hand": (
-        "credfleet pool release -n {} {} --yes",
-        lost_place,
-        lambda world: world.is_well() and not list(world.server.records),
-    ),
-    "a cleaner that is gone": (
-        "credfleet pool clean --take-over {} -n {}",
-        left_by_a_cleaner,
-        lambda world: world.is_well() and is_untouched(world),
-    ),
-    "a dirty account": ("credfleet pool clean -n {}", dirty_to_the_doctor, is_untouched),
-    "an account that was created again": (
-        "credfleet pool mark-dirty {} --reason 'not in use' -n {}",
-        created_again,
-        lambda world: not world.server.member("m0").is_created_again,
-    ),
-    "a dirty account that would be removed": (
-        "credfleet pool clean -n {}",
-        dirty_to_a_preview,
-        lambda world: not world.previewed(),
-    ),
-    "a dirty account that would be removed uncleaned": (
-        "credfleet pool decommission {} -n {}",
-        dirty_to_a_preview,
-        lambda world: not world.previewed(),
-    ),
-    "an account that its tenant would lose uncleaned": (
-        "credfleet pool mark-dirty {} --reason 'taken from its tenant' -n {}",
-        brought_along,
-        lambda world: not brought_along(world),
-    ),
-    "a quarantined account": ("credfleet pool unquarantine {}{} -n {}", quarantined, is_untouched),
-    "an account given up": (
-        "credfleet pool unquarantine {}{} -n {}",
-        given_up,
-        lambda world: world.state() == "dirty",
-    ),
-    "an account given up that is let back": (
-        "credfleet pool unquarantine {} --decommissioned -n {}",
-        given_up_and_let_back,
-        lambda world: world.state() == "dirty",
-    ),
-    "an account given up that is to be cleaned": (
-        "credfleet pool unquarantine {} --decommissioned -n {}",
-        given_up_and_marked,
-        lambda world: world.state() == "dirty",
-    ),
-    **{
-        f"a held pool, {where}": (
-            "credfleet pool resume{} -n {}",
-            situation,
-            lambda world: world.claim() in ("m0", "m1"),
-        )
-        for where, situation in (
-            ("to the doctor", held),
-            ("asked for an account", held_and_asked_for),
-            ("looked at", held_and_looked_at),
-        )
-    },
-    "a retained account": (
-        "credfleet pool return {} -n {}",
-        retained,
-        lambda world: (world.state(), world.server.member("m0").origin) == ("dirty", "pool"),
-    ),
-    "an owner without a claim": ("credfleet pool adopt -n {}", owned, lambda _world: True),
-    "an account nobody knows": (
-        "credfleet pool status -n {}",
-        lambda world: world.refused("quarantine", "m7", "--reason", "x"),
-        lambda _world: True,
-    ),
-    "an account that is not quarantined": (
-        "credfleet pool status -n {}",
-        lambda world: world.refused("unquarantine", "m0", "--yes"),
-        lambda _world: True,
-    ),
-    "an account that nobody could leave": (
-        "credfleet pool quarantine {} --reason leaving -n {}",
-        lambda world: world.refused("evacuate", "m0", "--reason", "x", "--yes"),
-        lambda world: world.state() == "quarantined",
-    ),
-    "an account nobody owns": (
-        "credfleet pool status -n {}",
-        lambda world: world.refused("return", "m0", "--yes"),
-        lambda _world: True,
-    ),
+SITUATIONS: Final[Mapping[str, Callable[[World], object]]] = {
+    "a claim without its record": dead_claim,
+    "a release half-way": half_released,
+    "a record that cannot be read": unreadable_record,
+    "a second record of a slot": second_record_of_a_slot,
+    "a second account of a slot": second_account_of_a_slot,
+    "a claim from a backup": restored_claim,
+    "a pool from a backup": restored_pool,
+    "an account relabelled by hand": lost_account,
+    "a place taken by hand": lost_place,
+    "an account that its tenant brought": brought_along,
+    "a hold": hold,
+    "a hold, told by the doctor": held,
 }
+FIXED: Final[Mapping[str, Callable[[World], bool]]] = {
+    "anything": lambda _world: True,
+    "no finding": World.is_well,
+    "no claim": lambda world: (
+        not [each for each in world.server.members if each.tokens] + [*world.server.records]
+    ),
+    "no finding and no claim": lambda world: world.is_well() and not list(world.server.records),
+    "no finding and no state": lambda world: world.is_well() and world.state() is None,
+    "dirty and of the pool": lambda world: (
+        (world.state(), world.server.member("m0").origin) == ("dirty", "pool")
+    ),
+    "claimed": lambda world: world.claim() in ("m0", "m1"),
+    "in use as before": lambda world: not world.server.member("m0").is_created_again,
+    "removed in a preview": lambda world: not world.previewed(),
+    "taken in a preview": lambda world: not brought_along(world),
+}
+CASES: Final[Mapping[str, Mapping[str, Any]]] = table(__file__, "CASES")
 """Situation → the advice as the source has it, what leads to it and prints it, and what is so afterwards."""
 
 ELSEWHERE: Final[Mapping[str, str]] = table(__file__, "ELSEWHERE")
@@ -392,17 +224,14 @@ OF_OTHER_PROGRAMS: Final = frozenset({"kubectl", "pulumi"})
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch, project: Path) -> Generator[World]:
+def world(server: MemoryServer, project: Path) -> World:
     (project / "members.csv").write_text("name,type,accountId\nm0,aws,111111111111\n")
     (project / "Pulumi.dev.yaml").write_text(
         "config:\n"
         "  credfleet:cluster: {context: here}\n"
         "  credfleet:accountPool: {membersFrom: members.csv, cleaning: {aws: ['true']}}\n"
     )
-    with memory_cluster(monkeypatch) as server:
-        for name in ("m0", "m1"):
-            server.add_member(name)
-        yield World(server)
+    return World(fill(server, "m0", "m1"))
 
 
 def commands(printed: str, advice: str) -> Iterator[list[str]]:
@@ -413,32 +242,50 @@ def commands(printed: str, advice: str) -> Iterator[list[str]]:
             yield shlex.split(quoted)[1:]
 
 
-@pytest.mark.parametrize(("advice", "situation", "is_fixed"), CASES.values(), ids=CASES.keys())
-def test_a_command_that_is_advised_runs_as_it_is_printed_and_fixes(
-    world: World, advice: str, situation: Printed, is_fixed: Fixed
+def printed(world: World, case: Mapping[str, Any]) -> str:
+    """Bring a situation about, and return what is printed in it: by itself, by doctor, preview or command."""
+    world.server.by_hand("m0", case.get("labels", {}), case.get("notes", {}))
+    if "begun" in case:
+        answer(*shlex.split(case["begun"]))
+    said = SITUATIONS[case["is"]](world) if "is" in case else None
+    match case.get("told"):
+        case None:
+            return str(said)
+        case "doctor":
+            return world.doctor()
+        case "preview":
+            return world.previewed()
+        case words:
+            return world.told(*shlex.split(words))
+
+
+@cases("case", CASES)
+def test_command_that_is_advised_runs_as_it_is_printed_and_fixes(
+    world: World, case: Mapping[str, Any]
 ) -> None:
-    advices = list(commands(situation(world), advice))
+    advices = list(commands(printed(world, case), case["advice"]))
     assert advices
     for typed in advices:
         result = credfleet(*typed)
         if "--yes" in result.output and result.exit_code == 1:
             result = credfleet(*typed, "--yes")
         assert result.exit_code == 0, result.output
-    assert is_fixed(world)
+    fixed = case["then"]
+    assert FIXED[fixed](world) if fixed in FIXED else world.state() == fixed
 
 
 def test_every_command_that_is_advised_is_run_by_a_test() -> None:
-    run_here = {advice for advice, _, _ in CASES.values()}
+    run_here = {case["advice"] for case in CASES.values()}
     known = run_here | set(ELSEWHERE) | set(BY_THE_API_SERVER)
     found = {advice: by for advice, by in advised().items() if advice.split()[0] not in OF_OTHER_PROGRAMS}
     assert {advice: by for advice, by in found.items() if advice not in known} == {}, "no test runs it"
     assert known - set(found) == set(), "nobody advises it any more"
-    cases = Counter(advice for advice, _, _ in CASES.values())
+    times = Counter(case["advice"] for case in CASES.values())
     by_us = {
         advice: [place for place in by if not place.startswith("components/account_pool/admission/")]
         for advice, by in found.items()
     }
-    assert {advice: by for advice, by in by_us.items() if 0 < cases[advice] < len(by)} == {}, "in each place"
+    assert {advice: by for advice, by in by_us.items() if 0 < times[advice] < len(by)} == {}, "in each place"
 
 
 @pytest.mark.parametrize("place", sorted(set(ELSEWHERE.values())))
