@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from components.account_pool.core.calls import Kind
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
-from tests.support.memory_cluster import NAMESPACE
 from tests.support.memory_pool import MemoryServer
 
 
@@ -15,7 +14,12 @@ def fill(server: MemoryServer, *free: str, **labelled: Mapping[str, str]) -> Mem
     return server
 
 
-def settle(server: MemoryServer, settings: PoolConfigMap, namespace: str = NAMESPACE) -> None:
+def settle(server: MemoryServer, settings: PoolConfigMap) -> None:
     """Have a pool say what it is, as if a stack had declared it."""
-    metadata = {"name": CONFIG_MAP, "namespace": namespace}
+    metadata = {"name": CONFIG_MAP, "namespace": "accounts"}
     server.put(Kind.RECORD, {"metadata": metadata, "data": settings.render()}, "uid-1")
+
+
+def server_of(*free: str, **labelled: Mapping[str, str]) -> MemoryServer:
+    """Make a server with accounts, as `fill` adds them."""
+    return fill(MemoryServer(), *free, **labelled)

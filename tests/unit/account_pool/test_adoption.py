@@ -17,6 +17,7 @@ from components.labels import TENANT_NAME
 from components.naming import tenant_label
 from tests.support.cases import tabled
 from tests.support.memory_pool import POOL, MemoryServer
+from tests.support.pool import server_of
 
 KEYS = ("eu-access",)
 LONG = "a tenant whose name is not a label value"
@@ -81,8 +82,7 @@ def test_the_slot_of_an_account_is_the_most_particular_that_is_named(
     ids=["no slot is named", "the slot has an account"],
 )
 def test_an_account_that_cannot_be_adopted_is_told_with_the_reason(names: SlotNames, why: str) -> None:
-    server = MemoryServer()
-    server.add_member("taken")
+    server = server_of("taken")
     Pool(server, POOL, PoolConfigMap(KEYS)).claim(stack("main"))
     server.add_member("own", {TENANT_NAME: "acme"})
     assert str(proposed(server, names)["own"]).startswith(why)

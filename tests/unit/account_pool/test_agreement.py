@@ -32,6 +32,7 @@ from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 from tests.support.cases import tabled
 from tests.support.drawn_pools import KEYS, REQUESTS, SETTINGS, Spoken, disagreements, pools
 from tests.support.memory_pool import KEB, POOL, MemoryServer, answer_to, matches
+from tests.support.pool import server_of
 from tests.support.proving import counted, tried
 
 MOST_CALLS = 300
@@ -131,8 +132,7 @@ def test_a_shared_account_that_is_kept_back_is_given_to_nobody(scheme: LabelSche
 
 
 def test_a_label_of_kyma_by_which_the_pool_is_divided_says_what_the_pool_says() -> None:
-    server = MemoryServer()
-    server.add_member("m0", {"euAccess": "true"})
+    server = server_of(m0={"euAccess": "true"})
     pool = Pool(server, POOL, PoolConfigMap(("euAccess",)))
     claimed = pool.claim(ClaimRequest("acme", "aws", partition={"euAccess": "true"}))
     assert claimed.secret_name == "m0"
@@ -157,8 +157,7 @@ def test_an_own_account_with_a_claim_that_is_gone_is_taken_and_everything_says_s
 def test_a_new_consumer_does_not_join_a_claim_whose_account_is_not_in_order_by_now(
     labels: dict[str, str], why: str
 ) -> None:
-    server = MemoryServer()
-    server.add_member("m0")
+    server = server_of("m0")
     pool = Pool(server, POOL, SETTINGS)
     first, second = ClaimRequest("acme", "aws", holder="h1"), ClaimRequest("acme", "aws", holder="h2")
     pool.claim(first)

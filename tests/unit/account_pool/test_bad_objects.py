@@ -32,6 +32,7 @@ from components.dynamic import Properties
 from components.errors import Misconfigured, StoreError
 from components.labels import SHARED, TENANT_NAME
 from tests.support.memory_pool import POOL, MemoryServer
+from tests.support.pool import server_of
 
 ACME = ClaimRequest("acme", "aws", holder="h1")
 NEWCOMER = ClaimRequest("globex", "aws", holder="h2")
@@ -46,9 +47,7 @@ JUNK: Mapping[str, JsonObject] = {
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> MemoryServer:
     """A pool with a claimed account and a free one, which every static way of `Pool` sees, too."""
-    server = MemoryServer()
-    for name in ("m0", "m1"):
-        server.add_member(name)
+    server = server_of("m0", "m1")
     Pool(server, POOL, PoolConfigMap()).claim(ACME)
 
     def api(*_given: object) -> MemoryServer:

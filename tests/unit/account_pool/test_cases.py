@@ -60,16 +60,10 @@ from components.labels import ACCOUNT_ID, SHARED, TENANT_NAME
 from tests.support.cases import tabled
 from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, Sweeps, answer_to, is_free, run
 from tests.support.paused import Paused
+from tests.support.pool import server_of
 
 A, A2, B = Claims("a", "h1"), Claims("a", "h2"), Claims("b", "h3")
 EU, NOT_EU = (Partition.of("aws", values, ["eu-access"]) for values in ({"eu-access": "true"}, {}))
-
-
-def pool(*free: str) -> MemoryServer:
-    server = MemoryServer()
-    for name in free:
-        server.add_member(name)
-    return server
 
 
 def claim(server: MemoryServer, wanted: Claims = A, **changes: Any) -> Claimed:
@@ -102,16 +96,13 @@ def cleaned(server: MemoryServer, failing: dict[str, str] | None = None) -> dict
 
 
 def test_an_eu_request_gets_the_eu_account_and_any_other_the_other() -> None:
-    server = MemoryServer()
-    server.add_member("eu", {TENANT_NAME: "a", "eu-access": "true"})
-    server.add_member("plain", {TENANT_NAME: "a"})
+    server = server_of(eu={TENANT_NAME: "a", "eu-access": "true"}, plain={TENANT_NAME: "a"})
     assert claim(server, partition=EU).secret_name == "eu"
     assert claim(server, partition=NOT_EU).secret_name == "plain"
 
 
 def test_an_account_outside_the_eu_never_serves_an_eu_request() -> None:
-    server = MemoryServer()
-    server.add_member("plain", {TENANT_NAME: "a"})
+    server = server_of(plain={TENANT_NAME: "a"})
     with pytest.raises(Exhausted):
         claim(server, partition=EU)
     server.add_member("free-eu", {"eu-access": "true"})
@@ -128,7 +119,7 @@ def test_shared_accounts_fill_evenly_and_get_no_owner() -> None:
 
 
 def test_a_pool_without_shared_accounts_is_exhausted_for_those_who_share() -> None:
-    before = labels_of(server := pool("m0"))
+    before = labels_of(server := server_of("m0"))
     with pytest.raises(Exhausted):
         claim(server, Claims("t", "h", slot="x", shared=True))
     assert labels_of(server) == before
@@ -136,11 +127,11 @@ def test_a_pool_without_shared_accounts_is_exhausted_for_those_who_share() -> No
 
 def test_of_a_type_the_pool_has_none_of_it_is_exhausted_and_says_so() -> None:
     with pytest.raises(Exhausted, match=r"no free gcp account .*: the pool has no account of this type;"):
-        claim(pool("m0"), partition=Partition("gcp"))
+        claim(server_of("m0"), partition=Partition("gcp"))
 
 
 def test_an_exhausted_pool_says_how_many_stand_how_and_changes_nothing() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     claim(server, B)
     server.add_member("dirty", {POOL_STATE: "dirty"})
     server.add_member("away", {POOL_STATE: "quarantined"})
@@ -152,15 +143,13 @@ def test_an_exhausted_pool_says_how_many_stand_how_and_changes_nothing() -> None
 
 
 def test_an_unusable_account_is_named_when_no_other_is_free() -> None:
-    server = MemoryServer()
-    server.add_member("odd", {POOL_STATE: "foo"})
+    server = server_of(odd={POOL_STATE: "foo"})
     with pytest.raises(Misconfigured, match=r"Secret odd: .*'foo' is not known"):
         claim(server)
 
 
 def test_an_internal_account_is_never_handed_out_but_its_tenant_may_claim_it() -> None:
-    server = MemoryServer()
-    server.add_member("kept", {INTERNAL: "true"})
+    server = server_of(kept={INTERNAL: "true"})
     with pytest.raises(Exhausted):
         claim(server)
     server.by_hand("kept", {TENANT_NAME: "a"})
@@ -168,19 +157,19 @@ def test_an_internal_account_is_never_handed_out_but_its_tenant_may_claim_it() -
 
 
 def test_a_second_claim_of_the_same_tenant_returns_the_same_account() -> None:
-    server = pool("m0", "m1")
+    server = server_of("m0", "m1")
     first, second = claim(server), claim(server, A2)
     assert (second.secret_name, second.reused, second.holders) == (first.secret_name, True, 2)
 
 
 def test_a_holder_counts_once_however_often_it_asks() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     once = Claims("a", "h1", limit=1)
     assert [claim(server, once).sequence for _ in range(3)] == [1, 2, 3]
 
 
 def test_the_limit_is_never_exceeded_and_a_new_slot_is_a_way_out() -> None:
-    server = pool("m0", "m1")
+    server = server_of("m0", "m1")
     claim(server, Claims("a", "h1", limit=1))
     with pytest.raises(LimitReached, match="with 1 of 1 consumers"):
         claim(server, A2)
@@ -188,14 +177,14 @@ def test_the_limit_is_never_exceeded_and_a_new_slot_is_a_way_out() -> None:
 
 
 def test_a_claim_of_many_members_takes_one_beyond_the_first_page() -> None:
-    server = pool(*(f"m{n:04}" for n in range(1100)))
+    server = server_of(*(f"m{n:04}" for n in range(1100)))
     for n in range(1000):
         server.by_hand(f"m{n:04}", {}, {CLAIM_TOKEN: "claim-x.uid.1"})
     assert claim(server).secret_name >= "m1000"
 
 
 def test_an_expired_page_starts_the_list_over() -> None:
-    server = pool(*(f"m{n:04}" for n in range(600)))
+    server = server_of(*(f"m{n:04}" for n in range(600)))
     steps = list_all(Kind.MEMBER, MEMBERS)
     asked = steps.send(None)
     asked = steps.send(answer_to(asked, server))
@@ -227,7 +216,7 @@ def go_on(server: MemoryServer, steps: Any, asked: Any) -> Any:
 
 @pytest.mark.parametrize("change", ["relabelled", "deleted"])
 def test_an_account_taken_away_between_list_and_write_leads_to_the_next(change: str) -> None:
-    server = pool("m0", "m1")
+    server = server_of("m0", "m1")
     steps = protocol.claim(A.wanted)
     asked = paused_before(Patch, server, steps)
     assert isinstance(asked, Patch)
@@ -241,7 +230,7 @@ def test_an_account_taken_away_between_list_and_write_leads_to_the_next(change: 
 
 
 def test_a_release_between_two_claims_never_makes_a_held_account_dirty() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     other = Claims("a", "h2", policy=Policy.CLEAN)
     claim(server, other)
     claim(server, A)
@@ -251,7 +240,7 @@ def test_a_release_between_two_claims_never_makes_a_held_account_dirty() -> None
 
 
 def test_a_deleted_account_is_lost_and_never_replaced_silently() -> None:
-    server = pool("m0", "m1")
+    server = server_of("m0", "m1")
     claimed = claim(server)
     server.remove_member(claimed.secret_name)
     with pytest.raises(LostMember):
@@ -263,7 +252,7 @@ def test_a_deleted_account_is_lost_and_never_replaced_silently() -> None:
 
 
 def test_a_relabelled_account_is_lost_to_one_and_after_its_release_the_others() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     claim(server)
     server.by_hand("m0", {TENANT_NAME: "b"})
     with pytest.raises(LostMember, match="owned by b"):
@@ -275,7 +264,7 @@ def test_a_relabelled_account_is_lost_to_one_and_after_its_release_the_others() 
 
 
 def test_a_stripped_label_is_healed_by_the_next_claim_of_its_tenant() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     claim(server)
     server.by_hand("m0", {TENANT_NAME: None})
     assert claim(server).secret_name == "m0"
@@ -283,7 +272,7 @@ def test_a_stripped_label_is_healed_by_the_next_claim_of_its_tenant() -> None:
 
 
 def test_a_quarantined_account_stays_with_its_holders_and_takes_no_new_ones() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     claim(server)
     run(cleaning.quarantine(POOL, "m0", "leaked key"), server)
     assert claim(server).secret_name == "m0"
@@ -295,7 +284,7 @@ def test_a_quarantined_account_stays_with_its_holders_and_takes_no_new_ones() ->
 
 
 def test_an_update_changes_policy_limit_and_holder_and_keeps_the_account() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     claimed = claim(server)
     amended = Amendment("h9", Policy.RETAIN, 3)
     updated = run(protocol.update(claimed.record, "h1", amended, POOL), server)
@@ -314,7 +303,7 @@ def test_an_account_whose_record_is_lost_is_left_as_the_policy_says_that_it_has_
     before: Policy, after: Policy
 ) -> None:
     def left(policy: Policy, then: Policy) -> object:
-        server = pool("m0")
+        server = server_of("m0")
         claimed = claim(server, replace(A, policy=policy))
         run(protocol.update(claimed.record, "h1", Amendment("h1", then, None), POOL), server)
         server.remove(Kind.RECORD, claimed.record)
@@ -328,7 +317,7 @@ def test_an_account_whose_record_is_lost_is_left_as_the_policy_says_that_it_has_
 
 
 def test_an_update_that_ends_between_its_writes_leaves_no_account_free_that_is_to_be_cleaned() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     claimed = claim(server)
     steps = protocol.update(claimed.record, "h1", Amendment("h1", Policy.CLEAN, None), POOL)
     Paused(steps, server).until(Replace)
@@ -338,7 +327,7 @@ def test_an_update_that_ends_between_its_writes_leaves_no_account_free_that_is_t
 
 
 def test_an_update_does_not_change_what_the_holder_must_show_at_its_release() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     claimed = claim(server)
     run(protocol.update(claimed.record, "h1", Amendment("h1", Policy.RETAIN, None), POOL), server)
     steps = protocol.release(claimed.record, "h1", POOL, claimed.fence)
@@ -346,7 +335,7 @@ def test_an_update_does_not_change_what_the_holder_must_show_at_its_release() ->
 
 
 def test_a_limit_below_the_number_of_holders_is_refused_and_nothing_changes() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     claim(server)
     claimed = claim(server, A2)
     with pytest.raises(LimitReached):
@@ -361,7 +350,7 @@ def test_a_limit_below_the_number_of_holders_is_refused_and_nothing_changes() ->
 def test_the_last_release_leaves_the_account_as_the_policy_says(
     policy: str, tenant: str | None, state: str | None
 ) -> None:
-    server = pool("m0")
+    server = server_of("m0")
     claim(server, policy=Policy(policy))
     assert release(server).last
     member = server.member("m0")
@@ -371,8 +360,7 @@ def test_the_last_release_leaves_the_account_as_the_policy_says(
 
 @pytest.mark.parametrize("policy", list(Policy))
 def test_a_shared_account_and_one_of_the_tenants_own_only_lose_the_claim(policy: Policy) -> None:
-    server = MemoryServer()
-    server.add_member("own", {TENANT_NAME: "a"})
+    server = server_of(own={TENANT_NAME: "a"})
     server.add_member("s0", {SHARED: "true"}, {SHARED_CAPACITY: "1"})
     sharing = Claims("a", "h1", slot="x", shared=True, policy=policy)
     claim(server, policy=policy)
@@ -385,13 +373,13 @@ def test_a_shared_account_and_one_of_the_tenants_own_only_lose_the_claim(policy:
 
 
 def test_releasing_what_is_not_there_is_success_without_a_write() -> None:
-    before = labels_of(server := pool("m0"))
+    before = labels_of(server := server_of("m0"))
     assert release(server).outcome is Outcome.NOT_HELD
     assert labels_of(server) == before
 
 
 def test_while_another_holder_stays_nothing_happens_to_the_account() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     claim(server)
     claim(server, A2)
     released = release(server)
@@ -399,7 +387,7 @@ def test_while_another_holder_stays_nothing_happens_to_the_account() -> None:
 
 
 def test_releasing_a_deleted_account_is_success() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     claim(server)
     server.remove_member("m0")
     assert release(server).last
@@ -407,7 +395,7 @@ def test_releasing_a_deleted_account_is_success() -> None:
 
 
 def test_a_fence_of_before_lets_a_holder_keep_what_it_claimed_since() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     old = claim(server)
     claim(server)
     assert run(protocol.release(old.record, "h1", POOL, old.fence), server).outcome is Outcome.OVERTAKEN
@@ -417,8 +405,7 @@ def test_a_fence_of_before_lets_a_holder_keep_what_it_claimed_since() -> None:
 
 
 def test_a_cleaned_account_is_free_and_keeps_its_other_labels() -> None:
-    server = MemoryServer()
-    server.add_member("m0", {"region": "eu-1"})
+    server = server_of(m0={"region": "eu-1"})
     claim(server, policy=Policy.CLEAN)
     release(server)
     assert cleaned(server) == {"m0": Wiped.CLEANED}
@@ -428,9 +415,7 @@ def test_a_cleaned_account_is_free_and_keeps_its_other_labels() -> None:
 
 
 def test_one_account_that_cannot_be_cleaned_is_quarantined_and_stops_no_other() -> None:
-    server = MemoryServer()
-    server.add_member("m0", {POOL_STATE: "dirty"})
-    server.add_member("m1", {POOL_STATE: "dirty"})
+    server = server_of(m0={POOL_STATE: "dirty"}, m1={POOL_STATE: "dirty"})
     assert cleaned(server, {"m0": "no cleaner for aws"}) == {"m0": Wiped.QUARANTINED, "m1": Wiped.CLEANED}
     assert blocked_reason(server.member("m0"), POOL) is None
     assert server.member("m0").state == "quarantined"
@@ -438,8 +423,7 @@ def test_one_account_that_cannot_be_cleaned_is_quarantined_and_stops_no_other() 
 
 
 def test_an_account_its_tenant_brought_stays_its_tenants_when_cleaned() -> None:
-    server = MemoryServer()
-    server.add_member("own", {TENANT_NAME: "a", POOL_STATE: "dirty"})
+    server = server_of(own={TENANT_NAME: "a", POOL_STATE: "dirty"})
     cleaned(server)
     assert (server.member("own").tenant, server.member("own").state) == ("a", None)
 
@@ -471,7 +455,7 @@ def test_a_cleaner_goes_on_with_what_its_crashed_run_left_and_with_nothing_else(
 def test_an_account_comes_back_to_the_cleaner_if_a_tenant_had_it_and_into_use_if_not(
     policy: Policy | None, state: str | None
 ) -> None:
-    server = pool("m0")
+    server = server_of("m0")
     if policy is None:
         run(cleaning.quarantine(POOL, "m0", "to be looked at"), server)
     else:
@@ -501,8 +485,7 @@ def test_an_account_that_was_not_clean_is_not_clean_after_a_quarantine(
 
 
 def test_an_account_marked_dirty_by_hand_whose_cleaner_failed_comes_back_dirty() -> None:
-    server = MemoryServer()
-    server.add_member("m0", {POOL_STATE: "dirty"})
+    server = server_of(m0={POOL_STATE: "dirty"})
     assert cleaned(server, {"m0": "it would not go"}) == {"m0": Wiped.QUARANTINED}
     assert run(cleaning.unquarantine(POOL, "m0"), server).state == "dirty"
 
@@ -511,7 +494,7 @@ def test_an_account_marked_dirty_by_hand_whose_cleaner_failed_comes_back_dirty()
 def test_a_decommissioned_account_comes_back_only_when_that_is_meant_and_is_cleaned(
     *, is_of_before: bool
 ) -> None:
-    server = pool("m0")
+    server = server_of("m0")
     given_up = run(cleaning.decommission(POOL, "m0"), server)
     assert given_up.annotations[STATE_REASON] == "decommissioned by an operator; never used again"
     if is_of_before:
@@ -527,7 +510,7 @@ def test_a_decommissioned_account_comes_back_only_when_that_is_meant_and_is_clea
 
 
 def test_an_account_given_up_long_ago_stays_so_when_it_is_quarantined_again() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     run(cleaning.decommission(POOL, "m0"), server)
     server.by_hand("m0", {}, {STATE_BEFORE: None})
     run(cleaning.quarantine(POOL, "m0", "found again"), server)
@@ -537,7 +520,7 @@ def test_an_account_given_up_long_ago_stays_so_when_it_is_quarantined_again() ->
 
 def test_what_is_not_quarantined_cannot_come_back() -> None:
     with pytest.raises(NotAllowed, match="not quarantined"):
-        run(cleaning.unquarantine(POOL, "m0"), pool("m0"))
+        run(cleaning.unquarantine(POOL, "m0"), server_of("m0"))
 
 
 DECISIONS: dict[str, tuple[dict[str, str], Callable[[], Any], str | None]] = {
@@ -570,13 +553,11 @@ def test_a_decision_whose_answer_was_lost_was_made(
 
 def test_an_account_that_does_not_exist_is_named() -> None:
     with pytest.raises(Misconfigured, match="Secret nobody"):
-        run(cleaning.quarantine(POOL, "nobody", "why"), pool("m0"))
+        run(cleaning.quarantine(POOL, "nobody", "why"), server_of("m0"))
 
 
 def test_a_decommissioned_account_may_be_removed_and_a_claimed_one_may_not_be_decommissioned() -> None:
-    server = MemoryServer()
-    server.add_member("m0", {POOL_STATE: "dirty"})
-    server.add_member("m1")
+    server = server_of("m1", m0={POOL_STATE: "dirty"})
     assert blocked_reason(server.member("m0"), POOL)
     assert blocked_reason(run(cleaning.decommission(POOL, "m0"), server), POOL) is None
     claim(server)
@@ -595,7 +576,7 @@ def retained(server: MemoryServer) -> MemoryServer:
 def test_a_retained_account_ends_its_next_claim_as_the_policy_of_that_claim_says(
     policy: str, owner: str | None, state: str | None
 ) -> None:
-    server = retained(pool("m0"))
+    server = retained(server_of("m0"))
     claim(server, policy=Policy(policy))
     release(server)
     assert (server.member("m0").tenant, server.member("m0").state) == (owner, state)
@@ -643,7 +624,7 @@ def recorded_no_more(server: MemoryServer, policy: Policy) -> None:
 def test_a_retained_account_stays_so_until_a_claim_of_it_was_bound_and_released(
     policy: Policy, ends_unbound: Callable[[MemoryServer, Policy], None]
 ) -> None:
-    server = retained(pool("m0"))
+    server = retained(server_of("m0"))
     before = labels_of(server)
     ends_unbound(server, policy)
     assert [*server.records] == []
@@ -652,7 +633,7 @@ def test_a_retained_account_stays_so_until_a_claim_of_it_was_bound_and_released(
 
 @pytest.mark.parametrize("policy", list(Policy))
 def test_a_claim_of_a_retained_account_that_a_former_version_began_is_understood(policy: Policy) -> None:
-    server = retained(pool("m0"))
+    server = retained(server_of("m0"))
     claim(server, policy=policy)
     server.by_hand("m0", {}, {CLAIM_ORIGIN: "pool"})
     release(server)
@@ -663,7 +644,7 @@ def test_a_claim_of_a_retained_account_that_a_former_version_began_is_understood
 
 @pytest.mark.parametrize("meanwhile", ["nothing", "quarantined", "marked dirty"])
 def test_a_retained_account_is_returned_by_way_of_the_cleaner_and_is_anybodys_then(meanwhile: str) -> None:
-    server = retained(pool("m0"))
+    server = retained(server_of("m0"))
     if meanwhile == "quarantined":
         run(cleaning.quarantine(POOL, "m0", "odd bills"), server)
     if meanwhile == "marked dirty":
@@ -680,7 +661,7 @@ def test_a_retained_account_is_returned_by_way_of_the_cleaner_and_is_anybodys_th
 
 
 def test_a_retained_account_that_was_only_quarantined_or_cleaned_stays_with_its_tenant() -> None:
-    server = retained(pool("m0"))
+    server = retained(server_of("m0"))
     run(cleaning.quarantine(POOL, "m0", "odd bills"), server)
     assert run(cleaning.unquarantine(POOL, "m0"), server).state is None
     run(cleaning.mark_dirty(POOL, "m0", "used by hand"), server)
@@ -701,7 +682,7 @@ def test_what_is_no_retained_account_is_not_returned(
 
 
 def test_an_account_that_is_marked_dirty_is_claimed_by_nobody_before_it_was_cleaned() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     marked = run(cleaning.mark_dirty(POOL, "m0", "used by hand"), server)
     assert (marked.state, marked.annotations[STATE_REASON]) == ("dirty", "used by hand")
     with pytest.raises(Exhausted):
@@ -714,7 +695,7 @@ def test_an_account_that_is_marked_dirty_is_claimed_by_nobody_before_it_was_clea
 
 
 def test_an_account_given_up_is_not_marked_dirty() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     run(cleaning.decommission(POOL, "m0"), server)
     with pytest.raises(NotAllowed, match="it was decommissioned"):
         run(cleaning.mark_dirty(POOL, "m0", "used by hand"), server)
@@ -743,7 +724,7 @@ def forget(server: MemoryServer, claimed: Claimed) -> None:
 
 
 def test_an_account_whose_claim_is_gone_is_found_and_freed_by_its_own_policy() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     forget(server, claim(server, policy=Policy.CLEAN))
     assert [orphan.member for orphan in sweep(server, write=False).withheld] == ["m0"]
     assert server.member("m0").token is not None
@@ -752,7 +733,7 @@ def test_an_account_whose_claim_is_gone_is_found_and_freed_by_its_own_policy() -
 
 
 def test_a_sweep_that_finds_more_than_it_may_free_frees_none() -> None:
-    server = pool(*(f"m{n}" for n in range(6)))
+    server = server_of(*(f"m{n}" for n in range(6)))
     for n in range(6):
         forget(server, claim(server, Claims(f"t{n}", "h")))
     report = sweep(server)
@@ -762,7 +743,7 @@ def test_a_sweep_that_finds_more_than_it_may_free_frees_none() -> None:
 
 
 def test_a_relabelled_orphan_keeps_the_label_an_operator_gave_it() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     forget(server, claim(server))
     server.by_hand("m0", {TENANT_NAME: "b"})
     sweep(server)
@@ -770,7 +751,7 @@ def test_a_relabelled_orphan_keeps_the_label_an_operator_gave_it() -> None:
 
 
 def test_a_record_nobody_can_read_is_reported_and_its_account_is_not_judged() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     claimed = claim(server)
     body = server.get(Kind.RECORD, claimed.record)
     assert isinstance(body, Found)
@@ -795,7 +776,7 @@ def test_two_accounts_with_one_id_and_a_lost_account_are_reported(ids: list[str]
 def test_a_claim_that_may_write_to_no_account_leaves_no_record_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    server = pool("m0")
+    server = server_of("m0")
 
     def patch(_kind: Kind, _name: str, _body: object) -> Refused:
         return Refused(ApiRefusal.FORBIDDEN, "not you")
@@ -816,8 +797,7 @@ def restore(server: MemoryServer, claimed: Claimed) -> None:
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_recovery_binds_a_restored_claim_and_old_fences_still_release_it(*, shared: bool) -> None:
-    server = MemoryServer()
-    server.add_member("m0")
+    server = server_of("m0")
     server.add_member("s0", {SHARED: "true"}, {SHARED_CAPACITY: "1"})
     wanted = Claims("a", "h1", slot="x", shared=shared)
     claimed = claim(server, wanted)
@@ -833,7 +813,7 @@ def test_recovery_binds_a_restored_claim_and_old_fences_still_release_it(*, shar
 
 
 def test_recovery_leaves_an_account_that_a_living_claim_of_its_tenant_is_on() -> None:
-    server = pool("m0", "m1")
+    server = server_of("m0", "m1")
     living = claim(server, Claims("a", "h1", slot="x"))
     other = claim(server, Claims("a", "h2", slot="y"))
     found = server.get(Kind.RECORD, other.record)
@@ -848,7 +828,7 @@ def test_recovery_leaves_an_account_that_a_living_claim_of_its_tenant_is_on() ->
 
 
 def test_a_recovery_that_only_tells_leaves_the_settings_as_they_were_restored() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     restored = {**PoolConfigMap().render(), POOL_UID: "of-before"}
     server.create(Kind.RECORD, {"metadata": {"name": CONFIG_MAP}, "data": restored})
     written = []
@@ -861,7 +841,7 @@ def test_a_recovery_that_only_tells_leaves_the_settings_as_they_were_restored() 
 
 
 def test_recovery_leaves_an_account_that_is_somebody_elses_now() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     claimed = claim(server)
     restore(server, claimed)
     server.by_hand("m0", {TENANT_NAME: "b"})
@@ -871,7 +851,7 @@ def test_recovery_leaves_an_account_that_is_somebody_elses_now() -> None:
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_sweep_leaves_an_account_in_use_whose_claim_came_back_from_a_backup(*, shared: bool) -> None:
-    server = pool("m0")
+    server = server_of("m0")
     server.add_member("s0", {SHARED: "true"}, {SHARED_CAPACITY: "1"})
     claimed = claim(server, Claims("a", "h1", slot="x", shared=shared, policy=Policy.CLEAN))
     restore(server, claimed)
@@ -890,7 +870,7 @@ def test_a_sweep_leaves_an_account_in_use_whose_claim_came_back_from_a_backup(*,
 
 
 def test_a_claim_that_came_back_from_before_it_was_bound_keeps_no_account() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     record = server.record(claim(server).record)
     assert record is not None
     server.remove(Kind.RECORD, record.name)
@@ -900,7 +880,7 @@ def test_a_claim_that_came_back_from_before_it_was_bound_keeps_no_account() -> N
 
 @pytest.mark.parametrize("slot", ["0", "1"], ids=["the same slot", "another slot"])
 def test_a_claim_leaves_an_account_in_use_whose_claim_came_back_from_a_backup(slot: str) -> None:
-    server = pool("m0")
+    server = server_of("m0")
     restore(server, claim(server, Claims("a", "h1")))
     before = labels_of(server)
     request = ClaimRequest(tenant="a", type="aws", slot=slot, holder="h2")
@@ -912,7 +892,7 @@ def test_a_claim_leaves_an_account_in_use_whose_claim_came_back_from_a_backup(sl
 
 
 def test_a_claim_in_progress_leaves_an_account_in_use_whose_claim_came_back_from_a_backup() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     server.add_member("m1", {TENANT_NAME: "a"})
     steps = protocol.claim(replace(Claims("a", "h2", slot="1").wanted, only="m1"))
     asked = paused_before(Patch, server, steps)
@@ -924,7 +904,7 @@ def test_a_claim_in_progress_leaves_an_account_in_use_whose_claim_came_back_from
 
 
 def test_status_tells_each_account_once_and_counts_zeros() -> None:
-    server = pool("free", "taken")
+    server = server_of("free", "taken")
     server.add_member("own", {TENANT_NAME: "b"})
     server.add_member("odd", {POOL_STATE: "foo"})
     server.add_member("kept", {INTERNAL: "true"})
@@ -950,7 +930,7 @@ def test_status_tells_each_account_once_and_counts_zeros() -> None:
 
 def test_every_write_to_a_member_names_the_version_it_changes() -> None:
     """A merge patch without one silently overwrites an owner."""
-    server = pool("m0")
+    server = server_of("m0")
     seen: list[Yielded] = []
     for steps in (protocol.claim(A.wanted), Releases(A).start({})):
         asked = steps.send(None)
@@ -970,7 +950,7 @@ def test_every_write_to_a_member_names_the_version_it_changes() -> None:
 
 
 def test_the_record_is_not_touched_by_the_cas_of_somebody_who_read_it_before() -> None:
-    server = pool("m0")
+    server = server_of("m0")
     claimed = claim(server)
     stale = server.record(claimed.record)
     assert isinstance(stale, Record)

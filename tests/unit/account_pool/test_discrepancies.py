@@ -24,6 +24,7 @@ from components.account_pool.core.sweeping import SweepReport, recover, sweep
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from tests.support.admission_twin import Write, allows
 from tests.support.memory_pool import KEB, POOL, Claims, MemoryServer, run
+from tests.support.pool import server_of
 
 FORGED = "claim-" + "f" * 40
 
@@ -38,10 +39,7 @@ def swept(server: MemoryServer) -> SweepReport:
 
 @pytest.fixture
 def server() -> MemoryServer:
-    server = MemoryServer()
-    for name in ("m0", "m1"):
-        server.add_member(name)
-    return server
+    return server_of("m0", "m1")
 
 
 def test_a_second_record_of_a_slot_is_told_and_ends_as_is_advised(server: MemoryServer) -> None:

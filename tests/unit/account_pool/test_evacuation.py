@@ -24,6 +24,7 @@ from components.account_pool.forecast.evacuation import (
 from components.errors import NotAllowed
 from components.labels import EU_ACCESS
 from tests.support.memory_pool import POOL, MemoryServer
+from tests.support.pool import server_of
 
 ACME = ClaimRequest("acme", "aws", "main", holder="one")
 
@@ -104,9 +105,7 @@ def test_an_account_marked_to_be_left_is_no_other_for_who_quarantines_it_again()
 
 
 def test_slots_of_one_name_in_two_parts_of_a_pool_have_their_own_generations() -> None:
-    server = MemoryServer()
-    for name in ("a", "b"):
-        server.add_member(name)
+    server = server_of("a", "b")
     for name in ("eu1", "eu2"):
         server.add_member(name, {EU_ACCESS: "true"})
     pool = Pool(server, POOL, PoolConfigMap((EU_ACCESS,)))

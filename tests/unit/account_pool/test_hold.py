@@ -20,6 +20,7 @@ from components.errors import Misconfigured, NotAllowed
 from components.labels import TENANT_NAME
 from operations.pool.status import as_document
 from tests.support.memory_pool import POOL, MemoryServer
+from tests.support.pool import server_of
 
 ACME, MORE, GLOBEX = (
     ClaimRequest("acme", "aws", holder="h1", policy=Policy.RELEASE),
@@ -31,9 +32,7 @@ WHY = "accounts are moved"
 
 @pytest.fixture
 def server() -> MemoryServer:
-    server = MemoryServer()
-    for name in ("m0", "m1"):
-        server.add_member(name)
+    server = server_of("m0", "m1")
     server.add_member("own", {TENANT_NAME: "globex"})
     body = {"metadata": {"name": CONFIG_MAP}, "data": {**PoolConfigMap().render(), "poolUid": "u"}}
     server.create(Kind.RECORD, body)

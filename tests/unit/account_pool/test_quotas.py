@@ -30,6 +30,7 @@ from tests.support.memory_pool import (
     run,
 )
 from tests.support.paused import Paused
+from tests.support.pool import server_of
 
 ONE = Consumer("one", ("one",), quotas={"aws": 1})
 OTHER = Consumer("other", ("other",), quotas={"aws": 1})
@@ -52,17 +53,15 @@ def declared(server: MemoryServer, consumer: Consumer, most: int) -> None:
     server.create(Kind.RECORD, {"metadata": {"name": name, "labels": quota_labels("aws")}, "data": data})
 
 
-def server_of(members: int, most: int = 1) -> MemoryServer:
-    server = MemoryServer()
-    for index in range(members):
-        server.add_member(f"m{index}")
+def limited(members: int, most: int = 1) -> MemoryServer:
+    server = server_of(*(f"m{index}" for index in range(members)))
     for consumer in (ONE, OTHER):
         declared(server, consumer, most)
     return server
 
 
 def test_a_helper_binds_no_holder_that_did_not_enter() -> None:
-    server = server_of(2)
+    server = limited(2)
     slow = Paused(A.start({}), server).until(Replace)
     assert claimed(server, B).secret_name
     assert claimed(server, A_OF_FREE).holders == 1
@@ -82,7 +81,7 @@ def entries(server: MemoryServer, consumer: Consumer = ONE) -> str:
 
 
 def test_a_claim_beyond_the_quota_says_who_has_it_and_leaves_nothing() -> None:
-    server = server_of(3)
+    server = limited(3)
     claimed(server, A)
     before = repr(server)
     with pytest.raises(QuotaReached) as refused:
@@ -94,7 +93,7 @@ def test_a_claim_beyond_the_quota_says_who_has_it_and_leaves_nothing() -> None:
 
 
 def test_what_was_released_counts_no_more() -> None:
-    server = server_of(3)
+    server = limited(3)
     claimed(server, A)
     run(Releases(A).start({}), server)
     assert isinstance(claimed(server, B), Claimed)
@@ -102,9 +101,7 @@ def test_what_was_released_counts_no_more() -> None:
 
 
 def test_claims_of_before_the_quota_count() -> None:
-    server = MemoryServer()
-    server.add_member("m0")
-    server.add_member("m1")
+    server = server_of("m0", "m1")
     claimed(server, replace(A, consumers=()))
     declared(server, ONE, 1)
     with pytest.raises(QuotaReached):
@@ -114,7 +111,7 @@ def test_claims_of_before_the_quota_count() -> None:
 
 
 def test_a_quota_that_came_back_from_a_backup_is_counted_anew() -> None:
-    server = server_of(3)
+    server = limited(3)
     name = quota_name("one", "aws")
     empty = server.get(Kind.RECORD, name)
     assert isinstance(empty, Found)
@@ -125,7 +122,7 @@ def test_a_quota_that_came_back_from_a_backup_is_counted_anew() -> None:
 
 
 def test_a_quota_lowered_under_what_is_used_takes_nothing_and_gives_no_more() -> None:
-    server = server_of(3, most=2)
+    server = limited(3, most=2)
     claimed(server, A)
     claimed(server, B)
     declared(server, ONE, 1)
@@ -136,7 +133,7 @@ def test_a_quota_lowered_under_what_is_used_takes_nothing_and_gives_no_more() ->
 
 
 def test_an_account_that_two_consumers_share_counts_for_both_until_both_have_left() -> None:
-    server = server_of(3)
+    server = limited(3)
     claimed(server, A)
     joined = claimed(server, A_OF_OTHER)
     assert joined.holders == 2
@@ -150,14 +147,14 @@ def test_an_account_that_two_consumers_share_counts_for_both_until_both_have_lef
 
 
 def test_a_claim_that_may_have_one_holder_and_gets_another_keeps_its_limit() -> None:
-    server = server_of(2)
+    server = limited(2)
     claimed(server, replace(A, limit=1))
     with pytest.raises(LimitReached):
         claimed(server, A_OF_FREE)
 
 
 def test_places_on_shared_accounts_are_no_accounts_of_a_consumer() -> None:
-    server = server_of(0)
+    server = limited(0)
     server.add_member("s0", {SHARED: "true"}, {SHARED_CAPACITY: "3"})
     for tenant in ("a", "b", "c"):
         assert isinstance(claimed(server, replace(A, tenant=tenant, slot=tenant, shared=True)), Claimed)
@@ -165,7 +162,7 @@ def test_places_on_shared_accounts_are_no_accounts_of_a_consumer() -> None:
 
 @pytest.mark.parametrize("broken", ["absent", "not a number"])
 def test_a_quota_that_nobody_can_read_gives_no_more_accounts(broken: str) -> None:
-    server = server_of(2)
+    server = limited(2)
     name = quota_name("one", "aws")
     if broken == "absent":
         server.remove(Kind.RECORD, name)
@@ -178,7 +175,7 @@ def test_a_quota_that_nobody_can_read_gives_no_more_accounts(broken: str) -> Non
 def test_a_consumer_without_a_quota_makes_no_other_call_than_before() -> None:
     def calls(claim: Claims) -> list[type]:
         asked: list[type] = []
-        server, steps, answer = server_of(1), claim.start({}), None
+        server, steps, answer = limited(1), claim.start({}), None
         try:
             while True:
                 call = steps.send(answer)
@@ -196,7 +193,7 @@ def _once(call: Yielded) -> Steps[Answer]:
 
 
 def test_a_claimer_enters_claims_in_a_quota_and_only_operators_say_how_many_there_may_be() -> None:
-    server = server_of(1)
+    server = limited(1)
     before = server.get(Kind.RECORD, quota_name("one", "aws"))
     claimed(server, A)
     after = server.get(Kind.RECORD, quota_name("one", "aws"))

@@ -20,15 +20,14 @@ from components.errors import Exhausted, LimitReached, Restored
 from components.labels import TENANT_NAME
 from tests.support.memory_pool import POOL, Claims, MemoryServer, Releases, Sweeps, is_free, run
 from tests.support.paused import Paused
+from tests.support.pool import server_of
 
 A, A2, B = Claims("a", "h1"), Claims("a", "h2"), Claims("b", "h4")
 
 
 @pytest.fixture
 def server() -> MemoryServer:
-    server = MemoryServer()
-    server.add_member("m0")
-    return server
+    return server_of("m0")
 
 
 def only(claim: Claims, member: str) -> Wanted:

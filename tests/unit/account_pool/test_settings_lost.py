@@ -15,6 +15,7 @@ from components.account_pool.core.pool import Pool
 from components.account_pool.forecast.claims import ForecastKind, forecast_claims
 from components.errors import LostMember, Misconfigured
 from tests.support.memory_pool import KEB, POOL, MemoryServer
+from tests.support.pool import fill
 
 KEYS = ("eu-access",)
 DECLARED = PoolConfigMap(KEYS)
@@ -39,9 +40,7 @@ class CountingServer(MemoryServer):
 def server() -> CountingServer:
     """A pool with one claim, made under its keys, and room for others."""
     server = CountingServer()
-    for name in ("m0", "m1", "m2"):
-        server.add_member(name)
-    server.add_member("eu", {"eu-access": "true"})
+    fill(server, "m0", "m1", "m2", eu={"eu-access": "true"})
     Pool(server, POOL, DECLARED).claim(ACME)
     server.looks = 0
     return server

@@ -20,6 +20,7 @@ from components.account_pool.core.spilling import find_place
 from components.account_pool.forecast.claims import ForecastKind, explain, forecast_claims
 from components.errors import Exhausted
 from tests.support.memory_pool import POOL, MemoryServer
+from tests.support.pool import server_of
 
 
 def consumer(number: int, limit: int = 2, slot: str = "main") -> ClaimRequest:
@@ -29,9 +30,7 @@ def consumer(number: int, limit: int = 2, slot: str = "main") -> ClaimRequest:
 
 
 def pool(accounts: int) -> tuple[Pool, MemoryServer]:
-    server = MemoryServer()
-    for number in range(accounts):
-        server.add_member(f"m{number}")
+    server = server_of(*(f"m{number}" for number in range(accounts)))
     return Pool(server, POOL, PoolConfigMap()), server
 
 
