@@ -12,7 +12,6 @@ from kubernetes.dynamic.exceptions import NotFoundError
 from components.account_pool.core import changes
 from components.account_pool.core.keys import (
     CLAIM_TOKEN,
-    CLEANING_TOKEN,
     POOL_STATE,
     SHARED_CAPACITY,
     STATE_REASON,
@@ -25,6 +24,7 @@ from components.labels import (
     SHARED,
     TENANT_NAME,
 )
+from tests.support.cases import table
 from tests.support.guarded_pool import (
     CLAIMED,
     CLAIMED_LABELS,
@@ -122,14 +122,7 @@ def test_whoever_declares_a_claimed_account_rotates_its_credential(pool: Guarded
     assert now.metadata.annotations[CLAIM_TOKEN] == TOKEN
 
 
-IN_USE: Mapping[str, tuple[Keys, Keys]] = {
-    "claimed": (CLAIMED_LABELS, CLAIMED),
-    "claimed without its label": ({}, CLAIMED),
-    "shared": ({SHARED: "true"}, SHARING),
-    "dirty": ({POOL_STATE: "dirty"}, USED),
-    "dirty, without its type": ({HYPERSCALER_TYPE: None, POOL_STATE: "dirty"}, {}),
-    "being cleaned": ({POOL_STATE: "cleaning"}, {CLEANING_TOKEN: "janitor/1"}),
-}
+IN_USE: Mapping[str, tuple[Keys, Keys]] = table(__file__, "IN_USE")
 
 
 @pytest.mark.parametrize("user", ["owner", "operator", "claimer", "cleaner"])

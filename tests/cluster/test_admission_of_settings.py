@@ -5,7 +5,7 @@ What a stack declares is written by operators; a claimer adds the uid of the Con
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ import pytest
 from components.account_pool.admission.policies import namespace_manifests
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap, with_pool_uid
 from components.account_pool.core.model import JsonObject, Phase
-from tests.support.cases import table
+from tests.support.cases import tabled
 from tests.support.guarded_pool import MERGE, GuardedPool, guarded_pool, refusal
 from tests.support.noticed import until
 
@@ -57,11 +57,8 @@ def sign(pool: GuardedPool, user: str) -> str | None:
     return refusal(lambda: api.replace(body=body, namespace=pool.namespace, dry_run="All"))
 
 
-CHANGES: Mapping[str, JsonObject] = table(__file__, "CHANGES")
-
-
 @pytest.mark.parametrize("user", ["owner", "claimer", "cleaner"])
-@pytest.mark.parametrize("body", CHANGES.values(), ids=CHANGES.keys())
+@tabled("body")
 def test_nobody_but_an_operator_changes_the_settings(pool: GuardedPool, user: str, body: JsonObject) -> None:
     assert " pool-" in str(change(pool, user, body))
     assert change(pool, "operator", body) is None

@@ -21,6 +21,7 @@ from components.account_pool.component import (
 )
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.model import ClaimRequest
+from tests.support.cases import table
 from tests.support.guarded_pool import MERGE
 from tests.support.noticed import until
 from tests.support.people import impersonating
@@ -128,16 +129,7 @@ def declare_rights(admin: DynamicClient, namespace: str) -> None:
             admin.resources.get(api_version=RBAC, kind=kind).create(body=dict(drawn.inputs))
 
 
-MAY: dict[str, dict[str, Sequence[str]]] = {
-    "provisioner": {
-        "Secret": ("get", "list", "patch"),
-        "ConfigMap": ("get", "list", "create", "update", "delete"),
-        "Event": ("create",),
-    },
-    "janitor": {"Secret": ("get", "list", "patch"), "ConfigMap": ("get", "list"), "Event": ("create",)},
-    READER: {"Secret": ("get",), "ConfigMap": (), "Event": ()},
-    "nobody": {"Secret": (), "ConfigMap": (), "Event": ()},
-}
+MAY: dict[str, dict[str, Sequence[str]]] = table(__file__, "MAY")
 TRIED: dict[str, Sequence[str]] = {
     "Secret": ("get", "list", "patch", "create", "update", "delete"),
     "ConfigMap": ("get", "list", "patch", "create", "update", "delete"),

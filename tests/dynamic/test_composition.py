@@ -10,7 +10,7 @@ import pytest
 
 from components.aso_credentials.provider import AsoProjectionProvider
 from components.service_credentials.provider import ServiceSecretProvider
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.certificates import pem
 from tests.support.dynamic_host import Host, Properties, Provider
 from tests.support.secrets import Secrets
@@ -109,10 +109,7 @@ def test_what_the_stack_itself_is_about_to_write_is_waited_for(provider: Provide
     assert provider.refusals(given) == []
 
 
-@cases(
-    "annotation, allowed",
-    table(__file__, "test_another_namespaces_secret_is_read_only_where_its_owner_shares_it"),
-)
+@tabled("annotation, allowed")
 def test_another_namespaces_secret_is_read_only_where_its_owner_shares_it(
     provider: Provider, secrets: Secrets, others: Secrets, annotation: str | None, allowed: bool
 ) -> None:
@@ -154,10 +151,7 @@ def test_an_account_is_read_only_while_it_is_the_tenants(
     assert (provider.refusals(given) == []) is allowed
 
 
-@cases(
-    "values, key, said",
-    table(__file__, "test_a_source_that_cannot_be_used_is_told_in_a_preview_with_its_place"),
-)
+@tabled("values, key, said")
 def test_a_source_that_cannot_be_used_is_told_in_a_preview_with_its_place(
     provider: Provider, secrets: Secrets, values: dict[str, str], key: str | None, said: str
 ) -> None:

@@ -28,7 +28,7 @@ from components.secret_stores.stack_cluster import StackCluster
 from sandbox.tests.support.clouds import secret_manager
 from sandbox.tests.support.cluster import client_for
 from tests.dynamic.test_secret_stores import way
-from tests.support.cases import cases, table
+from tests.support.cases import table, tabled
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
 from tests.support.eso import ExternalSecrets, serve
 from tests.support.people import grant
@@ -223,10 +223,7 @@ def test_what_somebody_else_has_at_the_place_of_a_push_is_never_written_over_by_
     assert lookout.refusals(pushed(pusher)) == []
 
 
-@cases(
-    "data, marks, said",
-    table(__file__, "test_what_the_same_push_wrote_or_only_keeps_is_no_obstacle_to_the_operator"),
-)
+@tabled("data, marks, said")
 def test_what_the_same_push_wrote_or_only_keeps_is_no_obstacle_to_the_operator(
     lookout: Provider, pusher: Secrets, data: dict[str, str], marks: dict[str, str], said: dict[str, str]
 ) -> None:
@@ -255,7 +252,7 @@ def test_a_secret_of_google_that_somebody_made_is_no_place_for_the_operators(
     assert problem.problem.startswith("there is in store already")
 
 
-@cases("labels, refused", table(__file__, "test_conditions_by_labels_are_decided_by_those_of_the_cluster"))
+@tabled("labels, refused")
 def test_conditions_by_labels_are_decided_by_those_of_the_cluster(
     lookout: Provider, tenant: Secrets, labels: dict[str, str], *, refused: bool
 ) -> None:
@@ -307,14 +304,7 @@ REFUSED = ("False", "SecretSyncedError", "could not update secret: Secret is inv
 FETCHES = ("False", "SecretSyncedError", "could not get secret data from provider: it is gone")
 SYNCED = ("True", "SecretSynced", "secret synced")
 BASIC, TLS = "kubernetes.io/basic-auth", "kubernetes.io/tls"
-RECAST: dict[str, tuple[str, list[str], tuple[str, str, str], str, bool]] = {
-    "values-fit": ("Opaque", [], REFUSED, BASIC, False),
-    "no-values": ("Opaque", [], FETCHES, BASIC, True),
-    "values-do-not-fit": ("Opaque", [], REFUSED, TLS, True),
-    "values-come-with-the-type": ("Opaque", ["tls.crt", "tls.key"], REFUSED, TLS, False),
-    "same-type": (BASIC, [], REFUSED, BASIC, True),
-    "type-taken-out": (BASIC, [], SYNCED, "", False),
-}
+RECAST: dict[str, tuple[str, list[str], tuple[str, str, str], str, bool]] = table(__file__, "RECAST")
 
 
 def test_a_secret_makes_way_for_one_of_another_type_only_if_the_operator_can_make_that(

@@ -9,7 +9,7 @@ import pytest
 
 from components.projection.model import digests
 from components.projection.provider import SecretProjectionProvider
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
 from tests.support.secrets import Secrets
 
@@ -145,7 +145,7 @@ def test_an_unfit_value_is_refused_when_it_is_written_without_showing_it(
     assert "copy" not in secrets.names()
 
 
-@cases("wrong, said", table(__file__, "test_what_can_never_be_written_is_refused_in_a_preview"))
+@tabled("wrong, said")
 def test_what_can_never_be_written_is_refused_in_a_preview(
     provider: Provider, wrong: Properties, said: str
 ) -> None:

@@ -17,7 +17,7 @@ from components.account_pool.core.label_scheme import LabelScheme
 from components.account_pool.forecast.forecast import parse
 from components.account_pool.roster import PoolRosterProvider
 from components.labels import SHARED, TENANT_NAME
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
 from tests.support.members import TOKEN, Members
 
@@ -94,10 +94,7 @@ def test_a_member_nobody_uses_may_be_taken_away(
     assert updated.outputs["members"] == after
 
 
-@cases(
-    "state, allow_destroy, may_go",
-    table(__file__, "test_whether_a_member_may_go_depends_on_its_state_and_the_pools"),
-)
+@tabled("state, allow_destroy, may_go")
 def test_whether_a_member_may_go_depends_on_its_state_and_the_pools(
     provider: Provider, members: Members, namespace: str, *, state: str, allow_destroy: bool, may_go: bool
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from components.account_pool.core.keys import POOL_STATE
 from components.account_pool.seal import PoolSealProvider
 from components.labels import TENANT_NAME
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.dynamic_host import Host, Properties, dynamic_host
 from tests.support.guarded_pool import enforce, lift
 from tests.support.members import Members
@@ -36,7 +36,7 @@ def refusal(host: Host, inputs: Properties) -> str | None:
 
 
 @pytest.mark.parametrize("allow_destroy", [False, True])
-@cases("labels, notes, reason", table(__file__, "test_a_pool_in_use_stays_even_if_it_may_be_thrown_away"))
+@tabled("labels, notes, reason")
 def test_a_pool_in_use_stays_even_if_it_may_be_thrown_away(
     *,
     host: Host,

@@ -17,7 +17,7 @@ from components.secret_stores.admission import document_of
 from components.secret_stores.lookout import EsoLookoutProvider
 from components.secret_stores.provider import SecretPushProvider, SecretReadProvider
 from sandbox.tests.support.clouds import secret_manager
-from tests.support.cases import cases, table
+from tests.support.cases import cases, tabled
 from tests.support.certificates import only_key, without_key
 from tests.support.dynamic_host import UNKNOWN, Host, Properties, Provider, Recorded, dynamic_host
 from tests.support.mutual_tls import Server, mutual_tls
@@ -248,10 +248,7 @@ NOWHERE = {
 }
 
 
-@cases(
-    "through, place, said",
-    table(__file__, "test_what_the_rule_refuses_is_refused_in_a_preview_before_anybody_is_asked"),
-)
+@tabled("through, place, said")
 def test_what_the_rule_refuses_is_refused_in_a_preview_before_anybody_is_asked(
     reads: Provider, through: Properties, place: str, said: str
 ) -> None:

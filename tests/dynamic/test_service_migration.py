@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from components.service_credentials.provider import ServiceMigrationProvider
-from tests.support.cases import cases, table, tabled
+from tests.support.cases import table, tabled
 from tests.support.dynamic_host import Host, Properties, Provider
 from tests.support.secrets import Secrets
 
@@ -180,7 +180,7 @@ def test_another_name_is_another_secret_and_the_former_is_removed_first(
     assert (list(answer.replaces), answer.deleteBeforeReplace) == (["targetName"], True)
 
 
-@cases("wrong, said", table(__file__, "test_what_can_never_be_written_is_refused_in_a_preview"))
+@tabled("wrong, said")
 def test_what_can_never_be_written_is_refused_in_a_preview(
     provider: Provider, wrong: Properties, said: str
 ) -> None:

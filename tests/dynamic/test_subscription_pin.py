@@ -5,7 +5,7 @@ from collections.abc import Generator
 import pytest
 
 from components.aso_credentials.provider import SubscriptionPinProvider
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.dynamic_host import Host, Properties, Provider, dynamic_host
 
 SUB = "00000000-0000-4000-8000-0000000000aa"
@@ -51,6 +51,6 @@ def test_another_subscription_passes_when_it_is_allowed_and_is_remembered_from_t
     assert len(provider.refusals(pin(), moved.inputs)) == 1
 
 
-@cases("news", table(__file__, "test_what_strands_no_resource_passes"))
+@tabled("news")
 def test_what_strands_no_resource_passes(provider: Provider, news: Properties) -> None:
     assert provider.refusals(news, pin()) == []

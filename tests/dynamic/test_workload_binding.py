@@ -7,7 +7,7 @@ import grpc
 import pytest
 
 from components.service_credentials.provider import WorkloadBindingProvider
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.dynamic_host import Host, Properties, Provider
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def test_a_variable_of_others_is_not_taken_over(
     assert {"name": "VCAP_SERVICES", "value": "{}"} in workload.container()["env"]
 
 
-@cases("more, words", table(__file__, "test_what_can_be_given_nothing_is_refused_in_the_preview"))
+@tabled("more, words")
 def test_what_can_be_given_nothing_is_refused_in_the_preview(
     provider: Provider, admin: "DynamicClient", namespace: str, more: dict[str, Any], words: str
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from components import connection
 from components.connection import TOKEN_SECONDS, ClusterTarget, Connection, NoReply, Reply, connect
 from components.errors import ClusterError
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 
 BELOW = "https://server/k8s/clusters/one"
 
@@ -217,10 +217,7 @@ def test_a_kubeconfig_that_is_not_there_is_told_in_our_words_with_what_was_looke
     assert str(tmp_path / name) in refused.value.place
 
 
-@cases(
-    "said, is_there, expected",
-    table(__file__, "test_a_pod_s_own_cluster_is_meant_where_no_kubeconfig_leads_out_of_it"),
-)
+@tabled("said, is_there, expected")
 def test_a_pod_s_own_cluster_is_meant_where_no_kubeconfig_leads_out_of_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: dict[str, str], is_there: bool, expected: bool
 ):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from components.credentials import Credentials, Shape, read_credentials
 from components.errors import Problem
-from tests.support.cases import cases, table, tabled
+from tests.support.cases import tabled
 from tests.support.recorder import resolve
 
 CANARY = "canary-7f3a"
@@ -79,7 +79,7 @@ def test_credentials_in_plain_are_refused_without_showing_them() -> None:
     assert CANARY not in repr(problem)
 
 
-@cases("entry, fix", table(__file__, "test_an_entry_that_is_no_credential_is_named_and_not_shown"))
+@tabled("entry, fix")
 def test_an_entry_that_is_no_credential_is_named_and_not_shown(entry: object, fix: str) -> None:
     read, problems = read_credentials(json.dumps({"good": "x", "bad": entry}), secret=True)
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.durations import as_go_writes, nanoseconds
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 
 
-@cases("given, written", table(__file__, "test_a_duration_is_written_as_go_writes_it"))
+@tabled("given, written")
 def test_a_duration_is_written_as_go_writes_it(given: str, written: str) -> None:
     assert as_go_writes(given) == written
 

@@ -15,7 +15,7 @@ from components.go_json import (
     read,
     write,
 )
-from tests.support.cases import cases, table, tabled
+from tests.support.cases import tabled
 
 characters = st.characters(exclude_categories=["Cs"])
 texts = st.text(characters, max_size=12)
@@ -97,7 +97,7 @@ def test_a_number_keeps_its_bits_and_has_an_exponent_only_outside_1e_6_to_1e21(n
     assert not exponent.lstrip("+-").startswith("0")
 
 
-@cases("given_, written", table(__file__, "test_a_number_is_written_in_gos_format_of_a_64_bit_float"))
+@tabled("given_, written")
 def test_a_number_is_written_in_gos_format_of_a_64_bit_float(given_: str, written: str) -> None:
     assert through(given_) == written
 
@@ -117,10 +117,7 @@ def test_an_integer_that_the_float_rounds_is_remarked_by_its_path_without_its_di
     assert "900719" not in str(remark)
 
 
-@cases(
-    "given_, written",
-    table(__file__, "test_half_a_surrogate_pair_becomes_the_replacement_character_and_is_remarked"),
-)
+@tabled("given_, written")
 def test_half_a_surrogate_pair_becomes_the_replacement_character_and_is_remarked(
     given_: str, written: str
 ) -> None:
@@ -137,7 +134,7 @@ def test_of_a_repeated_key_the_last_counts_at_every_level_and_each_is_remarked()
     assert [remark.place for remark in document.remarks] == ["a.b", "a", "a.b"]
 
 
-@cases("text, place", table(__file__, "test_what_go_refuses_is_refused_by_its_path"))
+@tabled("text, place")
 def test_what_go_refuses_is_refused_by_its_path(text: str, place: str) -> None:
     assert refusal(text.encode()).place == place
 

@@ -4,7 +4,7 @@ import pytest
 
 from components.errors import CredfleetError
 from components.open_ports import HYPERFLEET, VARIABLES, is_in_environment, leaves_port_open, settle
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 
 
 @pytest.fixture(autouse=True)
@@ -14,7 +14,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(variable, raising=False)
 
 
-@cases("address, is_open", table(__file__, "test_leaves_port_open_reads_urls_and_hosts"))
+@tabled("address, is_open")
 def test_leaves_port_open_reads_urls_and_hosts(address: str, *, is_open: bool) -> None:
     assert leaves_port_open(address) is is_open
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from components.account_pool.rules import ANY, PLANS, Fault, Pool, Request, read_rules
-from tests.support.cases import cases, table, tabled
+from tests.support.cases import tabled
 
 KYMA = (
     "azure(PR=cf-ch20) -> EU",
@@ -37,7 +37,7 @@ def test_the_most_specific_rule_that_matches_chooses_the_pool(
     assert rules.choose(Request(**request_)) == Pool(**pool)
 
 
-@cases("text", table(__file__, "test_a_rule_that_cannot_mean_what_it_says_is_refused"))
+@tabled("text")
 def test_a_rule_that_cannot_mean_what_it_says_is_refused(text: str) -> None:
     rules, faults = read_rules(["gcp", text])
 
@@ -61,7 +61,7 @@ def test_blanks_anywhere_mean_nothing(blanks: list[str]) -> None:
     assert read_rules([spaced]) == read_rules([RULE])
 
 
-@cases("texts, faulty", table(__file__, "test_rules_between_which_nothing_decides_are_refused"))
+@tabled("texts, faulty")
 def test_rules_between_which_nothing_decides_are_refused(texts: list[str], faulty: list[int]) -> None:
     _, faults = read_rules(texts)
 

@@ -17,7 +17,7 @@ from components.projection.settings import CredentialSource
 from components.stack_config.cloud_keys import LOGINS, plain_logins
 from components.stack_config.review import review_far_accounts
 from components.stack_config.stack import Settings
-from tests.support.cases import cases, table
+from tests.support.cases import cases, table, tabled
 from tests.support.stacks import ROOT, SECRET_KEYS, as_passed, problems, settings, stack
 
 CANARY = "canary-7f3a"
@@ -66,7 +66,7 @@ def test_settings_never_change() -> None:
         settings(stack()).tenants = {}  # pyright: ignore[reportAttributeAccessIssue] - the point of the test
 
 
-@cases("change, key, meant", table(__file__, "test_an_unknown_key_suggests_the_nearest_known_one"))
+@tabled("change, key, meant")
 def test_an_unknown_key_suggests_the_nearest_known_one(change: dict[str, Any], key: str, meant: str) -> None:
     (problem,) = problems(stack(**change))
 
@@ -180,7 +180,7 @@ def test_a_misspelt_section_is_one_problem_and_what_refers_to_it_is_none() -> No
     )
 
 
-@cases("change", table(__file__, "test_no_problem_ever_shows_the_value_it_is_about"))
+@tabled("change")
 def test_no_problem_ever_shows_the_value_it_is_about(change: dict[str, Any]) -> None:
     found = problems(stack(**change))
 

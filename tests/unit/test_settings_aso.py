@@ -91,7 +91,7 @@ def test_a_mistake_is_told_where_it_is_with_its_fix(
     assert words in problem.fix
 
 
-@cases("within", table(__file__, "test_a_role_is_assigned_in_a_subscription_or_in_what_is_in_it"))
+@tabled("within")
 def test_a_role_is_assigned_in_a_subscription_or_in_what_is_in_it(root: Path, within: str) -> None:
     assert found(root, **{f"{ROLE}__scope": f"/subscriptions/{SUB}{within}"}) == {}
 
@@ -132,7 +132,7 @@ def test_a_name_that_aso_reads_by_itself_is_kept_for_that(root: Path, name: str)
     assert "reads by itself" in next(one.problem for one in told if one.place == place)
 
 
-@cases("credential, words", table(__file__, "test_what_aso_could_not_use_is_told_without_its_text"))
+@tabled("credential, words")
 def test_what_aso_could_not_use_is_told_without_its_text(
     root: Path, credential: dict[str, str], words: str
 ) -> None:
@@ -203,10 +203,7 @@ def resource(root: Path, *documents: Any, **changes: Any) -> Problem:
     return told(root, **changes)
 
 
-@cases(
-    "annotations, words",
-    table(__file__, "test_a_resource_that_no_credential_would_serve_is_told_in_asos_words"),
-)
+@tabled("annotations, words")
 def test_a_resource_that_no_credential_would_serve_is_told_in_asos_words(
     root: Path, annotations: dict[str, str], words: str
 ) -> None:
@@ -241,7 +238,7 @@ def test_the_annotation_of_a_manifest_and_that_of_its_entry_may_not_differ(root:
     assert "two Secrets" in told(root).problem
 
 
-@cases("document, words", table(__file__, "test_what_cannot_be_declared_from_a_file_is_told_by_its_document"))
+@tabled("document, words")
 def test_what_cannot_be_declared_from_a_file_is_told_by_its_document(
     root: Path, document: dict[str, Any], words: str
 ) -> None:
@@ -251,7 +248,7 @@ def test_what_cannot_be_declared_from_a_file_is_told_by_its_document(
     assert any(each.place.startswith(RESOURCE) and words in each.problem for each in told)
 
 
-@cases("text, place", table(__file__, "test_a_file_that_is_no_yaml_is_told_by_its_line_without_its_text"))
+@tabled("text, place")
 def test_a_file_that_is_no_yaml_is_told_by_its_line_without_its_text(
     root: Path, text: str, place: str
 ) -> None:

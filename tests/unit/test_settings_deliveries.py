@@ -3,7 +3,7 @@
 from typing import Any
 
 from components.projection.settings import Delivery
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.stacks import problems, settings, stack
 
 
@@ -18,7 +18,7 @@ def test_a_copy_may_have_keys_of_its_own() -> None:
     assert copy.keys == {"AWS_ACCESS_KEY_ID": "accessKeyID"}
 
 
-@cases("deliver_to, place, problem", table(__file__, "test_a_copy_nobody_could_use_is_told_with_its_place"))
+@tabled("deliver_to, place, problem")
 def test_a_copy_nobody_could_use_is_told_with_its_place(deliver_to: Any, place: str, problem: str) -> None:
     (found,) = problems(stack(tenants__acme__accounts__aws__deliverTo=deliver_to))
     assert found.place == place

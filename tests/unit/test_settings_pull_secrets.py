@@ -68,7 +68,7 @@ def test_a_fault_of_a_cluster_is_told_where_it_is(change: dict[str, Any], place:
     assert told(section({ID: cluster(**change)})).place == f"{PLACE}.{place}"
 
 
-@cases("bad, words", table(__file__, "test_an_id_is_told_every_limit_it_breaks"))
+@tabled("bad, words")
 def test_an_id_is_told_every_limit_it_breaks(bad: str, words: list[str]) -> None:
     found = problems(section({bad: cluster()}))
     assert {one.place for one in found} == {f"{SECTION}.clusters.{bad}"}
@@ -174,7 +174,7 @@ def test_a_credential_that_is_no_pull_secret_is_told_and_never_shown(payload: st
     assert told(section(credential=payload)).place == f"{PLACE}.pullSecretFrom (quay: {what})"
 
 
-@cases("payload", table(__file__, "test_what_kubelet_takes_is_taken_and_refused_when_strict"))
+@tabled("payload")
 def test_what_kubelet_takes_is_taken_and_refused_when_strict(payload: str) -> None:
     assert problems(section(credential=payload)) == ()
     assert problems(section(credential=payload, strict=True))
@@ -195,12 +195,12 @@ def test_a_tenant_that_is_left_out_for_a_fault_is_no_second_fault() -> None:
     assert [one.place for one in problems(values)] == ["credfleet:tenants.acme.namespace"]
 
 
-@cases("change", table(__file__, "test_what_google_takes_of_keys_and_labels_is_taken"))
+@tabled("change")
 def test_what_google_takes_of_keys_and_labels_is_taken(change: dict[str, Any]) -> None:
     assert problems(section(**change)) == ()
 
 
-@cases("change, place", table(__file__, "test_a_fault_of_the_section_is_told_where_it_is"))
+@tabled("change, place")
 def test_a_fault_of_the_section_is_told_where_it_is(change: dict[str, Any], place: str) -> None:
     assert told(section(**change)).place == place
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from components.stack_config.stack import Settings
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.stacks import SMALL, problems, settings, stack
 
 
-@cases("change, place, words", table(__file__, "test_a_reference_that_leads_nowhere_is_refused"))
+@tabled("change, place, words")
 def test_a_reference_that_leads_nowhere_is_refused(change: dict[str, Any], place: str, words: str) -> None:
     (problem,) = problems(stack(**change))
 
@@ -77,7 +77,7 @@ def test_members_that_exist_already_serve_tenants_too(tmp_path: Path) -> None:
     assert from_file(tmp_path, tenants__acme__accounts__azure=account) == []
 
 
-@cases("lines, place, words", table(__file__, "test_a_row_that_cannot_stand_is_told_with_its_line"))
+@tabled("lines, place, words")
 def test_a_row_that_cannot_stand_is_told_with_its_line(
     tmp_path: Path, lines: list[str], place: str, words: str
 ) -> None:
@@ -116,7 +116,7 @@ def test_a_row_with_credentials_is_declared_as_an_entry_of_members_and_the_other
     assert not written.files
 
 
-@cases("row, place", table(__file__, "test_a_declared_row_that_cannot_stand_is_told_with_its_line"))
+@tabled("row, place")
 def test_a_declared_row_that_cannot_stand_is_told_with_its_line(tmp_path: Path, row: str, place: str) -> None:
     (tmp_path / "members").mkdir()
     (tmp_path / "members" / "a.csv").write_text(f"name,type,accountId,credentialsFrom,secret\n{row}\n")

@@ -10,7 +10,7 @@ import pytest
 
 from components.errors import Problem
 from components.secret_stores.login import login_problem
-from tests.support.cases import cases, table, tabled
+from tests.support.cases import table, tabled
 from tests.support.certificates import certificate_pem, curve_key
 from tests.support.stacks import SMALL, as_passed, problems, settings
 
@@ -88,7 +88,7 @@ def test_a_store_means_the_provider_of_each_caller() -> None:
     assert section.served_by_eso == {"ci"}
 
 
-@cases("changes, place, said", table(__file__, "test_a_mistake_is_told_at_its_place_with_the_fix"))
+@tabled("changes, place, said")
 def test_a_mistake_is_told_at_its_place_with_the_fix(changes: dict[str, Any], place: str, said: str) -> None:
     problem = told(**changes)
     assert problem.place == f"{PLACE}.{place}"
@@ -103,7 +103,7 @@ def own(**said: Any) -> dict[str, Any]:
     return {"stores__x": {"namespace": "tenant-acme", **said}}
 
 
-@cases("changes, place, said", table(__file__, "test_what_the_tables_reject_is_no_configuration"))
+@tabled("changes, place, said")
 def test_what_the_tables_reject_is_no_configuration(changes: dict[str, Any], place: str, said: str) -> None:
     problem = told(**changes)
     assert problem.place == f"{PLACE}.{place}"

@@ -6,7 +6,7 @@ import pytest
 
 from components.errors import Problem
 from components.service_credentials.settings import Instance
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.stacks import problems, settings, stack
 
 CANARY = "canary-5c1d"
@@ -43,7 +43,7 @@ def test_an_instance_has_credentials_and_bindings() -> None:
     }
 
 
-@cases("instance, place, fix", table(__file__, "test_a_mistake_is_told_where_it_is_with_its_fix"))
+@tabled("instance, place, fix")
 def test_a_mistake_is_told_where_it_is_with_its_fix(instance: dict[str, Any], place: str, fix: str) -> None:
     problem = told(services(instance))
 
@@ -60,9 +60,7 @@ def test_a_name_leaves_room_for_what_its_other_secrets_add() -> None:
     assert f"{binding}-env has more than" in problem.problem
 
 
-@cases(
-    "credential, key", table(__file__, "test_credentials_that_cannot_become_secrets_are_told_by_their_key")
-)
+@tabled("credential, key")
 def test_credentials_that_cannot_become_secrets_are_told_by_their_key(credential: str, key: str) -> None:
     problem = told(services(DB, credential))
 
@@ -118,7 +116,7 @@ def test_two_namespaces_have_a_service_a_binding_and_an_application_of_one_name_
     assert problems(with_apps(apps)) == ()
 
 
-@cases("app, place, fix", table(__file__, "test_a_mistake_in_an_application_is_told_where_it_is"))
+@tabled("app, place, fix")
 def test_a_mistake_in_an_application_is_told_where_it_is(app: dict[str, Any], place: str, fix: str) -> None:
     again = {"namespace": "tenant-acme", **DB, "bindings": {"own": {"displayName": "api"}}}
     found = problems(with_apps({"shop": {"namespace": "tenant-acme", **app}}, again=again))
@@ -161,7 +159,7 @@ def test_only_secrets_of_an_entry_are_handed_over(given: dict[str, Any]) -> None
     assert problems(services({**DB, "handOver": True})) == ()
 
 
-@cases("source, fix", table(__file__, "test_credentials_that_are_nowhere_are_told_where_they_are_named"))
+@tabled("source, fix")
 def test_credentials_that_are_nowhere_are_told_where_they_are_named(source: dict[str, Any], fix: str) -> None:
     problem = told(services({"credentialsFrom": source, "bindings": {"app": {}}}))
 
@@ -169,6 +167,6 @@ def test_credentials_that_are_nowhere_are_told_where_they_are_named(source: dict
     assert (place, fix in problem.fix) == (f"{PLACE}.credentialsFrom", True)
 
 
-@cases("source", table(__file__, "test_credentials_may_be_in_the_cluster"))
+@tabled("source")
 def test_credentials_may_be_in_the_cluster(source: dict[str, Any]) -> None:
     assert problems(services({"credentialsFrom": source})) == ()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from components.config.shards import STACKS, Shards, Stacks
 from components.errors import ConfigurationError
 from components.stack_config.stack import Settings
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.stacks import SECRET_KEYS, stack
 
 NAMES: Final = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,6}[a-z0-9])?", fullmatch=True)
@@ -72,7 +72,7 @@ def test_what_another_stacks_tenant_owns_by_its_name_is_not_for_one_with_a_short
 _GROUP: Final = {"location": "westeurope", "subscriptionId": "00000000-0000-4000-8000-0000000000e1"}
 
 
-@cases("of_acme, words", table(__file__, "test_what_is_another_stacks_tenants_is_not_for_this_ones"))
+@tabled("of_acme, words")
 def test_what_is_another_stacks_tenants_is_not_for_this_ones(
     tmp_path: Path, of_acme: dict[str, Any], words: str
 ) -> None:
@@ -86,10 +86,7 @@ def test_what_is_another_stacks_tenants_is_not_for_this_ones(
         Settings.parse(values, SECRET_KEYS, tmp_path, stack="prod")
 
 
-@cases(
-    "fleets, place, problem, line",
-    table(__file__, "test_a_file_that_leaves_a_tenant_without_one_stack_is_refused"),
-)
+@tabled("fleets, place, problem, line")
 def test_a_file_that_leaves_a_tenant_without_one_stack_is_refused(
     tmp_path: Path, fleets: Any, place: str, problem: str, line: int
 ) -> None:

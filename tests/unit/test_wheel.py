@@ -15,7 +15,7 @@ import pytest
 
 import build_wheel
 import credfleet
-from tests.support.cases import cases, table
+from tests.support.cases import tabled
 from tests.support.stacks import ROOT
 
 FROZEN = (ROOT / "tests" / "dynamic" / "frozen_paths.txt").read_text().split()
@@ -116,7 +116,7 @@ def test_both_packages_are_built_with_what_the_control_plane_is_built_from(insta
     assert (installed / "pulumi_sandbox" / "control-plane" / "go.mod").is_file()
 
 
-@cases("line", table(__file__, "test_an_import_that_would_find_a_projects_own_folder_is_refused"))
+@tabled("line")
 def test_an_import_that_would_find_a_projects_own_folder_is_refused(tmp_path: Path, line: str) -> None:
     checkout, folder = tmp_path / "checkout", tmp_path / "wheel"
     for name in (

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import pytest
 from pulumi_sandbox.services.progress import Step
@@ -377,16 +378,7 @@ def inherited(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return project / "kubeconfig"
 
 
-WRITES = [
-    ["claim", "-n", "accounts", "--type", "aws", "--tenant", "acme"],
-    ["release", "-n", "accounts", "--type", "aws", "--tenant", "acme"],
-    ["clean", "--command", "aws=true"],
-    ["hold", "--reason", "moved"],
-    ["resume"],
-    ["quarantine", "aws-1", "--reason", "leaked"],
-    ["mark-dirty", "aws-1", "--reason", "used"],
-    ["sweep"],
-]
+WRITES: Final = table(__file__, "WRITES")
 
 
 @pytest.mark.parametrize("write", WRITES, ids=lambda write: write[0])

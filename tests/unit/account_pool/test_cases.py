@@ -176,6 +176,11 @@ def test_the_limit_is_never_exceeded_and_a_new_slot_is_a_way_out() -> None:
     assert claim(server, Claims("a", "h2", slot="1")).secret_name != claim(server).secret_name
 
 
+def test_an_account_of_ones_own_comes_before_one_from_the_pool() -> None:
+    server = server_of("m0", own={TENANT_NAME: "a"})
+    assert claim(server).secret_name == "own"
+
+
 def test_a_claim_of_many_members_takes_one_beyond_the_first_page() -> None:
     server = server_of(*(f"m{n:04}" for n in range(1100)))
     for n in range(1000):
