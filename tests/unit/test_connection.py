@@ -9,7 +9,7 @@ import pytest
 from components import connection
 from components.connection import TOKEN_SECONDS, ClusterTarget, Connection, NoReply, Reply, connect
 from components.errors import ClusterError
-from tests.support.cases import tabled
+from tests.support.cases import cases, table, tabled
 
 BELOW = "https://server/k8s/clusters/one"
 
@@ -115,11 +115,14 @@ users:
   - name: me
     user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: "false", interactiveMode: Never}}
 """
-HOST = "https://127.0.0.1:1"
+HOST = '"https://127.0.0.1:1"'
 
 
-def serving(server: str, more: str = "", user: str = "{token: hunter2}") -> bytes:
-    """Return a kubeconfig whose one cluster has this server, and what is given besides."""
+def drawn(text: str = KUBECONFIG, *, replace: tuple[str, str] = ("", ""), **of: str) -> bytes:
+    """Return a kubeconfig: a text, one with something else in it, or one of a cluster and its user."""
+    if not of:
+        return text.replace(*replace, 1).encode()
+    server, more, user = of.get("server", HOST), of.get("more", ""), of.get("user", "{token: hunter2}")
     return f"""\
 current-context: here
 contexts: [{{name: here, context: {{cluster: one, user: me}}}}]
@@ -128,78 +131,27 @@ users: [{{name: me, user: {user}}}]
 """.encode()
 
 
+UNUSABLE: dict[str, Any] = {
+    **table(__file__, "UNUSABLE"),
+    "nested": ({"text": "[" * 5000}, "nested more than"),
+    "long label": ({"server": f"https://{'hunter2' * 10}.x"}, "is not an address"),
+}
+
+
 @pytest.mark.filterwarnings("ignore:SOCKS support")
-@pytest.mark.parametrize(
-    ("content", "problem"),
-    [
-        pytest.param(b"contexts:\n\t- hunter2\n", "a tab indents this line", id="tab"),
-        pytest.param(b"\xff\xfe", "not UTF-8 text", id="not UTF-8"),
-        pytest.param(b"contexts: [hunter2", "is not closed", id="cut off"),
-        pytest.param(b"[" * 5000, "nested more than", id="nested"),
-        pytest.param(b"- hunter2\n", "it is not a map of contexts", id="list"),
-        pytest.param(b"", "it is not a map of contexts", id="empty"),
-        pytest.param(b"{}", "it has no contexts", id="no contexts"),
-        pytest.param(b"contexts: hunter2\n", "its contexts are not a list", id="text"),
-        pytest.param(KUBECONFIG.replace("here", "x", 1).encode(), "(it has here)", id="another context"),
-        pytest.param(KUBECONFIG.replace("one", "x", 1).encode(), "names a cluster", id="no such cluster"),
-        pytest.param(
-            KUBECONFIG.replace("user: me", "user: x", 1).encode(), "names a user", id="no such user"
-        ),
-        pytest.param(KUBECONFIG.replace("CA", "hunter2?").encode(), "cannot be read", id="bad base64"),
-        pytest.param(
-            KUBECONFIG.replace("CA", '""').encode(), "its plugin for credentials failed", id="plugin"
-        ),
-        pytest.param(KUBECONFIG.replace(':1"', ':99999"').encode(), "is not an address", id="port"),
-        pytest.param(KUBECONFIG.replace("127.0.0.1", "[hunter2").encode(), "is not an address", id="host"),
-        pytest.param(KUBECONFIG.replace("https", "hunter2").encode(), "is not an address", id="scheme"),
-        pytest.param(serving('"hunter2 x"'), "is not an address", id="blank"),
-        pytest.param(serving('"https://hunter2 x"'), "is not an address", id="blank in a host"),
-        pytest.param(serving('"https://hunter2\\n.x"'), "is not an address", id="newline"),
-        pytest.param(serving('"https://hunter2..x"'), "is not an address", id="empty label"),
-        pytest.param(serving(f"https://{'hunter2' * 10}.x"), "is not an address", id="long label"),
-        pytest.param(serving(HOST, "tls-server-name: [hunter2]"), "tls-server-name", id="server name"),
-        *(
-            pytest.param(serving(HOST, f"proxy-url: {proxy}"), "proxy-url", id=f"proxy {proxy}")
-            for proxy in (
-                '"::::"',
-                "hunter2",
-                '"ftp://hunter2"',
-                "socks5://hunter2",
-                "{hunter2: x}",
-                "[hunter2]",
-                '"http://a b"',
-            )
-        ),
-        pytest.param(
-            serving(HOST, 'certificate-authority-data: "%%%"'), "none in PEM", id="authority of nothing"
-        ),
-        pytest.param(
-            serving(HOST, "certificate-authority-data: aHVudGVyMg=="), "none in PEM", id="authority no PEM"
-        ),
-        pytest.param(
-            serving(HOST, user="{client-certificate-data: aHVudGVyMg==, client-key-data: aHVudGVyMg==}"),
-            "none in PEM",
-            id="certificate no PEM",
-        ),
-        pytest.param(
-            f"{KUBECONFIG.partition('    user:')[0]}    user: {{auth-provider: {{name: gcp}}}}".encode(),
-            "its plugin for credentials failed",
-            id="provider",
-        ),
-    ],
-)
+@cases("content, problem", UNUSABLE)
 def test_a_kubeconfig_that_cannot_be_used_is_an_error_of_ours_without_its_text(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
-    content: bytes,
+    content: dict[str, Any],
     problem: str,
 ) -> None:
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "gone"))
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     file = tmp_path / "kubeconfig"
-    file.write_bytes(content)
+    file.write_bytes(b"\xff\xfe" if content == {} else drawn(**content))
     with pytest.raises(ClusterError) as refused:
         connect(ClusterTarget(kubeconfig=str(file)))
     assert problem in refused.value.problem

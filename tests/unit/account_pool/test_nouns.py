@@ -21,9 +21,10 @@ from components.account_pool.core.model import (
     Policy,
     Record,
     Token,
+    Wanted,
     record_name,
 )
-from components.account_pool.core.selection import members_free, members_owned, members_shared, turn
+from components.account_pool.core.selection import in_order, members_free, members_owned, members_shared, turn
 from components.errors import Misconfigured, Restored
 from components.labels import SHARED, TENANT_NAME
 from tests.support.cases import tabled
@@ -111,6 +112,11 @@ def test_different_claims_start_at_different_members() -> None:
     names = [f"m{index}" for index in range(100)]
     firsts = {min(names, key=turn(f"claim-{index}")) for index in range(50)}
     assert len(firsts) > 30
+
+
+def test_what_is_a_tenants_own_comes_before_what_is_free() -> None:
+    members = [*(member(f"m{index}") for index in range(9)), member("own", {TENANT_NAME: "acme"})]
+    assert in_order(Wanted("pool", PLAIN, "acme", "x", "h"), members)[0].name == "own"
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=20)
