@@ -181,16 +181,6 @@ def claim(place: Place, tenant: str, user: str = "provisioner") -> str:
     return str(place.ask(user, "pool", "claim", "--type", "aws", "--tenant", tenant)["secretName"])
 
 
-def test_a_claim_gets_the_very_account_that_its_explanation_names(place: Place) -> None:
-    for number in range(5):
-        place.add(f"aws-{number}")
-    told = place.ask("janitor", "pool", "explain", "--type", "aws", "--tenant", "acme")
-    (taken,) = [each["secretName"] for each in told["candidates"] if each["taken"]]
-    assert claim(place, "acme") == taken
-    again = place.ask("janitor", "pool", "explain", "--type", "aws", "--tenant", "acme")
-    assert again["expected"] == {"prospect": "held", "secretName": taken, "text": f"has {taken}"}
-
-
 def test_an_account_goes_from_claim_to_release_to_cleaner_to_the_next_tenant(place: Place) -> None:
     place.add("aws-1")
     claim(place, "acme")
@@ -286,16 +276,6 @@ def test_control_c_ends_all_cleaners_and_leaves_their_accounts_to_the_next_run(p
     assert set(place.standings().values()) == {"free"}
 
 
-def test_nobody_does_the_work_of_another(place: Place) -> None:
-    place.add("aws-1")
-    place.add("aws-2", **{POOL_STATE: "dirty"})
-    refused = place.run("janitor", "pool", "claim", "--type", "aws", "--tenant", "acme")
-    assert refused.code == 5
-    assert place.run("provisioner", "pool", "quarantine", "aws-1", "--reason", "mine").code == 5
-    place.run("provisioner", "pool", "clean", "--command", "aws=true", "--yes")
-    assert place.standings() == {"aws-1": "free", "aws-2": "dirty"}
-
-
 def test_a_retained_account_is_returned_cleaned_and_claimed_by_another_tenant(own_place: Place) -> None:
     place, settings = own_place, replace(SETTINGS, policy=Policy.RETAIN).render()
     place.api("ConfigMap").patch(
@@ -345,21 +325,6 @@ def test_consumers_in_processes_of_their_own_fill_accounts_to_their_limit_and_ne
     assert slots == {"main", "main+1", "main+2", None}
 
 
-def test_a_held_pool_gives_no_new_account_and_only_operators_hold_it(own_place: Place) -> None:
-    place = own_place
-    for name in ("aws-1", "aws-2"):
-        place.add(name)
-    taken = claim(place, "acme")
-    assert place.run("provisioner", "pool", "hold", "--reason", "theirs").code == 5
-    place.ask("admin", "pool", "hold", "--reason", "accounts are moved")
-    refused = place.run("provisioner", "pool", "claim", "--type", "aws", "--tenant", "globex")
-    assert (refused.code, "accounts are moved" in refused.errors) == (5, True)
-    assert claim(place, "acme") == taken
-    assert place.ask("janitor", "pool", "status")["hold"] == "accounts are moved"
-    place.ask("admin", "pool", "resume")
-    assert claim(place, "globex") != taken
-
-
 def test_a_pool_with_the_labels_of_kyma_is_used_as_it_is_and_guarded_by_them(kyma_place: Place) -> None:
     place, secrets = kyma_place, kyma_place.api("Secret")
     accounts = {
@@ -406,23 +371,6 @@ def test_a_pool_with_the_labels_of_kyma_is_used_as_it_is_and_guarded_by_them(kym
         "dirty": "cleaned",
     }
     assert labels_of("free") == labels_of("dirty") == {"hyperscalerType": "aws"}
-
-
-def test_an_account_adopted_under_the_slot_a_stack_names_is_the_one_its_claim_gets(place: Place) -> None:
-    for name in ("aws-1", "aws-2"):
-        place.add(name)
-    body = {"metadata": {"labels": {TENANT_NAME: "acme"}}}
-    place.api("Secret").patch(name="aws-1", namespace=place.namespace, body=body, content_type=MERGE)
-    (found,) = place.ask("admin", "pool", "adopt")["found"]
-    assert (found["secretName"], found["slot"]) == ("aws-1", None)
-    assert place.standings() == {"aws-1": "owned", "aws-2": "free"}
-    adopted = place.ask("admin", "pool", "adopt", "--map", "acme/aws=main", "--holder", "broker", "--yes")
-    assert adopted["adopted"] == [
-        {"secretName": "aws-1", "tenant": "acme", "slot": "main", "holder": "broker"}
-    ]
-    claimed = place.ask("provisioner", "pool", "claim", "--tenant", "acme", "--type", "aws", "--slot", "main")
-    assert claimed["secretName"] == "aws-1"
-    assert place.standings() == {"aws-1": "claimed", "aws-2": "free"}
 
 
 def test_the_last_account_claimed_leaves_a_zero_in_the_metrics(place: Place) -> None:
@@ -581,19 +529,6 @@ def test_waiting_is_stopped_by_control_c_and_leaves_nothing_behind(
     assert process.returncode == 8
     assert "Traceback" not in errors
     assert place.ask("admin", "pool", "explain", "--type", "aws", "--tenant", "globex")["claim"] is None
-
-
-def test_accounts_of_a_csv_are_imported_once_and_can_be_claimed(place: Place) -> None:
-    (place.folder / "more.csv").write_text("name,type,accountId\naws-7,aws,777\n")
-    (place.folder / "aws-7.json").write_text(f'{{"key": "{SENTINEL}"}}')
-    imports = ("pool", "import", "more.csv", "--values", ".")
-
-    assert place.ask("admin", *imports)["accounts"][0]["outcome"] == "imported"
-    assert place.standings() == {"aws-7": "free"}
-    assert place.ask("admin", *imports)["accounts"][0]["outcome"] == "there"
-    assert place.ask("admin", "pool", "claim", "--type", "aws", "--tenant", "acme")["secretName"] == "aws-7"
-    (account,) = place.ask("admin", "pool", "status")["accounts"]
-    assert account["accountId"] == "777"
 
 
 def test_key_that_changed_is_told_and_put_in_place_alone_only_where_it_is_asked_for(place: Place) -> None:

@@ -166,29 +166,6 @@ def test_delete_releases_by_policy_and_a_second_delete_is_no_error(
     assert CLAIM_TOKEN not in members.metadata("aws-1")["annotations"]
 
 
-def test_an_account_the_tenant_brought_stays_the_tenants(
-    claim: Provider, namespace: str, members: Members
-) -> None:
-    members.add("aws-1")
-    members.add("own", {TENANT_NAME: "acme"})
-    made = claim.create(wanted(namespace))
-    claim.delete(made)
-    assert made.outputs["secretName"] == "own"
-    assert members.metadata("own")["labels"][TENANT_NAME] == "acme"
-
-
-def test_a_replacement_that_means_the_same_account_keeps_it(
-    claim: Provider, namespace: str, members: Members
-) -> None:
-    members.add("aws-1")
-    old = claim.create(wanted(namespace))
-    new = claim.create(wanted(namespace))
-    claim.delete(old)
-    assert (new.outputs["sequence"], new.outputs["reused"]) == (2, True)
-    assert CLAIM_TOKEN in members.metadata("aws-1")["annotations"]
-    assert claim.refresh(new) == new
-
-
 def test_a_replacement_after_the_record_vanished_keeps_what_it_just_took(
     claim: Provider, admin: DynamicClient, namespace: str, members: Members
 ) -> None:

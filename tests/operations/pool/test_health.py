@@ -22,7 +22,6 @@ from components.connection import Reply
 from components.errors import Problem
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
 from operations.pool.health import Diagnosis, Health, accounts, admission, claims, rights, settings_of_pool
-from tests.support.cases import tabled
 from tests.support.records import BOUND
 
 POOL = "account-pool"
@@ -181,16 +180,6 @@ def test_a_pool_with_a_free_account_has_nothing_to_say_but_its_numbers() -> None
 
 def test_a_pool_without_accounts_is_wrong() -> None:
     assert [each.health for each in looked_at()] == [Health.WRONG]
-
-
-@tabled("labels, notes, fix")
-def test_an_account_that_waits_for_somebody_is_named_with_the_command(
-    labels: dict[str, str], notes: dict[str, str], fix: str
-) -> None:
-    found = looked_at(member("free"), member("acc-7", labels, **notes))
-    assert wrongs(found) == []
-    (told,) = [each for each in found if fix in each.fix]
-    assert "acc-7" in told.text
 
 
 def test_what_waits_is_told_by_age_the_oldest_first_and_what_waits_too_long_apart() -> None:

@@ -42,7 +42,6 @@ from components.account_pool.core.keys import (
 from components.account_pool.core.model import (
     Claimed,
     ClaimRequest,
-    Member,
     Partition,
     Phase,
     Policy,
@@ -705,14 +704,6 @@ def test_an_account_given_up_is_not_marked_dirty() -> None:
     with pytest.raises(NotAllowed, match="it was decommissioned"):
         run(cleaning.mark_dirty(POOL, "m0", "used by hand"), server)
     assert server.member("m0").state == "quarantined"
-
-
-@tabled("labels, annotations, allow_destroy, blocked")
-def test_who_carries_a_claim_or_dirt_may_not_be_removed(
-    labels: dict[str, str], annotations: dict[str, str], *, allow_destroy: bool, blocked: bool
-) -> None:
-    member = Member("m", "u", "1", labels, annotations)
-    assert (blocked_reason(member, POOL, allow_destroy=allow_destroy) is not None) == blocked
 
 
 # Sweep, recovery, status.
