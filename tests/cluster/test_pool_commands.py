@@ -403,17 +403,8 @@ def test_a_team_brings_an_account_that_its_tenant_alone_gets_and_may_do_nothing_
     (place.folder / "key.json").write_text(f'{{"key": "{SENTINEL}"}}')
 
     def bring(tenant: str, user: str = "team", *more: str) -> Answer:
-        whose = (
-            "--tenant",
-            tenant,
-            "--type",
-            "aws",
-            "--account-id",
-            "111122223333",
-            "--expires-at",
-            "2999-01-31",
-            *more,
-        )
+        account = f"--tenant {tenant} --type aws --account-id 111122223333 --expires-at 2999-01-31"
+        whose = (*account.split(), *more)
         return place.run(user, "pool", "bring", *whose, "--values", "key.json", "-o", "json")
 
     brought = bring("acme").json

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from components.stack_config.leaving import find_losses, read_entries, read_former
-from tests.support.cases import tabled
+from tests.support.cases import table, tabled
 from tests.support.stacks import problems, settings, stack
 
 Tenants: TypeAlias = Mapping[str, Mapping[str, str]]
@@ -87,17 +87,7 @@ def test_tenant_of_a_file_is_told_the_line_of_its_file(tmp_path: Path) -> None:
 
 
 PRINCIPAL = {"subscriptionId": GUID, "tenantId": GUID, "clientId": GUID, "secretFrom": "token"}
-FORMER_ENTRIES = {
-    ("UserProvidedService", "db"): {"namespace": "tenant-acme"},
-    ("ServiceBinding", "db/bound"): {},
-    ("ServiceApp", "shop"): {"bindings": {"db/bound": {}}},
-    ("AsoResourceCredential", "payments"): {"reference": "tenant-acme/payments"},
-    ("Secret", "account-pool-old-credential"): {"metadata": {"namespace": "tenant-acme"}},
-    ("Secret", "stores/fake-credential"): {"metadata": {"namespace": "tenant-acme"}},
-    ("SecretStore", "stores/ci-store"): {"metadata": {"namespace": "tenant-acme"}},
-    ("SecretRead", "stores/token-read"): {"namespace": "tenant-acme", "read": {"data": {"a": {}}}},
-    ("SecretPush", "stores/key-push"): {"namespace": "tenant-acme", "push": {"data": [{"remoteKey": "k"}]}},
-}
+FORMER_ENTRIES: dict[str, Any] = table(__file__, "FORMER_ENTRIES")
 
 
 def entries(end: str = "", home: str = "tenant-acme", *, says_so: bool = False) -> dict[str, Any]:
@@ -125,11 +115,11 @@ def entries(end: str = "", home: str = "tenant-acme", *, says_so: bool = False) 
 
 def losses_of(declared: Mapping[str, Any]) -> list[str]:
     known = {
-        f"urn:pulumi:dev::p::credfleet:index:{type_}::{name}": {
-            "type": f"credfleet:index:{type_}",
+        f"urn:pulumi:dev::p::credfleet:index:{of}": {
+            "type": f"credfleet:index:{of.partition('::')[0]}",
             "outputs": outputs,
         }
-        for (type_, name), outputs in FORMER_ENTRIES.items()
+        for of, outputs in FORMER_ENTRIES.items()
     }
     found = find_losses({}, settings(stack(**declared)), Path(), read_entries(known))
     return [each.fix for each in found.refused]

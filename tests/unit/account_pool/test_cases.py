@@ -45,7 +45,6 @@ from components.account_pool.core.model import (
     Partition,
     Phase,
     Policy,
-    Record,
     State,
 )
 from components.account_pool.core.protocol import Amendment, Outcome
@@ -100,14 +99,6 @@ def test_an_eu_request_gets_the_eu_account_and_any_other_the_other() -> None:
     assert claim(server, partition=NOT_EU).secret_name == "plain"
 
 
-def test_an_account_outside_the_eu_never_serves_an_eu_request() -> None:
-    server = server_of(plain={TENANT_NAME: "a"})
-    with pytest.raises(Exhausted):
-        claim(server, partition=EU)
-    server.add_member("free-eu", {"eu-access": "true"})
-    assert claim(server, partition=EU).secret_name == "free-eu"
-
-
 def test_shared_accounts_fill_evenly_and_get_no_owner() -> None:
     server = MemoryServer()
     for name in ("s0", "s1", "s2"):
@@ -115,13 +106,6 @@ def test_shared_accounts_fill_evenly_and_get_no_owner() -> None:
     used = [claim(server, Claims(f"t{n}", "h", slot="x", shared=True)).secret_name for n in range(6)]
     assert sorted(used[:3]) == sorted(used[3:]) == ["s0", "s1", "s2"]
     assert {member.tenant for member in server.members} == {None}
-
-
-def test_a_pool_without_shared_accounts_is_exhausted_for_those_who_share() -> None:
-    before = labels_of(server := server_of("m0"))
-    with pytest.raises(Exhausted):
-        claim(server, Claims("t", "h", slot="x", shared=True))
-    assert labels_of(server) == before
 
 
 def test_of_a_type_the_pool_has_none_of_it_is_exhausted_and_says_so() -> None:
@@ -153,18 +137,6 @@ def test_an_internal_account_is_never_handed_out_but_its_tenant_may_claim_it() -
         claim(server)
     server.by_hand("kept", {TENANT_NAME: "a"})
     assert claim(server).secret_name == "kept"
-
-
-def test_a_second_claim_of_the_same_tenant_returns_the_same_account() -> None:
-    server = server_of("m0", "m1")
-    first, second = claim(server), claim(server, A2)
-    assert (second.secret_name, second.reused, second.holders) == (first.secret_name, True, 2)
-
-
-def test_a_holder_counts_once_however_often_it_asks() -> None:
-    server = server_of("m0")
-    once = Claims("a", "h1", limit=1)
-    assert [claim(server, once).sequence for _ in range(3)] == [1, 2, 3]
 
 
 def test_the_limit_is_never_exceeded_and_a_new_slot_is_a_way_out() -> None:
@@ -376,28 +348,6 @@ def test_a_shared_account_and_one_of_the_tenants_own_only_lose_the_claim(policy:
     assert (shared.tenant, shared.state, shared.tokens) == (None, None, ())
 
 
-def test_releasing_what_is_not_there_is_success_without_a_write() -> None:
-    before = labels_of(server := server_of("m0"))
-    assert release(server).outcome is Outcome.NOT_HELD
-    assert labels_of(server) == before
-
-
-def test_while_another_holder_stays_nothing_happens_to_the_account() -> None:
-    server = server_of("m0")
-    claim(server)
-    claim(server, A2)
-    released = release(server)
-    assert (released.last, server.member("m0").tenant) == (False, "a")
-
-
-def test_releasing_a_deleted_account_is_success() -> None:
-    server = server_of("m0")
-    claim(server)
-    server.remove_member("m0")
-    assert release(server).last
-    assert list(server.records) == []
-
-
 def test_a_fence_of_before_lets_a_holder_keep_what_it_claimed_since() -> None:
     server = server_of("m0")
     old = claim(server)
@@ -486,12 +436,6 @@ def test_an_account_that_was_not_clean_is_not_clean_after_a_quarantine(
     assert cleaned(server) == {"m0": Wiped.CLEANED}
     run(cleaning.quarantine(POOL, "m0", "looked at once more"), server)
     assert run(cleaning.unquarantine(POOL, "m0"), server).state is None
-
-
-def test_an_account_marked_dirty_by_hand_whose_cleaner_failed_comes_back_dirty() -> None:
-    server = server_of(m0={POOL_STATE: "dirty"})
-    assert cleaned(server, {"m0": "it would not go"}) == {"m0": Wiped.QUARANTINED}
-    assert run(cleaning.unquarantine(POOL, "m0"), server).state == "dirty"
 
 
 @pytest.mark.parametrize("is_of_before", [False, True], ids=["remembered", "given up before that"])
@@ -943,12 +887,3 @@ def test_every_write_to_a_member_names_the_version_it_changes() -> None:
     ]
     assert len(versions) == 3
     assert all(versions)
-
-
-def test_the_record_is_not_touched_by_the_cas_of_somebody_who_read_it_before() -> None:
-    server = server_of("m0")
-    claimed = claim(server)
-    stale = server.record(claimed.record)
-    assert isinstance(stale, Record)
-    claim(server, A2)
-    assert not isinstance(server.replace(Kind.RECORD, stale.render(POOL)), Found)

@@ -85,19 +85,6 @@ def test_the_claim_that_is_one_too_many_expects_nothing_and_learns_how_the_pool_
     assert "1 owned, 1 dirty, 0 cleaning, 0 quarantined" in second.text
 
 
-def test_a_claim_prefers_what_its_tenant_brought_along_and_leaves_the_free_one_to_others() -> None:
-    snapshot = PoolSnapshot((member("free"), owned("brought", "globex")), ())
-    first, second = forecast_claims(snapshot, [asks("globex"), asks("acme")], ())
-    assert (first.kind, first.member) == (ForecastKind.OWN, "brought")
-    assert second.kind is ForecastKind.FREE
-
-
-def test_two_slots_of_a_tenant_do_not_expect_the_same_own_account() -> None:
-    snapshot = PoolSnapshot((owned("brought", "globex"),), ())
-    found = forecasts(snapshot, asks("globex", "a"), asks("globex", "b"))
-    assert sorted(found) == [ForecastKind.EXHAUSTED, ForecastKind.OWN]
-
-
 def test_a_claim_its_holder_has_is_held_and_another_holder_expects_to_reuse_it() -> None:
     request = asks("acme")
     record = record_for(request, "aws-1", Phase.BOUND, request.holder)

@@ -82,12 +82,6 @@ def test_an_account_that_is_to_be_left_takes_nobody_new_and_comes_back_to_the_cl
     assert pool.unquarantine("a").state == "dirty"
 
 
-def test_what_nobody_holds_alone_is_not_evacuated() -> None:
-    pool = pool_of(MemoryServer(), "a")
-    with pytest.raises(NotAllowed, match="no holder of its own"):
-        pool.evacuate("a", "closed")
-
-
 def test_what_is_shared_or_spills_has_no_generations() -> None:
     pool = pool_of(MemoryServer(), "a")
     pool.claim(ACME)

@@ -67,14 +67,6 @@ def test_a_first_claim_takes_the_first_free_account_of_its_own_order() -> None:
     assert [each.member for each in other.candidates] != [each.member for each in told.candidates]
 
 
-def test_a_claim_that_has_an_account_keeps_it_whatever_else_is_free() -> None:
-    record = record_for(ACME, "aws-2")
-    told = explained(ACME, member("aws-1"), carrying("aws-2", record), records=(record,))
-    assert taken(told) == ["aws-2"]
-    assert told.claim == record
-    assert reasons(told)["aws-2"] == "the account of this claim (Bound)"
-
-
 def test_a_claim_whose_account_was_relabelled_by_hand_takes_no_other() -> None:
     record = record_for(ACME, "aws-2")
     told = explained(ACME, member("aws-1"), member("aws-2", {TENANT_NAME: "globex"}), records=(record,))

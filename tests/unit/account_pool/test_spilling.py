@@ -92,15 +92,6 @@ def test_an_account_that_takes_nobody_new_is_passed_over_and_its_users_keep_it()
     assert found.claim(consumer(1)).secret_name == first.secret_name
 
 
-def test_a_consumer_is_released_where_it_is() -> None:
-    found, _ = pool(2)
-    for number in range(3):
-        found.claim(consumer(number))
-    record = found.record_of(consumer(2))
-    assert found.release(record, "h2").last
-    assert used(found) == {"main": 2}
-
-
 STEPS = st.lists(st.tuples(st.integers(0, 6), st.booleans()), max_size=20)
 
 
