@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 import grpc
 import pytest
 from google.protobuf import empty_pb2
-from pulumi_sandbox.protocol.stubs import provider_pb2, provider_pb2_grpc
+from pulumi_sandbox.protocol.stubs import provider_pb2_grpc
 from pulumi_sandbox.protocol.values import Properties, Value, reveal
 from pulumi_sandbox.providers.kubernetes.provider import package
 from pulumi_sandbox.services.control_plane import ControlPlane
@@ -25,7 +25,6 @@ from sandbox.tests.support.provider_engine import Engine, served, urn
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
 
-DEFINITION = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
 NAMESPACE = "kubernetes:core/v1:Namespace"
 CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 
@@ -40,28 +39,6 @@ def engine(control_plane: ControlPlane, namespace: str) -> Generator[Engine]:
 def group() -> str:
     """A group of kinds that no other test has."""
     return f"g{secrets.token_hex(4)}.example.com"
-
-
-def definition(group: str, *, scope: str = "Namespaced", served: Value = True) -> Properties:
-    schema: Properties = {"type": "object", "x_kubernetes_preserve_unknown_fields": True}
-    version: Properties = {
-        "name": "v1",
-        "served": served,
-        "storage": True,
-        "schema": {"openAPIV3Schema": schema},
-        "subresources": {"status": {}},
-    }
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"buckets.{group}"},
-        "spec": {
-            "group": group,
-            "names": {"kind": "Bucket", "plural": "buckets"},
-            "scope": scope,
-            "versions": [version],
-        },
-    }
 
 
 def bucket(
@@ -123,41 +100,26 @@ def test_an_objects_own_namespace_goes_before_the_providers_and_that_before_the_
     assert placed(config_map()) == "default"
 
 
-def test_objects_of_a_kind_just_defined_are_made_by_the_same_provider(engine: Engine, group: str):
-    type_token = f"kubernetes:{group}/v1:Bucket"
-    assert "status" not in engine.preview_create(urn(type_token, "b"), bucket(group, size=1))
-    engine.create(urn(DEFINITION, "buckets"), definition(group))
-    made = engine.create(urn(type_token, "b"), bucket(group, size=1))
+def test_objects_of_a_kind_defined_meanwhile_are_made_and_gone_with_their_kind(
+    engine: Engine, group: str, admin: DynamicClient
+):
+    kinds = admin.resources.get(api_version="apiextensions.k8s.io/v1", kind="CustomResourceDefinition")
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    named, names = f"buckets.{group}", {"kind": "Bucket", "plural": "buckets"}
+    spec = {"group": group, "names": names, "scope": "Namespaced", "versions": [version]}
+    pail = urn(f"kubernetes:{group}/v1:Bucket", "b")
+    assert "status" not in engine.preview_create(pail, bucket(group, size=1))
+    kinds.create(body={"metadata": {"name": named}, "spec": spec})
+    made = engine.create(pail, bucket(group, size=1))
     assert reveal(made.outputs["spec"]) == {"size": 1}
     updated = engine.update(made, bucket(group, size=2))
     assert reveal(updated.outputs["spec"]) == {"size": 2}
-
-
-def test_an_object_of_a_kind_defined_in_the_same_run_is_placed_by_its_definition(engine: Engine, group: str):
-    engine.check(urn(DEFINITION, "buckets"), definition(group, scope="Cluster"))
-    checked = engine.check(urn(f"kubernetes:{group}/v1:Bucket", "b"), bucket(group))
-    metadata = cast(Properties, checked["metadata"])
-    assert metadata["name"]
-    assert "namespace" not in metadata
-
-
-def test_a_definition_is_the_same_after_refresh_and_changes_in_place(engine: Engine, group: str):
-    made = engine.create(urn(DEFINITION, "buckets"), definition(group))
-    refreshed = engine.refresh(made)
-    assert engine.diff(refreshed, definition(group)).changes == provider_pb2.DiffResponse.DIFF_NONE
-    answer = engine.diff(refreshed, definition(group, served=False))
-    assert list(answer.detailedDiff) == ["spec.versions[0].served"]
-    assert not answer.replaces
-    changed = engine.update(refreshed, definition(group, served=False))
-    assert engine.refresh(changed).inputs == changed.inputs
-
-
-def test_objects_of_a_kind_that_is_no_more_are_gone(engine: Engine, group: str):
-    defined = engine.create(urn(DEFINITION, "buckets"), definition(group))
-    made = engine.create(urn(f"kubernetes:{group}/v1:Bucket", "b"), bucket(group))
-    engine.delete(defined)
-    assert engine.refresh(made).id == ""
-    engine.delete(made)
+    since = kinds.delete(name=named).metadata.resourceVersion
+    events = kinds.watch(field_selector=f"metadata.name={named}", resource_version=since, timeout=60)
+    assert "DELETED" in (event["type"] for event in events)
+    assert engine.refresh(updated).id == ""
+    engine.delete(updated)
 
 
 def test_an_object_of_an_unknown_kind_is_refused_with_its_name(

@@ -222,7 +222,7 @@ def _post(api: Connection, body: Properties, pause: Pause) -> Properties:
 
 
 def _update_live(api: Connection, live: Properties, inputs: Properties, *, manager: str) -> Properties:
-    if is_client_side(live) and not objects.is_custom_resource_definition(inputs):
+    if is_client_side(live):
         live = _take_over(api, live, manager)
     return _write(api, live, inputs, manager=manager)
 
@@ -236,13 +236,8 @@ def _write(
     query: Query = NO_QUERY,
     forced: bool = False,
 ) -> Properties:
-    """Apply the inputs; a definition of a kind is replaced as a whole, as the genuine provider does it."""
     path = _find_or_fail(api, inputs).path(objects.namespace(inputs), objects.name(live))
-    owned = {**query, "fieldManager": manager}
-    if objects.is_custom_resource_definition(inputs):
-        version = objects.metadata(live).get("resourceVersion")
-        return api.send("PUT", path, query=owned, body=objects.with_metadata(inputs, resourceVersion=version))
-    owned["force"] = "true" if forced else "false"
+    owned = {**query, "fieldManager": manager, "force": "true" if forced else "false"}
     body = objects.with_metadata(inputs, uid=objects.metadata(live).get("uid"))
     return api.send("PATCH", path, query=owned, body=body, content_type=APPLY)
 

@@ -42,12 +42,6 @@ def group_path(api_version: str) -> str:
     return f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
 
 
-def split(api_version: str) -> tuple[str, str]:
-    """Return group (empty for the core) and version."""
-    group, _, version = api_version.rpartition("/")
-    return group, version
-
-
 def of_type(type_token: str) -> tuple[str, str]:
     """Return the apiVersion and kind that `kubernetes:GROUP/VERSION:KIND` names."""
     _, module, kind = type_token.split(":")
@@ -60,6 +54,8 @@ def refusal(type_token: str) -> str:
     module, _, kind = rest.partition(":")
     if package != _PACKAGE or "/" not in module or module.startswith(_NOT_KINDS):
         return f"{type_token} is not a kind of the Kubernetes API; declare the objects themselves"
+    if module == "apiextensions.k8s.io/v1":
+        return f"{type_token} defines a kind, which is not served here; install what defines it beforehand"
     if is_built_in(module.removeprefix("core/")):
         if kind.endswith("List"):
             return f"{type_token} is a list, which cannot be created; declare its items"
@@ -70,7 +66,7 @@ def refusal(type_token: str) -> str:
 
 def is_built_in(api_version: str) -> bool:
     """Whether Kubernetes itself defines the kinds of this group and version."""
-    group, _ = split(api_version)
+    group = api_version.rpartition("/")[0]
     return "." not in group or group.endswith(".k8s.io")
 
 
@@ -121,19 +117,9 @@ def with_metadata(obj: Properties, **changes: Value) -> Properties:
     return {**obj, "metadata": {key: value for key, value in changed.items() if value is not None}}
 
 
-def is_kind(obj: Properties, api_version: str, kind: str) -> bool:
-    """Whether the object is of a kind."""
-    return (obj.get("apiVersion"), obj.get("kind")) == (api_version, kind)
-
-
 def is_secret(obj: Properties) -> bool:
     """Whether the object is a Secret."""
-    return is_kind(obj, "v1", "Secret")
-
-
-def is_custom_resource_definition(obj: Properties) -> bool:
-    """Whether the object defines a kind."""
-    return is_kind(obj, "apiextensions.k8s.io/v1", "CustomResourceDefinition")
+    return (obj.get("apiVersion"), obj.get("kind")) == ("v1", "Secret")
 
 
 def object_id(obj: Properties) -> str:
@@ -216,15 +202,12 @@ def folded(inputs: Properties) -> Properties:
 
     What only the server writes is left out of the metadata. A Secret's `stringData` becomes base64 in `data`,
     which it overrides, and `data` is written in canonical base64; a Secret with unknown parts waits for them
-    to be known. A definition of a kind loses its status and a `preserveUnknownFields: false`, which the API
-    drops.
+    to be known.
     """
     if isinstance(inputs.get("metadata"), dict):
         inputs = with_metadata(inputs, **dict.fromkeys(_READ_ONLY))
     if is_secret(inputs) and not contains_unknown(inputs):
         return _secret(inputs)
-    if is_custom_resource_definition(inputs):
-        return _definition(inputs)
     return inputs
 
 
@@ -250,16 +233,6 @@ def _canonical(item: Value) -> Value:
         return base64.b64encode(base64.b64decode("".join(item.split()), validate=True)).decode()
     except (binascii.Error, ValueError):
         return item
-
-
-def _definition(inputs: Properties) -> Properties:
-    spec = inputs.get("spec")
-    if isinstance(spec, dict) and spec.get("preserveUnknownFields") is False:
-        inputs = {
-            **inputs,
-            "spec": {key: value for key, value in spec.items() if key != "preserveUnknownFields"},
-        }
-    return {key: value for key, value in inputs.items() if key != "status"}
 
 
 _FREE_KEYS: Final = frozenset(
@@ -337,24 +310,10 @@ _FIELD_MANAGER: Final = "__fieldManager"
 _INITIAL_API_VERSION: Final = "__initialApiVersion"
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
-_DASHED: Final = {
-    dashed.replace("-", "_"): dashed
-    for dashed in (
-        "x-kubernetes-embedded-resource",
-        "x-kubernetes-int-or-string",
-        "x-kubernetes-list-map-keys",
-        "x-kubernetes-list-type",
-        "x-kubernetes-map-type",
-        "x-kubernetes-preserve-unknown-fields",
-        "x-kubernetes-validations",
-    )
-}
-_UNDERSCORED: Final = {dashed: underscored for underscored, dashed in _DASHED.items()}
-
 
 def plain(properties: Properties) -> Properties:
-    """Return what a program or the state gave in the API's own form: without secrets, with dashes, folded."""
-    return folded(cast(Properties, _renamed(reveal(properties), _DASHED)))
+    """Return what a program or the state gave in the API's own form: without secrets, folded."""
+    return folded(cast(Properties, reveal(properties)))
 
 
 def concealed(obj: Properties, model: Properties) -> Properties:
@@ -379,8 +338,8 @@ def outputs(
     """Return the outputs to record; `model` are the inputs as the program gave them, secrets included."""
     version = text(recorded.get(_INITIAL_API_VERSION)) or text(inputs.get("apiVersion"))
     return {
-        **concealed(cast(Properties, _renamed(live, _UNDERSCORED)), model),
-        _INPUTS: concealed(cast(Properties, _renamed(inputs, _UNDERSCORED)), model),
+        **concealed(live, model),
+        _INPUTS: concealed(inputs, model),
         _FIELD_MANAGER: field_manager(recorded, urn),
         _INITIAL_API_VERSION: version,
     }
@@ -389,7 +348,7 @@ def outputs(
 def live_object(recorded: Properties) -> Properties:
     """Return the object that the outputs hold, in the API's own form."""
     own = {key: value for key, value in recorded.items() if not key.startswith("__")}
-    return cast(Properties, _renamed(reveal(own), _DASHED))
+    return cast(Properties, reveal(own))
 
 
 def declared(recorded: Properties, old_inputs: Properties) -> Properties:
@@ -401,11 +360,3 @@ def declared(recorded: Properties, old_inputs: Properties) -> Properties:
 def field_manager(recorded: Properties, urn: str) -> str:
     """Return the recorded field manager, else the resource's own."""
     return text(recorded.get(_FIELD_MANAGER)) or manager_of(urn)
-
-
-def _renamed(value: Value, names: dict[str, str]) -> Value:
-    if isinstance(value, dict):
-        return {names.get(key, key): _renamed(item, names) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_renamed(item, names) for item in value]
-    return value

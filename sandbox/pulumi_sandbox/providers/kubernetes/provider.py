@@ -61,7 +61,6 @@ class Provider:
     def __init__(self, chosen: KubernetesOptions, api: Connection) -> None:
         self._options = chosen
         self._api = api
-        self._scopes: dict[tuple[str, str], bool] = {}
         self._patience = Patience(lambda: api.place, what="an object")
 
     def cancel(self) -> None:
@@ -85,7 +84,6 @@ class Provider:
             inputs = objects.keep_old_name(inputs, objects.plain(old))
         else:
             inputs = objects.make_up_name(inputs, parsed.name, seed)
-        self._remember_scope(inputs)
         return objects.concealed(self._placed(inputs), new), problems
 
     def diff(self, _urn: str, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
@@ -167,22 +165,9 @@ class Provider:
         return objects.with_metadata(inputs, namespace=self._api.default_namespace)
 
     def _is_namespaced(self, inputs: Properties) -> bool:
-        """Ask this run's definitions, then the server; a kind neither knows is taken for namespaced."""
-        api_version, kind = text(inputs.get("apiVersion")), text(inputs.get("kind"))
-        defined = self._scopes.get((objects.split(api_version)[0], kind))
-        if defined is not None:
-            return defined
-        found = self._api.find(api_version, kind)
+        """Ask the server; a kind that it does not know is taken for namespaced."""
+        found = self._api.find(text(inputs.get("apiVersion")), text(inputs.get("kind")))
         return found is None or found.namespaced
-
-    def _remember_scope(self, inputs: Properties) -> None:
-        spec = inputs.get("spec")
-        if not objects.is_custom_resource_definition(inputs) or not isinstance(spec, dict):
-            return
-        names = spec.get("names")
-        if isinstance(names, dict):
-            defined = (text(spec.get("group")), text(names.get("kind")))
-            self._scopes[defined] = spec.get("scope") == "Namespaced"
 
 
 def _problems(inputs: Properties) -> list[Problem]:

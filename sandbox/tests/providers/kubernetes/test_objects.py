@@ -32,6 +32,7 @@ def test_a_type_names_a_kind_as_the_api_does(type_token: str, api_version: str, 
         "kubernetes:yaml:ConfigFile",
         "kubernetes:yaml/v2:ConfigGroup",
         "kubernetes:kustomize/v2:Directory",
+        "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition",
         "kubernetes:core/v1:SecretList",
         "kubernetes:rbac.authorization.k8s.io/v1:RoleList",
         "kubernetes:core/v1:ConfigMapPatch",
@@ -114,7 +115,6 @@ def test_an_id_names_its_object_with_its_namespace_if_it_has_one(id_: str, parts
 
 
 SECRET: Properties = {"apiVersion": "v1", "kind": "Secret"}
-DEFINITION: Properties = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
 
 
 def test_string_data_becomes_base64_data_which_it_overrides():
@@ -152,20 +152,6 @@ def test_what_only_the_server_writes_is_no_input():
         "generation": 3,
     }
     assert folded({"metadata": metadata}) == {"metadata": {"name": "n"}}
-
-
-def test_a_definition_loses_its_status_and_an_empty_preserve_unknown_fields():
-    written: Properties = {
-        **DEFINITION,
-        "spec": {"preserveUnknownFields": False, "scope": "Cluster"},
-        "status": {},
-    }
-    assert folded(written) == {**DEFINITION, "spec": {"scope": "Cluster"}}
-
-
-def test_a_definition_that_preserves_unknown_fields_says_so():
-    written: Properties = {**DEFINITION, "spec": {"preserveUnknownFields": True}}
-    assert folded(written) == written
 
 
 @given(st.dictionaries(st.text(), st.text()), st.dictionaries(st.text(), st.binary()))
@@ -291,13 +277,6 @@ def test_secrets_of_other_kinds_stay_where_they_were():
         "kind": "Bucket",
         "spec": {"password": Secret("p"), "size": 1},
     }
-
-
-def test_dashes_of_schema_extensions_are_underscores_in_programs_and_outputs():
-    schema: Properties = {"spec": {"versions": [{"schema": {"x-kubernetes-preserve-unknown-fields": True}}]}}
-    outputs = objects.outputs(schema, schema, model={}, recorded={}, urn=URN)
-    assert outputs["spec"] == {"versions": [{"schema": {"x_kubernetes_preserve_unknown_fields": True}}]}
-    assert objects.declared(outputs, {}) == objects.live_object(outputs) == schema
 
 
 def test_the_inputs_recorded_in_the_outputs_go_before_those_the_engine_kept():
