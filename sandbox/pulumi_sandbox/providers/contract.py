@@ -83,9 +83,7 @@ class Provider(Protocol):
     Each raises SandboxError for whatever the user can fix.
     """
 
-    def check(
-        self, urn: str, old: Properties, new: Properties, seed: bytes
-    ) -> tuple[Properties, list[Problem]]:
+    def check(self, urn: str, old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
         """Complete the inputs, and tell what is wrong with them; `old` is empty for a new resource."""
         ...
 

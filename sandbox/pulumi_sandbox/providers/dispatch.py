@@ -74,11 +74,8 @@ class Dispatcher:
         self._functions = functions
         self._patience = patience
 
-    def check(
-        self, urn: str, old: Properties, new: Properties, seed: bytes
-    ) -> tuple[Properties, list[Problem]]:
+    def check(self, urn: str, old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
         """See `Provider`; every name is given."""
-        del seed
         kind = self._kinds.get(urns.parse(urn).type)
         if kind is None:
             served = ", ".join(sorted(self._kinds))

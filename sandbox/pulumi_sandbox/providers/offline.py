@@ -110,11 +110,9 @@ class _Kubernetes(KubernetesProvider):
         super().__init__(chosen, _NoConnection(chosen, recorded))
         self._recorded = recorded
 
-    def check(
-        self, urn: str, old: Properties, new: Properties, seed: bytes
-    ) -> tuple[Properties, list[Problem]]:
+    def check(self, urn: str, old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
         """Take what only the local provider does not serve."""
-        return _taken(*super().check(urn, old, new, seed))
+        return _taken(*super().check(urn, old, new))
 
     def create(self, urn: str, new: Properties, *, preview: bool) -> State:
         """Return the inputs."""
@@ -151,11 +149,9 @@ class _Silent:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._provider, name)
 
-    def check(
-        self, urn: str, old: Properties, new: Properties, seed: bytes
-    ) -> tuple[Properties, list[Problem]]:
+    def check(self, urn: str, old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
         """Take what only the local provider does not serve."""
-        return _taken(*self._provider.check(urn, old, new, seed))
+        return _taken(*self._provider.check(urn, old, new))
 
     def read(self, urn: str, old: State) -> State:
         """Return what is recorded."""

@@ -114,9 +114,8 @@ class ProviderService:
 
     def Check(self, request: provider_pb2.CheckRequest) -> provider_pb2.CheckResponse:
         """Complete and judge the inputs."""
-        inputs, found = self._configured().check(
-            request.urn, wire.decode(request.olds), wire.decode(request.news), request.randomSeed
-        )
+        old, new = wire.decode(request.olds), wire.decode(request.news)
+        inputs, found = self._configured().check(request.urn, old, new)
         return provider_pb2.CheckResponse(inputs=wire.encode(inputs), failures=_failures(found))
 
     def Diff(self, request: provider_pb2.DiffRequest) -> provider_pb2.DiffResponse:
@@ -168,10 +167,6 @@ class ProviderService:
     def GetPluginInfo(self, _request: empty_pb2.Empty) -> plugin_pb2.PluginInfo:
         """Name the version whose ways these are."""
         return plugin_pb2.PluginInfo(version=self._package.version)
-
-    def Attach(self, _request: plugin_pb2.PluginAttach) -> empty_pb2.Empty:
-        """Accept an engine that did not start this process; the provider never calls it."""
-        return empty_pb2.Empty()
 
     def Cancel(self, _request: empty_pb2.Empty) -> empty_pb2.Empty:
         """End the waits; requests in flight finish."""

@@ -11,7 +11,7 @@ import grpc
 import pytest
 from pulumi_sandbox.protocol import wire
 from pulumi_sandbox.protocol.stubs import provider_pb2
-from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret, Value, reveal
+from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Secret, Value, contains_secret, reveal
 from pulumi_sandbox.providers.kubernetes import objects
 from pulumi_sandbox.services.control_plane import ControlPlane
 
@@ -47,12 +47,8 @@ def live(admin: DynamicClient) -> Callable[[Recorded | str], Properties]:
     return read
 
 
-def secret(**fields: Value) -> Properties:
-    return {"apiVersion": "v1", "kind": "Secret", **fields}
-
-
-def config_map(**fields: Value) -> Properties:
-    return {"apiVersion": "v1", "kind": "ConfigMap", **fields}
+def secret(metadata: Properties | None = None, **fields: Value) -> Properties:
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "pool", **(metadata or {})}, **fields}
 
 
 def managers(obj: Properties) -> dict[tuple[str, str], Properties]:
@@ -79,14 +75,15 @@ def patch(admin: DynamicClient, recorded: Recorded, body: Properties, manager: s
     )
 
 
-def test_an_object_gets_a_name_a_namespace_and_the_outputs_of_the_api(engine: Engine, namespace: str):
+def test_an_object_gets_a_namespace_and_the_outputs_of_the_api(engine: Engine, namespace: str):
     created = engine.create(POOL, secret(data={"k": Secret("dg==")}))
-    assert created.id.startswith(f"{namespace}/pool-")
+    assert created.id == f"{namespace}/pool"
     metadata = created.outputs["metadata"]
     assert isinstance(metadata, dict)
     assert {"uid", "resourceVersion", "creationTimestamp"} <= metadata.keys()
     assert created.outputs["type"] == "Opaque"
     assert created.outputs["data"] == Secret({"k": "dg=="})
+    assert contains_secret(created.outputs["__inputs"])
 
 
 def test_an_object_is_created_under_the_genuine_providers_manager(
@@ -116,8 +113,8 @@ def test_the_field_manager_of_another_providers_state_is_kept(
 
 
 def test_string_data_is_compared_and_removed_as_data(engine: Engine, live: Callable[[Recorded], Properties]):
-    created = engine.create(POOL, secret(stringData={"a": "one", "b": "two"}))
-    assert reveal(created.inputs["data"]) == {"a": "b25l", "b": "dHdv"}
+    created = engine.create(POOL, secret(data={"a": "b2xk", "c": "b2xk"}, stringData={"a": "one", "b": "ö"}))
+    assert reveal(created.inputs["data"]) == live(created)["data"] == {"a": "b25l", "b": "w7Y=", "c": "b2xk"}
     assert "stringData" not in created.inputs
     updated = engine.update(created, secret(stringData={"a": "one"}))
     assert live(updated)["data"] == {"a": "b25l"}
@@ -313,7 +310,10 @@ def test_a_refusal_shows_no_secret(engine: Engine):
 
 def test_many_objects_are_created_at_once(engine: Engine, admin: DynamicClient, namespace: str):
     def create(number: int) -> str:
-        return engine.create(urn(CONFIG_MAP, f"map-{number}"), config_map(data={"n": str(number)})).id
+        data: Properties = {"n": str(number)}
+        inputs: Properties = {"apiVersion": "v1", "kind": "ConfigMap", "data": data}
+        named: Properties = {"metadata": {"name": f"map-{number}"}}
+        return engine.create(urn(CONFIG_MAP, f"map-{number}"), {**inputs, **named}).id
 
     with ThreadPoolExecutor(16) as parallel:
         ids = set(parallel.map(create, range(50)))

@@ -48,8 +48,9 @@ def bucket(
     return {"apiVersion": f"{group}/v1", "kind": "Bucket", "metadata": metadata, "spec": spec}
 
 
-def config_map(**fields: Value) -> Properties:
-    return {"apiVersion": "v1", "kind": "ConfigMap", **fields}
+def config_map(metadata: Properties | None = None, **fields: Value) -> Properties:
+    named: Properties = {"name": "m", **(metadata or {})}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named, **fields}
 
 
 def failed(call: Callable[[], object]) -> grpc.Call:
@@ -79,12 +80,10 @@ def test_a_namespace_given_to_a_cluster_wide_kind_is_left_out(engine: Engine):
     role: Properties = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
-        "metadata": {"namespace": "somewhere"},
+        "metadata": {"name": "reader", "namespace": "somewhere"},
     }
     checked = engine.check(urn("kubernetes:rbac.authorization.k8s.io/v1:ClusterRole", "reader"), role)
-    metadata = cast(Properties, checked["metadata"])
-    assert str(metadata["name"]).startswith("reader-")
-    assert "namespace" not in metadata
+    assert checked["metadata"] == {"name": "reader"}
 
 
 def test_an_objects_own_namespace_goes_before_the_providers_and_that_before_the_contexts(
@@ -145,7 +144,7 @@ def test_a_wait_ends_when_the_run_is_cancelled(engine: Engine):
 @pytest.mark.parametrize(
     ("inputs", "place", "words"),
     [
-        (config_map(metadata={"generateName": "m-"}), "metadata.generateName", "server-side apply"),
+        (config_map(metadata={"name": None, "generateName": "m-"}), "metadata.name", "give the object one"),
         (
             config_map(metadata={"annotations": {"pulumi.com/waitFor": "condition=Ready"}}),
             "metadata.annotations",

@@ -3,13 +3,11 @@
 import base64
 import binascii
 import hashlib
-import secrets
 from dataclasses import dataclass
 from typing import Final, cast
 
 from pulumi_sandbox.protocol.values import (
     Properties,
-    Unknown,
     Value,
     conceal,
     conceal_like,
@@ -70,7 +68,6 @@ def is_built_in(api_version: str) -> bool:
     return "." not in group or group.endswith(".k8s.io")
 
 
-AUTONAMED: Final = "pulumi.com/autonamed"
 UNSERVED: Final = tuple(
     f"pulumi.com/{name}"
     for name in (
@@ -106,11 +103,6 @@ def annotation(obj: Properties, key: str) -> str:
     return text(mapping(metadata(obj).get("annotations")).get(key))
 
 
-def is_true(obj: Properties, key: str) -> bool:
-    """Whether an annotation says `true`."""
-    return annotation(obj, key) == "true"
-
-
 def with_metadata(obj: Properties, **changes: Value) -> Properties:
     """Return the object with these keys of its metadata set; None takes a key away."""
     changed = {**metadata(obj), **changes}
@@ -141,32 +133,6 @@ The genuine one applies later as `pulumi-kubernetes-` and eight random character
 """
 
 
-def is_named(inputs: Properties) -> bool:
-    """Whether the inputs name the object, be the name known yet or not."""
-    called = metadata(inputs).get("name")
-    return bool(called) or isinstance(inputs.get("metadata"), Unknown)
-
-
-def is_fixed(inputs: Properties) -> bool:
-    """Whether the program chose the name, so that a successor of the object has to bear it too."""
-    return is_named(inputs) and not is_true(inputs, AUTONAMED)
-
-
-def keep_old_name(inputs: Properties, old_inputs: Properties) -> Properties:
-    """Return inputs without a name the one that was made up for their forerunner."""
-    if is_named(inputs) or not is_true(old_inputs, AUTONAMED):
-        return inputs
-    return _named(inputs, name(old_inputs))
-
-
-def make_up_name(inputs: Properties, logical_name: str, seed: bytes) -> Properties:
-    """Return inputs without a name one: `<logical name>-<8 hex digits>`."""
-    if is_named(inputs):
-        return inputs
-    suffix = hashlib.sha256(seed).hexdigest()[:8] if seed else secrets.token_hex(4)
-    return _named(inputs, f"{logical_name}-{suffix}")
-
-
 def manager_of(urn: str) -> str:
     """Return the manager of a resource's declared fields, `pulumi-kubernetes-<8 hex digits>`.
 
@@ -174,14 +140,6 @@ def manager_of(urn: str) -> str:
     it. The genuine provider draws it at random, in the same form.
     """
     return f"{CREATOR}-{hashlib.sha256(urn.encode()).hexdigest()[:8]}"
-
-
-def _named(inputs: Properties, name: str) -> Properties:
-    """Return inputs with a made-up name; annotations that are unknown as a whole stay as they are."""
-    named, annotations = with_metadata(inputs, name=name), metadata(inputs).get("annotations")
-    if isinstance(annotations, Unknown):
-        return named
-    return with_metadata(named, annotations={**mapping(annotations), AUTONAMED: "true"})
 
 
 _READ_ONLY: Final = frozenset(

@@ -7,7 +7,16 @@ from typing import Final
 
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import urns, values
-from pulumi_sandbox.protocol.values import Kind, Path, Properties, Value, contains_unknown, differences, text
+from pulumi_sandbox.protocol.values import (
+    Kind,
+    Path,
+    Properties,
+    Unknown,
+    Value,
+    contains_unknown,
+    differences,
+    text,
+)
 from pulumi_sandbox.providers.contract import Change, InputDiff, Package, Problem, State
 from pulumi_sandbox.providers.dispatch import Patience
 from pulumi_sandbox.providers.kubernetes import apply, objects, options
@@ -67,24 +76,18 @@ class Provider:
         """End every wait with an error; requests in flight finish."""
         self._patience.cancel()
 
-    def check(
-        self, urn: str, old: Properties, new: Properties, seed: bytes
-    ) -> tuple[Properties, list[Problem]]:
-        """Complete the inputs: folded, named, placed in a namespace; and tell what is wrong with them.
+    def check(self, urn: str, old: Properties, new: Properties) -> tuple[Properties, list[Problem]]:
+        """Complete the inputs: folded, placed in a namespace; and tell what is wrong with them.
 
         Raises SandboxError when the cluster, which knows which kinds are namespaced, is out of reach.
         """
-        parsed = urns.parse(urn)
-        if reason := objects.refusal(parsed.type):
+        del old
+        type_ = urns.parse(urn).type
+        if reason := objects.refusal(type_):
             return new, [Problem("", reason)]
-        api_version, kind = objects.of_type(parsed.type)
+        api_version, kind = objects.of_type(type_)
         inputs = objects.plain({"apiVersion": api_version, "kind": kind, **new})
-        problems = _problems(inputs)
-        if old:
-            inputs = objects.keep_old_name(inputs, objects.plain(old))
-        else:
-            inputs = objects.make_up_name(inputs, parsed.name, seed)
-        return objects.concealed(self._placed(inputs), new), problems
+        return objects.concealed(self._placed(inputs), new), _problems(inputs)
 
     def diff(self, _urn: str, old: State, new: Properties, ignored: tuple[Path, ...]) -> InputDiff:
         """Compare the new inputs with the recorded live object; asks no server."""
@@ -176,9 +179,9 @@ def _problems(inputs: Properties) -> list[Problem]:
         for key in objects.UNSERVED
         if objects.annotation(inputs, key)
     ]
-    if objects.metadata(inputs).get("generateName") and not objects.is_named(inputs):
-        reason = "server-side apply cannot use it; leave the name out, or set metadata.name"
-        problems.append(Problem("metadata.generateName", reason))
+    if not (objects.metadata(inputs).get("name") or isinstance(inputs.get("metadata"), Unknown)):
+        reason = "no name is made up here; give the object one"
+        problems.append(Problem("metadata.name", reason, unserved=True))
     return problems
 
 
@@ -200,7 +203,7 @@ def judge(
 ) -> InputDiff:
     """Compare the new inputs with what is live of the old ones; both sides folded, without secrets.
 
-    An object whose name is fixed has to go before its successor of the same name and namespace can come.
+    An object has to go before its successor of the same name and namespace can come.
     """
     before = in_live_form(declared_part(live, old_inputs), live)
     found = tuple(
@@ -212,8 +215,7 @@ def judge(
         for difference in differences(before, in_live_form(inputs, live))
         if not any(values.covers(pattern, difference.path) for pattern in ignored)
     )
-    same_place = objects.object_id(inputs) == objects.object_id(live)
-    return InputDiff(found, delete_first=objects.is_fixed(inputs) and same_place)
+    return InputDiff(found, delete_first=objects.object_id(inputs) == objects.object_id(live))
 
 
 def _replaces(path: Path, kind: Kind, inputs: Properties, unchangeable: tuple[Path, ...]) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from pulumi_sandbox.protocol import values
 from pulumi_sandbox.protocol.values import UNKNOWN, Path, Properties, Value
 from pulumi_sandbox.providers.contract import InputDiff
-from pulumi_sandbox.providers.kubernetes import objects, provider
+from pulumi_sandbox.providers.kubernetes import provider
 from pulumi_sandbox.providers.kubernetes.options import KubernetesOptions
 from pulumi_sandbox.providers.kubernetes.provider import judge
 
@@ -24,11 +24,8 @@ def judged(
     return judge(live or old, old, new, unchangeable=unchangeable, ignored=ignored)
 
 
-def obj(
-    kind: str, api_version: str = "v1", *, name: str = "n", auto: bool = False, **fields: Value
-) -> Properties:
-    annotations: Properties = {objects.AUTONAMED: "true"} if auto else {}
-    metadata: Properties = {"name": name, "namespace": "ns", "annotations": annotations}
+def obj(kind: str, api_version: str = "v1", *, name: str = "n", **fields: Value) -> Properties:
+    metadata: Properties = {"name": name, "namespace": "ns"}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
 
 
@@ -99,12 +96,6 @@ def test_a_field_that_cannot_change_replaces_the_object(
 
 def test_an_object_with_a_fixed_name_goes_before_its_successor_comes():
     assert judged(obj("Secret", type="a"), obj("Secret", type="b")).delete_first
-
-
-def test_an_object_with_a_made_up_name_goes_after_its_successor_came():
-    verdict = judged(obj("Secret", auto=True, type="a"), obj("Secret", auto=True, type="b"))
-    assert verdict.replacing
-    assert not verdict.delete_first
 
 
 def test_a_renamed_object_goes_after_its_successor_came():
