@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 from pulumi_sandbox.protocol.values import Properties
-from pulumi_sandbox.providers.kubernetes import apply, objects
+from pulumi_sandbox.providers.kubernetes import apply
 
 MANAGER = "pulumi-kubernetes-0123abcd"
 
@@ -15,13 +15,6 @@ def entry(manager: str, operation: str, fields: Properties, **more: str) -> Prop
 
 def live(*entries: Properties) -> Properties:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"managedFields": [*entries]}}
-
-
-def test_an_object_to_create_bears_the_mark_of_its_resource_alone():
-    marked = apply.marked({"apiVersion": "v1", "metadata": {"name": "n"}}, MANAGER)
-    assert apply.is_marked(marked, MANAGER)
-    assert not apply.is_marked(marked, "pulumi-kubernetes-ffffffff")
-    assert objects.name(marked) == "n"
 
 
 @pytest.mark.parametrize(
