@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
-from http.client import RemoteDisconnected
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pulumi_sandbox.errors import SandboxError
@@ -32,9 +31,6 @@ _ADVICE: Final = {
 Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 Query: TypeAlias = Mapping[str, str]
 
-Loss: TypeAlias = Literal["unreachable", "reset", "closed", "timeout"]
-"""How a request found no answer; only after `unreachable` it is certain that the service never saw it."""
-
 NO_QUERY: Final[Query] = {}
 _CONNECTIONS: Final = 64
 _TIMEOUT_SECONDS: Final = (5.0, 60.0)
@@ -53,11 +49,11 @@ class Retries:
     """When a request is made again.
 
     Both tell the seconds before each further attempt, as long as the failure stays of that kind; none at all
-    for a failure that is final.
+    for a failure that is final, as it is where the service never saw the request.
     """
 
     after_refusal: Callable[[ServiceRefusedError], Sequence[float]]
-    after_loss: Callable[[Method, Loss], Sequence[float]]
+    after_loss: Callable[[Method], Sequence[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +109,7 @@ class Rest:
                     raise
                 delay = delays[attempts]
             except _LostError as lost:
-                delays = self._retries.after_loss(method, lost.loss)
+                delays = self._retries.after_loss(method) if lost.was_sent else ()
                 if attempts >= len(delays):
                     raise self._unreachable(lost) from lost
                 delay = delays[attempts]
@@ -128,11 +124,11 @@ class Rest:
                 method, self._url + path, params=query, json=body, timeout=_TIMEOUT_SECONDS
             )
         except RequestException as error:
-            raise _LostError(_loss(error), error) from error
+            raise _LostError(error) from error
         return _read(answer)
 
     def _unreachable(self, lost: _LostError) -> SandboxError:
-        answered = "it cannot be reached" if lost.loss == "unreachable" else "its answer was lost"
+        answered = "its answer was lost" if lost.was_sent else "it cannot be reached"
         return SandboxError(
             code="service-unreachable",
             place=f"{self._service.title} at {self._url}",
@@ -143,12 +139,18 @@ class Rest:
 
 
 class _LostError(Exception):
-    """A request without an answer."""
+    """A request without an answer. was_sent: whether the service may have seen it."""
 
-    def __init__(self, loss: Loss, error: RequestException) -> None:
-        super().__init__(loss)
-        self.loss: Loss = loss
-        self.reason = type(_root(error)).__name__
+    def __init__(self, error: RequestException) -> None:
+        from requests import ReadTimeout
+        from urllib3.exceptions import ProtocolError
+
+        root = _root(error)
+        super().__init__(str(root))
+        self.reason = type(root).__name__
+        self.was_sent = isinstance(error, ReadTimeout) or isinstance(
+            root, ConnectionResetError | ProtocolError
+        )
 
 
 def _read(answer: Response) -> Properties:
@@ -160,21 +162,6 @@ def _read(answer: Response) -> Properties:
     told = mapping(content.get("error"))
     code = told.get("status") or told.get("code") or ""
     raise ServiceRefusedError(answer.status_code, str(code), text(told.get("message")))
-
-
-def _loss(error: RequestException) -> Loss:
-    from requests import ConnectTimeout, Timeout
-    from urllib3.exceptions import ProtocolError
-
-    if isinstance(error, ConnectTimeout):
-        return "unreachable"
-    if isinstance(error, Timeout):
-        return "timeout"
-    root = _root(error)
-    if isinstance(root, ConnectionResetError) and not isinstance(root, RemoteDisconnected):
-        return "reset"
-    broken = isinstance(root, RemoteDisconnected | ProtocolError)
-    return "closed" if broken else "unreachable"
 
 
 def _root(error: BaseException) -> BaseException:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
@@ -11,7 +11,7 @@ from pulumi_sandbox.providers.azure_native import resources
 from pulumi_sandbox.providers.azure_native.resources import RESOURCES, AzureKind, AzureOptions
 from pulumi_sandbox.providers.contract import Package, Provider
 from pulumi_sandbox.providers.dispatch import Dispatcher, Patience
-from pulumi_sandbox.providers.rest import Loss, Method, Rest, Retries, Service, ServiceRefusedError
+from pulumi_sandbox.providers.rest import Rest, Retries, Service, ServiceRefusedError
 
 _METADATA_VERSION: Final = "2022-09-01"
 _SERVICE: Final = "Azure Resource Manager"
@@ -24,16 +24,11 @@ _CONFLICTS: Final = frozenset(
 _DELAYS: Final = (20, 60, 120)
 
 
-def _after_loss(method: Method, loss: Loss) -> Sequence[float]:
-    """Repeat whatever may have been served: every request of this provider may be made twice."""
-    del method
-    return () if loss == "unreachable" else _DELAYS
-
-
 _RETRIES: Final = Retries(
     lambda refusal: _DELAYS if refusal.status in _STATUSES or refusal.code in _CONFLICTS else (),
-    _after_loss,
+    lambda _: _DELAYS,
 )
+"""Every request of this provider may be made twice."""
 
 
 def _resource_manager(chosen: AzureOptions, pause: Callable[[float], None]) -> Rest:

@@ -1,32 +1,20 @@
 """The package `gcp` as the engine meets it, before it is configured."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol.values import Properties, Value, mapping, mappings
 from pulumi_sandbox.providers.contract import Package, Provider
 from pulumi_sandbox.providers.dispatch import Dispatcher, Patience
 from pulumi_sandbox.providers.gcp import options
 from pulumi_sandbox.providers.gcp.options import GoogleOptions
 from pulumi_sandbox.providers.gcp.resources import Members, Secrets, Versions
-from pulumi_sandbox.providers.inputs import Input, problems
-from pulumi_sandbox.providers.rest import Loss, Method, Rest, Retries, Service, ask
+from pulumi_sandbox.providers.rest import Rest, Retries, Service, ask
 
 
 def get_secrets(api: Rest, options: GoogleOptions, args: Properties) -> Properties:
-    """List secrets; none that matches is an empty list.
-
-    Raises SandboxError when an argument is unknown, or the service refuses.
-    """
-    for problem in problems(args, {"filter": Input(), "project": Input()}):
-        raise SandboxError(
-            code="invalid",
-            place=f"gcp:secretmanager/getSecrets:getSecrets {problem.place}",
-            problem=problem.reason,
-            fix="pass filter and project only, both as texts",
-        )
+    """List secrets; none that matches is an empty list. Raises SandboxError when the service refuses."""
     project = str(args.get("project") or options.project)
     wanted = str(args.get("filter") or "")
     parent = f"projects/{project}/secrets"
@@ -41,31 +29,16 @@ def get_secrets(api: Rest, options: GoogleOptions, args: Properties) -> Properti
 
 
 def shown(live: Properties) -> Properties:
-    """Return one secret as the function's result has it: project and id as its name spells them."""
+    """Return what programs read of one secret: project and id as its name spells them."""
     name = str(live.get("name", ""))
     _, project, _, secret_id = (*name.split("/"), "", "", "", "")[:4]
-    labels, annotations = live.get("labels") or {}, live.get("annotations") or {}
     return {
-        "annotations": annotations,
         "createTime": live.get("createTime"),
-        "deletionPolicy": "DELETE",
-        "deletionProtection": False,
-        "effectiveAnnotations": annotations,
-        "effectiveLabels": labels,
-        "expireTime": live.get("expireTime") or "",
-        "labels": labels,
+        "labels": live.get("labels") or {},
         "name": name,
         "project": project,
-        "pulumiLabels": labels,
         "replications": [_replication(live.get("replication"))],
-        "rotations": [],
         "secretId": secret_id,
-        "secretType": "",
-        "tags": {},
-        "topics": [],
-        "ttl": live.get("ttl") or "",
-        "versionAliases": live.get("versionAliases") or {},
-        "versionDestroyTtl": live.get("versionDestroyTtl") or "",
     }
 
 
@@ -85,20 +58,11 @@ _DELAYS: Final = (0.5, 1, 2, 4, 8, 10, 10, 10)
 """The genuine provider's steps; it goes on for twenty minutes, too long for a sandbox."""
 
 
-def _after_loss(method: Method, loss: Loss) -> Sequence[float]:
-    """Repeat what is lost, but after a connection closed without an answer only readings.
-
-    It hides whether the request was served, so a version may have been added that is not recorded.
-    """
-    repeated = loss in ("reset", "timeout") or (loss == "closed" and method == "GET")
-    return _DELAYS if repeated else ()
-
-
-RETRIES: Final = Retries(
+_RETRIES: Final = Retries(
     lambda refusal: _DELAYS if refusal.status in _STATUSES else (),
-    _after_loss,
+    lambda method: _DELAYS if method == "GET" else (),
 )
-
+"""Only readings are repeated after a lost answer: a version may have been added that is not recorded."""
 
 _TITLE: Final = "Google Cloud"
 
@@ -122,7 +86,7 @@ def _configure(pause: Callable[[float], None] | None, given: Mapping[str, str]) 
         find=lambda: chosen.endpoint.rstrip("/") + "/",
         headers={"Authorization": f"Bearer {chosen.token}", "User-Agent": "pulumi-sandbox"},
     )
-    api = Rest(service, RETRIES, wait)
+    api = Rest(service, _RETRIES, wait)
     return Dispatcher(
         _TITLE,
         {
