@@ -3,19 +3,16 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Final
 
 from pulumi_sandbox.protocol.values import Properties
 from pulumi_sandbox.providers.contract import Problem
-from pulumi_sandbox.providers.inputs import option_problems, text_fault
+from pulumi_sandbox.providers.inputs import missing_options
 
 ENDPOINT: Final = "secretManagerCustomEndpoint"
 VARIABLE: Final = "GOOGLE_SECRET_MANAGER_CUSTOM_ENDPOINT"
 """What the genuine provider reads as well where the option is not given."""
 
-_TEXTS: Final = frozenset({ENDPOINT, "accessToken", "project"})
-_WITHOUT_EFFECT: Final = frozenset({"pluginDownloadURL", "region", "version", "zone"})
 _REQUIRED: Final = {
     ENDPOINT: "the sandbox reaches no real Google Cloud; set it to an emulator (http://127.0.0.1:…/v1/), "
     "or use the Pulumi CLI",
@@ -33,14 +30,9 @@ class GoogleOptions:
 
 
 def problems(config: Properties) -> list[Problem]:
-    """List what is wrong with the options, unknown ones passed over.
-
-    Endpoint and token are required: this provider speaks to an emulator only, never to the real service, and
-    looks for no credentials.
-    """
+    """Require endpoint and token: this provider speaks to an emulator only, and looks for no credentials."""
     named = {ENDPOINT: os.environ[VARIABLE]} if os.environ.get(VARIABLE) else {}
-    reason = partial(text_fault, texts=_TEXTS, without_effect=_WITHOUT_EFFECT)
-    return option_problems({**named, **config}, reason, _REQUIRED)
+    return missing_options({**named, **config}, _REQUIRED)
 
 
 def read(given: Mapping[str, str]) -> GoogleOptions:

@@ -104,20 +104,12 @@ def live_part(live: Value, recorded: Value) -> Properties:
     return {key: present[key] for key in mapping(recorded) if key in present}
 
 
-_REPLICAS: Final = Input("objects", required=True, fields={"location": Input(required=True)})
-_REPLICATION_KINDS: Final = {
-    "auto": Input("object"),
-    "userManaged": Input("object", fields={"replicas": _REPLICAS}),
-}
-_REPLICATION: Final = Input("object", required=True, replaces=True, fields=_REPLICATION_KINDS)
-
-
 SCHEMA: Final[Mapping[str, Input]] = {
     "deletionPolicy": Input(),
-    "deletionProtection": Input("flag"),
-    "labels": Input("map"),
+    "deletionProtection": Input(),
+    "labels": Input(),
     "project": Input(replaces=True),
-    "replication": _REPLICATION,
+    "replication": Input(required=True, replaces=True),
     "secretId": Input(required=True, replaces=True),
 }
 UNSERVED: Final = frozenset(
@@ -284,8 +276,8 @@ def _policy_problems(given: Value) -> list[Problem]:
 
 
 def _replication_problems(given: Value) -> list[Problem]:
-    chosen = [kind for kind in _REPLICATION_KINDS if isinstance(given, dict) and given.get(kind) is not None]
-    if isinstance(given, dict) and len(chosen) != 1:
+    chosen = [kind for kind, each in mapping(given).items() if each is not None]
+    if isinstance(given, dict) and chosen not in (["auto"], ["userManaged"]):
         return [Problem("replication", "it must have exactly one of auto and userManaged")]
     return []
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pulumi_sandbox.protocol.values import Properties, Value
+from pulumi_sandbox.protocol.values import Properties, Unknown, Value
 from pulumi_sandbox.providers.contract import Problem
-from pulumi_sandbox.providers.inputs import option_problems, option_value
 
 _TEXTS: Final = frozenset({"clusterIdentifier", "context", "kubeconfig", "namespace"})
 _ENGINE_OWN: Final = frozenset({"pluginDownloadURL", "version"})
@@ -50,7 +50,11 @@ def problems(config: Properties) -> list[Problem]:
     An option may come as a value, or as the text of one: the engine hands providers texts, programs give
     values.
     """
-    return option_problems(config, _reason, {})
+    return [
+        Problem(key, said)
+        for key, value in sorted(config.items())
+        if value not in (None, "") and not isinstance(value, Unknown) and (said := _reason(key, value))
+    ]
 
 
 def read(given: Mapping[str, str]) -> KubernetesOptions:
@@ -70,4 +74,14 @@ def _reason(key: str, value: Value) -> str:
     if key in _TEXTS:
         return "" if isinstance(value, str | dict) else "it must be a text"
     allowed, reason = _CHOICES.get(key, ((), "there is no such option, or it is not served here"))
-    return "" if option_value(value) in allowed else reason
+    return "" if _read(value) in allowed else reason
+
+
+def _read(given: Value) -> Value:
+    """Return the value a text stands for."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return json.loads(given)
+    except ValueError:
+        return given
