@@ -15,7 +15,6 @@ from pulumi_sandbox.protocol.stubs import provider_pb2
 from pulumi_sandbox.protocol.values import UNKNOWN, Properties, Value
 from pulumi_sandbox.providers.azure_native.package import package
 from pulumi_sandbox.services.cloud.front import Fault
-from pulumi_sandbox.services.cloud.resource_manager.resources import Pace
 
 from sandbox.tests.support.clouds import Served, nothing_asked, resource_manager, trusted
 from sandbox.tests.support.provider_engine import Engine, Recorded, message, refusals, served, urn
@@ -37,7 +36,7 @@ VERSIONS = {"Microsoft.Authorization": "2022-04-01", "Microsoft.ManagedIdentity"
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
     folder = tmp_path_factory.mktemp("resource-manager")
-    with resource_manager(folder, Pace(federated_write=0.1, unknown_principal=1)) as running:
+    with resource_manager(folder) as running:
         yield running
 
 
@@ -328,7 +327,7 @@ def test_concurrent_writes_under_one_identity_are_repeated_until_each_is_through
         written.wait(5)
 
     with (
-        resource_manager(tmp_path, Pace(federated_write=2)) as cloud,
+        resource_manager(tmp_path, federated_write=2) as cloud,
         served(package(pause)) as engine,
     ):
         engine.configure(metadataHost=cloud.authority, subscriptionId=SUBSCRIPTION)
@@ -345,14 +344,6 @@ def test_concurrent_writes_under_one_identity_are_repeated_until_each_is_through
             made = list(threads.map(create, range(2)))
     assert [each.outputs["subject"] for each in made] == ["s0", "s1"]
     assert pauses == [20]
-
-
-def test_a_new_principal_needs_its_type_to_be_assigned_a_role_at_once(engine: Engine, pauses: list[float]):
-    principal = reader(engine).outputs["principalId"]
-    with pytest.raises(grpc.RpcError, match="PrincipalNotFound"):
-        engine.create(ASSIGNMENT, assignment(principal, principalType="User"))
-    engine.create(ASSIGNMENT, assignment(principal))
-    assert pauses == []
 
 
 # Previews, connection and options

@@ -17,7 +17,6 @@ import uvicorn
 from pulumi_sandbox.services.cloud.certificates import Certificate
 from pulumi_sandbox.services.cloud.front import Fault, Request, Service, listen, server_for
 from pulumi_sandbox.services.cloud.resource_manager.app import make_app as make_resource_manager
-from pulumi_sandbox.services.cloud.resource_manager.resources import Pace
 from pulumi_sandbox.services.cloud.secret_manager.app import make_app as make_secret_manager
 from pulumi_sandbox.services.ports import LOOPBACK
 
@@ -107,13 +106,12 @@ def secret_manager(folder: Path) -> Generator[Served]:
 
 
 @contextmanager
-def resource_manager(folder: Path, pace: Pace | None = None) -> Generator[Served]:
+def resource_manager(folder: Path, federated_write: float = 0.1) -> Generator[Served]:
     """Serve Resource Manager over a folder; `azure-native:metadataHost` is `authority`.
 
-    Clients trust it by the file that `trusted()` names. Without a pace it takes its time: a write of a
-    federated credential 0.1 s, a new principal one role assignment refused that says no type of it.
+    Clients trust it by the file that `trusted()` names.
     """
-    service = make_resource_manager(folder, pace)
+    service = make_resource_manager(folder, federated_write)
     with served(service, _certificate().serving, contract=_azure()) as running:
         yield running
 

@@ -15,7 +15,6 @@ from pulumi_sandbox.services.cloud.front import Service
 from pulumi_sandbox.services.cloud.resource_manager.resources import (
     TENANT,
     ArmRefusal,
-    Pace,
     ResourceId,
     Resources,
     ResourceStore,
@@ -26,14 +25,15 @@ from pulumi_sandbox.services.cloud.resource_manager.resources import (
 _VERSION: Final = re.compile(r"\d{4}-\d\d-\d\d(?:-preview)?")
 
 
-def make_app(folder: Path, pace: Pace | None = None) -> Service:
+def make_app(folder: Path, federated_write: float = 0.1) -> Service:
     """Make the service over what is kept in a folder (made if missing).
 
-    Any bearer token is accepted; subscriptions are there as soon as they are named.
+    Any bearer token is accepted; subscriptions are there as soon as they are named. federated_write: as of
+    `Resources`.
 
     Raises SandboxError `state-unreadable`.
     """
-    resources = Resources(ResourceStore(folder / "resources.json"), pace or Pace())
+    resources = Resources(ResourceStore(folder / "resources.json"), federated_write)
 
     async def get(request: Request) -> Response:
         return JSONResponse(resources.get(_id_of(request)))

@@ -293,49 +293,29 @@ _ROLE: Final = re.compile(
 _SERVICE_PRINCIPAL: Final = "ServicePrincipal"
 
 
-class Directory:
-    """Which principals are known: those of the identities, each of them only after a few questions.
+def check_principal(store: ResourceStore, principal: str, kind: str | None) -> None:
+    """Refuse a principal that is not known, or said to be of another kind; raises ArmRefusal.
 
-    Azure copies a new principal to where role assignments look for it, which takes a moment. Who says
-    that it is a ServicePrincipal does not have to wait for that (Azure's documentation of principalType).
+    Azure copies a new principal to where role assignments look for it, which takes a moment (here: for ever)
+    but for who says that it is a ServicePrincipal (Azure's documentation of principalType).
     """
-
-    def __init__(self, store: ResourceStore, attempts: int) -> None:
-        """Let the first `attempts` assignments to a principal made from now on fail."""
-        self._store = store
-        self._attempts = attempts
-        self._left: dict[str, int] = {}
-
-    def introduce(self, principal: str) -> None:
-        """Note a principal that was just made."""
-        self._left[principal] = self._attempts
-
-    def check(self, principal: str, kind: str | None) -> None:
-        """Refuse a principal that is not known, or not yet, or of another kind."""
-        known = any(
-            each["properties"]["principalId"] == principal for each in self._store.of(PathKind.IDENTITY)
+    known = any(each["properties"]["principalId"] == principal for each in store.of(PathKind.IDENTITY))
+    if not known or kind is None:
+        raise bad_request(
+            f"Principal {principal} does not exist in the directory {TENANT}. Check that you have the"
+            " correct principal ID. If you are creating this principal and then immediately assigning a"
+            " role, this error might be related to a replication delay.",
+            "PrincipalNotFound",
         )
-        left = 0 if kind == _SERVICE_PRINCIPAL else self._left.get(principal, 0)
-        if left:
-            self._left[principal] = left - 1
-        if left or not known:
-            raise bad_request(
-                f"Principal {principal} does not exist in the directory {TENANT}. Check that you have the"
-                " correct principal ID. If you are creating this principal and then immediately assigning a"
-                " role, this error might be related to a replication delay.",
-                "PrincipalNotFound",
-            )
-        if kind not in (None, _SERVICE_PRINCIPAL):
-            raise bad_request(
-                f"The PrincipalId '{principal}' has type 'ServicePrincipal',"
-                f" which is different from specified PrincipalType '{kind}'.",
-                "UnmatchedPrincipalType",
-            )
+    if kind != _SERVICE_PRINCIPAL:
+        raise bad_request(
+            f"The PrincipalId '{principal}' has type 'ServicePrincipal',"
+            f" which is different from specified PrincipalType '{kind}'.",
+            "UnmatchedPrincipalType",
+        )
 
 
-def assignment(
-    store: ResourceStore, directory: Directory, id_: ResourceId, present: Document | None, body: Document
-) -> Document:
+def assignment(store: ResourceStore, id_: ResourceId, present: Document | None, body: Document) -> Document:
     """Return a role assignment as it is to be kept; what it assigns never changes; raises ArmRefusal."""
     if not is_guid(id_.name):
         raise bad_request(
@@ -352,7 +332,7 @@ def assignment(
                 "RoleAssignmentUpdateNotPermitted",
             )
         return present
-    directory.check(properties["principalId"], properties["principalType"])
+    check_principal(store, properties["principalId"], properties["principalType"])
     for other in store.of(PathKind.ASSIGNMENT):
         if _grants(other["properties"]) == _grants({**properties, "scope": id_.scope}):
             name = other["name"].replace("-", "")
@@ -362,7 +342,6 @@ def assignment(
                 f"The role assignment already exists. The ID of the existing role assignment is {name}.",
             )
     now = datetime.now(UTC).isoformat()
-    properties["principalType"] = _SERVICE_PRINCIPAL
     return document(id_, None, {**properties, "scope": id_.scope, "createdOn": now, "updatedOn": now})
 
 
@@ -398,27 +377,17 @@ def _require_scope(store: ResourceStore, id_: ResourceId) -> None:
         raise ArmRefusal(404, "ResourceNotFound", f"The Resource '{id_.scope}' was not found.")
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How slow Azure is here.
-
-    federated_write: seconds that a write of a federated credential takes; another one of the same identity is
-    refused meanwhile. unknown_principal: how many role assignments to a new principal are refused at first,
-    unless they say that it is a ServicePrincipal.
-    """
-
-    federated_write: float = 0.1
-    unknown_principal: int = 1
-
-
 class Resources:
     """The service without its paths; each method raises ArmRefusal."""
 
-    def __init__(self, store: ResourceStore, pace: Pace) -> None:
-        """Work on what is kept."""
+    def __init__(self, store: ResourceStore, federated_write: float) -> None:
+        """Work on what is kept.
+
+        federated_write: seconds that a write of a federated credential takes; another one of its identity is
+        refused meanwhile.
+        """
         self._store = store
-        self._pace = pace
-        self._directory = Directory(store, pace.unknown_principal)
+        self._federated_write = federated_write
         self._being_written: set[str] = set()
 
     def get(self, id_: ResourceId) -> Document:
@@ -440,8 +409,6 @@ class Resources:
             present = self._store.get(id_.text)
             wanted = self._wanted(id_, present, body)
             self._store.save(wanted)
-        if id_.kind is PathKind.IDENTITY and present is None:
-            self._directory.introduce(wanted["properties"]["principalId"])
         return wanted, present is None
 
     async def delete(self, id_: ResourceId) -> Document | None:
@@ -462,7 +429,7 @@ class Resources:
             case PathKind.FEDERATION:
                 return federation(self._store, id_, present, body)
             case PathKind.ASSIGNMENT:
-                return assignment(self._store, self._directory, id_, present, body)
+                return assignment(self._store, id_, present, body)
 
     def _require_parent(self, id_: ResourceId) -> None:
         is_in_group = id_.kind in (PathKind.IDENTITY, PathKind.FEDERATION)
@@ -491,7 +458,7 @@ class Resources:
             )
         self._being_written.add(identity_key)
         try:
-            await asyncio.sleep(self._pace.federated_write)
+            await asyncio.sleep(self._federated_write)
             yield
         finally:
             self._being_written.remove(identity_key)
