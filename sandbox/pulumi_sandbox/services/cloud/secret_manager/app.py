@@ -30,6 +30,7 @@ from pulumi_sandbox.services.cloud.secret_manager.callers import (
     GcpRefusal,
     invalid,
     member_of,
+    not_kept,
     on_demand,
 )
 from pulumi_sandbox.services.cloud.secret_manager.secrets import (
@@ -140,7 +141,9 @@ def _served(secrets: Secrets) -> list[_Served]:
         return secrets.add_version(**asked.where, payload=wanted.payload)
 
     def list_versions(asked: _Asked) -> ListSecretVersionsResponse:
-        found = secrets.list_versions(**asked.where, filter_=_filter(asked))
+        if _filter(asked):
+            raise not_kept("filters of versions")
+        found = secrets.list_versions(**asked.where)
         return ListSecretVersionsResponse(versions=found, total_size=len(found))
 
     def turn(asked: _Asked, state: State) -> SecretVersion:

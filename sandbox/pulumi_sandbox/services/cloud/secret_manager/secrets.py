@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
 from google.cloud.secretmanager_v1.types import (
     AccessSecretVersionResponse,
@@ -212,8 +212,8 @@ def _fill(message: Message, said: Any) -> None:
 PAYLOAD_LIMIT: Final = 64 * 1024
 """Bytes."""
 
-CHANGEABLE: Final = frozenset({"labels", "annotations"})
 _NOT_KEPT: Final = (
+    "annotations",
     "topics",
     "expire_time",
     "ttl",
@@ -251,17 +251,10 @@ def check_labels(labels: Mapping[str, str]) -> None:
             raise invalid(f"The value of label [{key}] must match {_LABEL_VALUE.pattern}.")
 
 
-def changed_fields(mask: str) -> frozenset[str]:
-    """Read an update mask, in camelCase or snake_case, into the fields to take over; raises GcpRefusal."""
-    snake = re.sub(r"[A-Z]", lambda letter: f"_{letter[0].lower()}", mask)
-    fields = frozenset(field for field in snake.split(",") if field)
-    if not fields:
-        raise invalid("The update_mask is required.")
-    for named in sorted(fields - CHANGEABLE - {"etag"}):
-        if named in _NOT_KEPT:
-            raise not_kept(named)
-        raise invalid(f"The update_mask names [{named}], which no update can change.")
-    return fields & CHANGEABLE
+def check_mask(mask: str) -> None:
+    """Refuse an update mask that names anything but labels; raises GcpRefusal."""
+    if not {*filter(None, mask.split(","))} <= {"labels", "etag"} or not mask:
+        raise invalid(f"The update_mask [{mask}] is none here: labels alone can change.")
 
 
 def check_payload(payload: SecretPayload) -> None:
@@ -287,45 +280,22 @@ def _check_replication(replication: Replication) -> None:
             raise invalid(f"The replica location [{location}] is given twice.")
 
 
-Attributes: TypeAlias = Mapping[str, str]
-"""What a filter may ask for: `name`, `labels.KEY`, and of a version `state`."""
-
-Test: TypeAlias = Callable[[Attributes], bool]
-
-_WORD: Final = re.compile(
-    r"""\s*(?:AND\s+)?(?P<field>[A-Za-z_]+(?:\.[\w-]+)?)\s*(?P<operator>=|:)\s*(?P<value>"[^"]*"|[^\s"()]+)"""
-)
+_CONDITION: Final = re.compile(r"labels\.(?P<label>[\w-]+)=(?P<value>[\w-]*)|name:(?P<name>[\w-]+)")
 
 
-def read_filter(text: str) -> Test:
-    """Read a filter: conditions that all have to hold, with AND between them or none.
-
-    `=` compares whole values (a name's last part counts as the whole); `:` looks for a part, `:*` for any.
+def read_filter(text: str) -> Callable[[Secret], bool]:
+    """Read a filter: conditions that all have to hold, of labels as a whole and of a part of the name.
 
     Raises GcpRefusal INVALID_ARGUMENT.
     """
-    tests: list[Test] = []
-    position = 0
-    while text[position:].strip():
-        word = _WORD.match(text, position)
-        if word is None:
-            raise invalid(f"The filter is not understood from [{text[position:].strip()}] on.")
-        position = word.end()
-        tests.append(_test(word["field"], word["operator"], word["value"].strip('"')))
-    return lambda attributes: all(test(attributes) for test in tests)
-
-
-def _test(field: str, operator: str, value: str) -> Test:
-    if field not in ("name", "state") and not field.startswith("labels."):
-        raise invalid(f"The filter names [{field}], by which this emulator cannot filter.")
-
-    def test(attributes: Attributes) -> bool:
-        found = attributes.get(field)
-        if found is None or operator == ":":
-            return found is not None and (value == "*" or value.lower() in found.lower())
-        return found == value or (field == "name" and found.endswith(f"/{value}"))
-
-    return test
+    conditions = [(word, _CONDITION.fullmatch(word)) for word in text.split()]
+    if unread := [word for word, found in conditions if found is None]:
+        raise invalid(f"The filter names [{unread[0]}], by which this emulator cannot filter.")
+    wanted = [found for _, found in conditions if found]
+    return lambda secret: all(
+        found["name"] in secret.name if found["name"] else secret.labels.get(found["label"]) == found["value"]
+        for found in wanted
+    )
 
 
 State = SecretVersion.State
@@ -363,7 +333,6 @@ class Secrets:
             replication=wanted.replication,
             create_time=_now(),
             labels=wanted.labels,
-            annotations=wanted.annotations,
             etag=_etag(),
         )
         self._store.save(parent, secret, Kept(about))
@@ -375,23 +344,17 @@ class Secrets:
 
     def list(self, parent: str, filter_: str) -> list[Secret]:
         """Return the secrets that pass a filter, by name."""
-        passes = read_filter(filter_)
         kept = (each.about for each in self._store.secrets(parent).values())
-        return [
-            secret
-            for secret in kept
-            if passes({"name": secret.name, **{f"labels.{key}": text for key, text in secret.labels.items()}})
-        ]
+        return [*filter(read_filter(filter_), kept)]
 
     def update(self, parent: str, secret: str, wanted: Secret, mask: str) -> Secret:
-        """Take over the fields of a mask."""
-        fields = changed_fields(mask)
+        """Take over the labels, which a mask has to name."""
+        check_mask(mask)
 
         def change(kept: Kept) -> Secret:
             _check_etag(wanted.etag, kept.about.etag, kept.about.name)
             check_labels(wanted.labels)
-            for named in fields:
-                setattr(kept.about, named, getattr(wanted, named))
+            kept.about.labels = wanted.labels
             kept.about.etag = _etag()
             return kept.about
 
@@ -424,11 +387,9 @@ class Secrets:
         """Read a version by number or `latest`; its payload is not in it."""
         return _version_of(self._kept(parent, secret), version).about
 
-    def list_versions(self, parent: str, secret: str, filter_: str) -> Sequence[SecretVersion]:
-        """Return the versions that pass a filter, the newest first."""
-        passes = read_filter(filter_)
-        versions = [version.about for version in reversed(self._kept(parent, secret).versions)]
-        return [each for each in versions if passes({"name": each.name, "state": State(each.state).name})]
+    def list_versions(self, parent: str, secret: str) -> Sequence[SecretVersion]:
+        """Return the versions, the newest first."""
+        return [version.about for version in reversed(self._kept(parent, secret).versions)]
 
     def access(self, parent: str, secret: str, version: str) -> AccessSecretVersionResponse:
         """Read the payload of a version that is enabled."""
