@@ -24,6 +24,7 @@ from components.account_pool.core.snapshot import PoolSnapshot
 from components.connection import ClusterTarget
 from components.projection.sources import Source
 from components.providers import kubernetes_provider
+from tests.support.cases import table
 from tests.support.memory_pool import KEB
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, record
 
@@ -233,56 +234,24 @@ def test_the_pool_says_what_partitions_it_for_all_who_claim() -> None:
     }
 
 
-def test_who_brings_accounts_gets_a_role_for_its_tenant_alone() -> None:
-    recorder = recorded(pool(bringers={"acme": [Grantee(kind="Group", name="team-acme")]}))
-
-    role = the(recorder, f"{RBAC}:Role")
-    assert role.inputs["metadata"] == {"name": "credfleet-bringer:acme", "namespace": "account-pool"}
-    assert role.inputs["rules"] == [
-        {
-            "apiGroups": [""],
-            "resources": ["configmaps"],
-            "verbs": ["get"],
-            "resourceNames": ["credfleet-pool"],
-        },
-        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
-        {
-            "apiGroups": ["credfleet.io"],
-            "resources": ["accounts"],
-            "verbs": ["bring"],
-            "resourceNames": ["acme"],
-        },
-    ]
+SOMEBODY = [Grantee(kind="User", name="x")]
 
 
-def test_a_claimer_gets_what_a_claim_needs_in_the_pool_and_no_more() -> None:
-    recorder = recorded(pool(claimers=[Grantee(kind="User", name="provisioner")]))
+@pytest.mark.parametrize(
+    ("role", "given"),
+    [
+        ("credfleet-bringer:acme", pool(bringers={"acme": SOMEBODY})),
+        ("credfleet-claimer", pool(claimers=SOMEBODY)),
+        ("credfleet-cleaner", pool(cleaners=SOMEBODY)),
+    ],
+)
+def test_a_role_in_the_pool_has_the_rights_of_its_work_and_no_more(
+    role: str, given: Callable[[], AccountPool]
+) -> None:
+    declared = the(recorded(given), f"{RBAC}:Role").inputs
 
-    role = the(recorder, f"{RBAC}:Role")
-    assert role.inputs["metadata"] == {"name": "credfleet-claimer", "namespace": "account-pool"}
-    assert role.inputs["rules"] == [
-        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "patch"]},
-        {
-            "apiGroups": [""],
-            "resources": ["configmaps"],
-            "verbs": ["get", "list", "create", "update", "delete"],
-        },
-        {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
-        {"apiGroups": ["credfleet.io"], "resources": ["accounts"], "verbs": ["claim"]},
-    ]
-
-
-def test_a_cleaner_may_write_members_and_only_read_records() -> None:
-    recorder = recorded(pool(cleaners=[Grantee(kind="User", name="janitor")]))
-
-    role = the(recorder, f"{RBAC}:Role")
-    assert role.inputs["metadata"]["name"] == "credfleet-cleaner"
-    assert role.inputs["rules"] == [
-        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "patch"]},
-        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"]},
-        {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
-        {"apiGroups": ["credfleet.io"], "resources": ["accounts"], "verbs": ["clean"]},
-    ]
+    assert declared["metadata"] == {"name": role, "namespace": "account-pool"}
+    assert declared["rules"] == table(__file__, "RIGHTS")[role]
 
 
 def test_a_role_is_bound_to_people_and_service_accounts_alike() -> None:

@@ -26,6 +26,7 @@ from tests.support.aso import (
     manifest,
     put_files,
 )
+from tests.support.cases import table
 from tests.support.recorder import Recorder, Secret, Unknown, plain, record
 from tests.support.stacks import SECRET_KEYS, settings
 
@@ -119,14 +120,7 @@ def test_an_identity_its_trust_and_its_roles_are_drawn_to_the_letter() -> None:
         "resourceName": "team-b",
         "location": "westeurope",
     }
-    assert recorder.named(FEDERATION, f"team-b-{OPERATOR}-federation").own_inputs == {
-        "resourceGroupName": "rg-identities",
-        "resourceName": "as-made",
-        "federatedIdentityCredentialResourceName": OPERATOR,
-        "issuer": ISSUER,
-        "subject": "system:serviceaccount:azureserviceoperator-system:azureserviceoperator-default",
-        "audiences": ["api://AzureADTokenExchange"],
-    }
+    assert recorder.named(FEDERATION, f"team-b-{OPERATOR}-federation").own_inputs == table(__file__, "TRUST")
     role = recorder.named(ROLE, "team-b-own-group-role")
     name = role.inputs["roleAssignmentName"]
     assert role.own_inputs == {
@@ -253,25 +247,12 @@ def test_a_serviceaccount_of_ones_own_lets_the_operator_ask_for_its_tokens_and_n
     assert account.inputs["automountServiceAccountToken"] is False
     assert (role.inputs["metadata"], role.inputs["rules"]) == (
         metadata,
-        [
-            {
-                "apiGroups": [""],
-                "resources": ["serviceaccounts/token"],
-                "verbs": ["create"],
-                "resourceNames": ["mine"],
-            }
-        ],
+        table(__file__, "RULES"),
     )
     assert (binding.inputs["metadata"], binding.inputs["roleRef"], binding.inputs["subjects"]) == (
         metadata,
         {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "mine-tokens"},
-        [
-            {
-                "kind": "ServiceAccount",
-                "name": "azureserviceoperator-default",
-                "namespace": "azureserviceoperator-system",
-            }
-        ],
+        table(__file__, "SUBJECTS"),
     )
     assert data(recorder, "team-b-secret")["AZURE_WORKLOAD_IDENTITY_SERVICE_ACCOUNT"] == "mine"
     needed = recorder.waits_for(recorder.named(SECRET, "team-b-secret"))
@@ -286,16 +267,9 @@ def test_relaxed_credentials_trust_the_serviceaccount_that_the_operator_runs_as(
 
 def test_a_resource_has_the_annotation_of_its_entry_and_is_else_as_its_file_says() -> None:
     recorder = declared()
-    assert recorder.named(ASO_GROUP, "billing/team-a/ResourceGroup/billing").own_inputs == {
-        "apiVersion": "resources.azure.com/v1api20200601",
-        "kind": "ResourceGroup",
-        "metadata": {
-            "name": "billing",
-            "namespace": "team-a",
-            "annotations": {"serviceoperator.azure.com/credential-from": "billing"},
-        },
-        "spec": {"location": "westeurope"},
-    }
+    assert recorder.named(ASO_GROUP, "billing/team-a/ResourceGroup/billing").own_inputs == table(
+        __file__, "RESOURCE"
+    )
     assert (
         "annotations" not in recorder.named(ASO_GROUP, "team-a/team-a/ResourceGroup/shop").inputs["metadata"]
     )
@@ -475,19 +449,7 @@ def test_an_annotation_that_is_not_inherited_is_told(project: Path, monkeypatch:
 
 
 def test_a_credential_in_the_cluster_is_made_there_behind_its_pin_and_resources_wait_for_it() -> None:
-    recorder = declared(
-        aso_stack(
-            **{
-                "namespaces__team-a__servicePrincipal__secretFrom": {"secret": "team-a/app/password"},
-                "globalSettings__credential": {
-                    "servicePrincipal": {
-                        **{"subscriptionId": SUB, "tenantId": TENANT, "clientId": CLIENT},
-                        "certificateFrom": {"secret": "azureserviceoperator-system/app/pem"},
-                    }
-                },
-            }
-        )
-    )
+    recorder = declared(aso_stack(**table(__file__, "CERTIFICATE")))
     made = recorder.of_type("pulumi-python:dynamic/credfleet:AsoProjection")
     recipe = made["team-a-projection"].inputs["recipe"]
     ids = dict(zip(keys.REQUIRED, (SUB, TENANT, CLIENT), strict=True))

@@ -257,15 +257,7 @@ def test_an_account_is_delivered_from_its_claim_to_its_tenant_as_long_as_it_is_t
     recorder = declared(stack(tenants__acme__accounts__aws__deliverTo="aws-account"))
     copy = recorder.named("pulumi-python:dynamic/credfleet:SecretProjection", "acme/aws-copy")
 
-    assert copy.own_inputs == {
-        "sourceNamespace": "account-pool",
-        "sourceName": "aws-1",
-        "sourceLabels": {"tenant-name": "acme"},
-        "targetNamespace": "tenant-acme",
-        "targetName": "aws-account",
-        "owner": "pulumi/organization/credfleet/dev/acme/aws",
-        "keys": {},
-    }
+    assert copy.own_inputs == table(__file__, "COPY")
     needed = ancestors_and_what_they_wait_for(recorder, copy)
     assert recorder.named(CLAIM, "acme/aws").urn in needed
     assert recorder.named("kubernetes:core/v1:Namespace", "acme-namespace").urn in needed

@@ -15,13 +15,7 @@ from tests.support.recorder import Recorder, Secret, record
 PROVIDER = "pulumi:providers:kubernetes"
 UID = "0a1b2c3d-0000-4000-8000-000000000001"
 CONSTANT = {"clusterIdentifier": "credfleet"}
-FLAGS = {
-    "enableConfigMapMutable": "true",
-    "enablePatchForce": "false",
-    "enableSecretMutable": "true",
-    "enableServerSideApply": "true",
-    "upsertExistingObjects": "false",
-}
+FLAGS = table(__file__, "FLAGS")
 
 
 def declared(cluster: Cluster, *, found: str = UID, preview: bool = False) -> Recorder:

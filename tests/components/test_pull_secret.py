@@ -53,14 +53,7 @@ KEY = "projects/p/locations/europe-west1/keyRings/r/cryptoKeys/k"
 HYPERFLEET = {"apiUrl": "http://127.0.0.1:1"}
 READER = {"serviceAccount": "reader@fleet-1.iam.gserviceaccount.com"}
 ADAPTER = {"serviceAccount": "adapter@fleet-1.iam.gserviceaccount.com"}
-UPDATED = {
-    VERSION: {"version": "3"},
-    VERIFICATION: {
-        "reference": f"{REFERENCE}/versions/3",
-        "verifiedAt": "2026-01-01T00:00:00Z",
-        "overtaken": "",
-    },
-}
+UPDATED = table(__file__, "UPDATED")
 
 
 def declared(
@@ -175,16 +168,7 @@ def test_the_cluster_reads_a_docker_config_that_says_where_it_comes_from() -> No
     assert secret.own_inputs == {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {
-            "name": "cls-1-pull-secret",
-            "namespace": "clusters-cls-1",
-            "labels": {"managed-by": "hyperfleet", "cluster-id": "cls-1"},
-            "annotations": {
-                "hyperfleet.io/generation": "2",
-                "credfleet.io/secret-manager-version": f"{REFERENCE}/versions/3",
-                "credfleet.io/verified-at": "2026-01-01T00:00:00Z",
-            },
-        },
+        "metadata": table(__file__, "METADATA"),
         "type": "kubernetes.io/dockerconfigjson",
         "data": Secret({".dockerconfigjson": base64.b64encode(TEXT.encode()).decode()}),
     }
@@ -248,13 +232,7 @@ def test_a_report_holds_what_the_contract_wants() -> None:
         ("Available", "True", "SecretAvailable"),
         ("Health", "True", "Healthy"),
     ]
-    assert status.inputs["data"] == {
-        "secretName": "hyperfleet-cls-1-pull-secret",
-        "secretVersion": "3",
-        "secretPath": REFERENCE,
-        "gcpProject": "fleet-1",
-        "replicationPolicy": "automatic",
-    }
+    assert status.inputs["data"] == table(__file__, "REPORTED")
 
 
 def test_the_outputs_tell_how_it_stands_and_no_byte_of_it() -> None:
@@ -262,14 +240,7 @@ def test_the_outputs_tell_how_it_stands_and_no_byte_of_it() -> None:
     told = recorder.stack_outputs["status"]
     assert {
         key: told[key] for key in ("generation", "secretId", "version", "namespace", "secretName", "skipped")
-    } == {
-        "generation": 2,
-        "secretId": "hyperfleet-cls-1-pull-secret",
-        "version": "3",
-        "namespace": "clusters-cls-1",
-        "secretName": "cls-1-pull-secret",
-        "skipped": [],
-    }
+    } == table(__file__, "TOLD")
     assert [one["status"] for one in told["conditions"]] == ["True", "True", "True"]
     assert "sentinel" not in repr(plain(told))
 

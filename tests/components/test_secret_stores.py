@@ -8,9 +8,9 @@ import pulumi
 import pytest
 
 from components.credentials import Credentials
-from components.labels import TENANT
 from components.secret_stores.component import SecretStores, SecretStoresArgs
 from components.secret_stores.settings import SecretStoresSection
+from tests.support.cases import table
 from tests.support.recorder import Recorder, Registration, Secret, Unknown, record
 
 READ = "pulumi-python:dynamic/credfleet:SecretRead"
@@ -26,38 +26,7 @@ ALL = [*ESO, "external-secrets.io/v1/SecretStore"]
 TOKEN = base64.b64encode(b"token").decode()
 
 CLAIMED = {"key": {"account": "acme/aws", "key": "secretAccessKey"}}
-SECTION = SecretStoresSection.model_validate(
-    {
-        "providers": {
-            "it": {
-                "kind": "Kubernetes",
-                "spec": {"remoteNamespace": "pool", "auth": {"serviceAccount": {"name": "reader"}}},
-            },
-            "gitlab": {
-                "kind": "GitLab",
-                "namespace": "acme",
-                "credentialsFrom": "gitlab",
-                "spec": {"projectID": "7"},
-            },
-        },
-        "stores": {
-            "shared": {"cluster": True, "providerRef": "it"},
-            "ci": {"namespace": "acme", "providerRef": "gitlab"},
-        },
-        "reads": {
-            "direct": {"namespace": "acme", "store": "shared", "target": "copy", "data": CLAIMED},
-            "eso": {"namespace": "acme", "store": "shared", "backend": "eso", "data": CLAIMED},
-            "token": {"namespace": "acme", "store": "ci", "backend": "eso", "data": {"t": {"key": "T"}}},
-        },
-        "pushes": {
-            "out": {
-                "namespace": "acme",
-                "store": "shared",
-                "data": {"r": {"secret": "db", "key": "k", "property": "p"}},
-            }
-        },
-    }
-)
+SECTION = SecretStoresSection.model_validate(table(__file__, "SECTION"))
 
 
 class Claim(pulumi.CustomResource):
@@ -128,36 +97,7 @@ def test_only_the_object_of_a_refused_place_has_hooks_that_refuse_it() -> None:
 
 def test_a_direct_read_states_references_and_nothing_else() -> None:
     recorder = declared()
-    assert recorder.named(READ, "stores/direct-read").own_inputs == {
-        "namespace": "acme",
-        "target": "copy",
-        "owner": "pulumi/organization/credfleet/dev/secretStores/reads/direct",
-        "read": {
-            "name": "direct",
-            "store": {"kind": "ClusterSecretStore", "name": "shared"},
-            "data": {"key": {"key": "aws-1", "property": "secretAccessKey"}},
-        },
-        "store": {
-            "name": "shared",
-            "spec": {
-                "controller": "",
-                "providerRef": {
-                    "apiVersion": "cluster.providers.credfleet.io/v1alpha1",
-                    "kind": "Kubernetes",
-                    "name": "it",
-                },
-                "conditions": [],
-            },
-        },
-        "provider": {
-            "apiVersion": "cluster.providers.credfleet.io/v1alpha1",
-            "kind": "Kubernetes",
-            "name": "it",
-            "spec": {"remoteNamespace": "pool", "auth": {"serviceAccount": {"name": "reader"}}},
-            "module": "components.secret_stores.kinds",
-        },
-        "labels": {TENANT: "acme"},
-    }
+    assert recorder.named(READ, "stores/direct-read").own_inputs == table(__file__, "READ")
 
 
 def test_a_credential_is_drawn_as_a_secret_value() -> None:
@@ -207,13 +147,7 @@ def test_with_eso_its_objects_are_declared() -> None:
     assert {*delivery.dependencies} >= {one.urn for one in objects.values()}
     assert delivery.own_inputs["within"] == "30s"
     assert [each["name"] for each in delivery.own_inputs["objects"]] == ["shared", "ci", "eso", "token"]
-    assert delivery.own_inputs["objects"][2] == {
-        "place": "credfleet:secretStores.reads.eso",
-        "apiVersion": "external-secrets.io/v1",
-        "kind": "ExternalSecret",
-        "namespace": "acme",
-        "name": "eso",
-    }
+    assert delivery.own_inputs["objects"][2] == table(__file__, "DELIVERED")
     read = objects["stores/eso-read"]
     assert read.inputs["metadata"] == {"name": "eso", "namespace": "acme"}
     assert read.inputs["spec"]["secretStoreRef"] == {"kind": "ClusterSecretStore", "name": "shared"}

@@ -128,17 +128,7 @@ def test_one_credentials_object_becomes_the_three_secrets_of_an_instance_and_its
 
 @pytest.mark.parametrize("preview", [True, False])
 def test_outputs_say_where_things_are_and_hold_no_credential(*, preview: bool) -> None:
-    assert recorded(declare(), preview=preview).stack_outputs == {
-        "source": "orders-db",
-        "type": "servicebinding.io/database",
-        "secretName": "orders-api",
-        "mountPath": "/bindings/orders",
-        "vcapServices": {
-            "namespace": "tenant-acme",
-            "secretName": "orders-api-env",
-            "key": "VCAP_SERVICES",
-        },
-    }
+    assert recorded(declare(), preview=preview).stack_outputs == table(__file__, "OUTPUTS")
 
 
 @cases(
@@ -158,13 +148,7 @@ def test_a_display_name_changes_directory_and_vcap_services_but_no_secrets_name(
 
 def test_a_legacy_service_is_migrated_by_reference_and_its_bindings_keep_the_old_secret() -> None:
     recorder = recorded(declare(None, legacy=True))
-    shared = {
-        "namespace": "tenant-acme",
-        "instance": "orders-db",
-        "instanceGuid": GUID,
-        "owner": OWNER,
-        "handedOver": False,
-    }
+    shared = table(__file__, "LEGACY")
     assert recorder.of_type(SECRET) == {}
     assert {name: one.own_inputs for name, one in recorder.of_type(MIGRATION).items()} == {
         "orders-db-migration": {**shared, "targetName": "orders-db-migrated"},
@@ -174,17 +158,7 @@ def test_a_legacy_service_is_migrated_by_reference_and_its_bindings_keep_the_old
             "binding": {"guid": BINDING_GUID, "name": "orders", "tags": ["sql"], "label": "user-provided"},
         },
     }
-    assert recorder.stack_outputs == {
-        "source": "orders-db-migrated",
-        "type": "servicebinding.io/rabbitmq",
-        "secretName": "orders-db",
-        "mountPath": "/bindings/orders",
-        "vcapServices": {
-            "namespace": "tenant-acme",
-            "secretName": "orders-api-env",
-            "key": "VCAP_SERVICES",
-        },
-    }
+    assert recorder.stack_outputs == table(__file__, "LEGACY_OUTPUTS")
 
 
 def test_credentials_given_to_a_legacy_service_take_the_migrated_names_once_these_are_free() -> None:
@@ -215,25 +189,7 @@ def test_no_credential_leaves_the_data_of_its_secrets() -> None:
 
 def app(file: bool = False, workload: dict[str, object] | None = None) -> Callable[[], None]:
     """A namespace with two services of one application, and another one with a service of the same name."""
-    instances = {
-        "orders": {
-            "namespace": "tenant-acme",
-            "credentialsFrom": "db",
-            "bindings": {"a": {}},
-            "label": "sql",
-        },
-        "mail": {
-            "namespace": "tenant-acme",
-            "credentialsFrom": "mail",
-            "bindings": {"b": {"displayName": "post"}},
-        },
-        "theirs": {
-            "namespace": "tenant-globex",
-            "secretName": "orders",
-            "credentialsFrom": "db",
-            "bindings": {"a": {}},
-        },
-    }
+    instances = table(__file__, "INSTANCES")
     given = {
         "namespace": "tenant-acme",
         "bindings": ["orders/a", "mail/b"],
@@ -292,17 +248,7 @@ def test_a_workload_is_given_the_files_and_variables_of_its_application_after_th
     bound = recorder.named("pulumi-python:dynamic/credfleet:WorkloadBinding", "shop-workload")
     told = bound.own_inputs
     assert isinstance(told.pop("content"), Secret)
-    assert told == {
-        "namespace": "tenant-acme",
-        "apiVersion": "apps/v1",
-        "kind": "StatefulSet",
-        "name": "shop",
-        "vcapSecret": "shop-vcap-services",
-        "takesFile": True,
-        "directories": {"a": "a", "post": "b"},
-        "containers": [],
-        "restart": True,
-    }
+    assert told == table(__file__, "WORKLOAD")
     needed = {dependency.rpartition("::")[2] for dependency in bound.dependencies}
     assert {"shop-vcap-services", "orders/a-binding", "mail/b-binding"} <= needed
     assert "pulumi-python:dynamic/credfleet:WorkloadBinding" not in {
@@ -345,13 +291,7 @@ SERVICE_SECRET = "pulumi-python:dynamic/credfleet:ServiceSecret"
 def test_credentials_in_the_cluster_become_the_same_secrets_by_reference_alone() -> None:
     recorder = recorded(referring("tenant-acme/db/uri", workload=True))
     made = recorder.of_type(SERVICE_SECRET)
-    source = {
-        "namespace": "tenant-acme",
-        "name": "db",
-        "key": "uri",
-        "place": "credfleet:services.instances.orders.credentialsFrom",
-        "declared": False,
-    }
+    source = table(__file__, "SOURCE")
     assert {name: (one.inputs["targetName"], one.inputs["recipe"]["form"]) for name, one in made.items()} == {
         "orders-source": ("orders", "source"),
         "orders/a-binding": ("a", "binding"),
