@@ -10,53 +10,19 @@ import pytest
 
 from components.go_json import write_texts
 from components.secret_stores.json_fields import as_path, field_of, is_json, object_fields
+from tests.support.cases import table
 from tests.support.proving import counted
 from tests.witness.conftest import Witness
 
 pytestmark = pytest.mark.built
 
 CASES: Final = counted(400, 10_000)
-NAMES: Final = (
-    "a",
-    "b",
-    "a.b",
-    "é",
-    "a b",
-    "0",
-    "*",
-    "a?",
-    "#",
-    "@this",
-    "a|b",
-    "\\",
-    "!",
-    "{",
-    "[0]",
-    "..a",
-    "a\x7f",
-)
+NAMES: Final = table(__file__, "NAMES")
 PLAIN: Final = (
     *("0", "-0", "-0.0", "1.10", "1e3", "1E-7", "12345678901234567890.5", "1e400", "-1e400", "5e-324", "0.1"),
     *("123456789012345678901234567890", "1e21", "true", "false", "null", "01", "1.", "+1", "NaN", "-", "nul"),
 )
-TEXTS: Final = (
-    *(
-        "",
-        "bob",
-        "x=1&y=<2>",
-        "héllo",
-        "\u2028",
-        "😀",
-        "\x7f",
-        "a/b",
-        '{\\"a\\":1}',
-        "\\u00e9",
-        "\\/",
-        "\\b\\n\\t",
-    ),
-    *("\\u0000", "\\x", "\\u12"),
-    "two\nlines",
-)
+TEXTS: Final = table(__file__, "TEXTS")
 PATHS: Final = ("a.a", "b.a", "a.b.a", "a.0", "0.a", "a.")
 SECRETS: Final = (
     b"",

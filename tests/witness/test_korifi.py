@@ -23,46 +23,15 @@ from components.service_credentials.binding import (
     source_data,
     vcap_services,
 )
+from tests.support.cases import table
 from tests.support.proving import counted
 from tests.witness.conftest import Witness
 
 pytestmark = pytest.mark.built
 
 CASES: Final = counted(150, 10_000)
-NUMBERS: Final = (
-    *(
-        "0",
-        "-0",
-        "5.0",
-        "1.10",
-        "1e3",
-        "1E-7",
-        "-1.5e+20",
-        "1e21",
-        "123456789012345678901234567890",
-        "1e-320",
-    ),
-    *("9007199254740993", "0.1", "1e308", "1e400", "-1e400", "4.9e-324", "01", "1.", ".5", "+1", "NaN", "-"),
-    *("999999999999999934463", "1e20", "0.000001", "0.0000001", "12345678.875", "-Infinity"),
-)
-TEXTS: Final = (
-    *(
-        "",
-        "bob",
-        "x=1&y=<2>",
-        '{"a":1}',
-        "two\nlines",
-        "héllo",
-        "\u2028",
-        "😀",
-        "\x7f",
-        "\\",
-        '"',
-        "a/b",
-        "\t",
-    ),
-    *("\\ud83d\\ude00", "\\ud800", "\\udc00x", "\\u0000", "\\u00e9", "\\/", "\\b", "\\x", "\\u12"),
-)
+NUMBERS: Final = table(__file__, "NUMBERS")
+TEXTS: Final = table(__file__, "TEXTS")
 """Strings, some as they are written, escapes included."""
 
 
