@@ -102,9 +102,7 @@ def _route(above: str, served: _Served, secrets: Secrets, callers: Callers) -> R
         policy = secrets.present_policy(parent, given.get("secret", ""))
         callers.check(header, permission, request.url.path.removeprefix("/v1/"), policy)
         message = answer(_Asked({"parent": parent, **given}, request.query_params, await request.body()))
-        message = message if isinstance(message, Message) else type(message).pb(message)
-        as_numbers = "enum-encoding=int" in request.query_params.get("$alt", "")
-        return JSONResponse(shown(message, enums_as_numbers=as_numbers))
+        return JSONResponse(shown(message if isinstance(message, Message) else type(message).pb(message)))
 
     return Route(above + path, serve, methods=[method])
 

@@ -70,9 +70,9 @@ def check_base64(text: bytes) -> None:
         raise invalid("Invalid value at 'payload.data' (TYPE_BYTES), Base64 decoding failed.")
 
 
-def shown(message: Message, *, enums_as_numbers: bool = False) -> dict[str, Any]:
+def shown(message: Message) -> dict[str, Any]:
     """Return a message as JSON, unset fields left out."""
-    return json_format.MessageToDict(message, use_integers_for_enums=enums_as_numbers)
+    return json_format.MessageToDict(message)
 
 
 _LOCATION = re.compile(r"[a-z]+-[a-z]+[1-9][0-9]?")
