@@ -15,19 +15,16 @@ import secret_values
 from pack import POLICIES
 from pulumi_policy import EnforcementLevel, Policy, ResourceValidationPolicy
 
-from tests.components.test_fleet import declared
 from tests.policies import cases
 from tests.support.cases import table
 from tests.support.policies import (
     UNKNOWN,
     NotApplicableError,
     judge,
-    objections,
     remedied,
     secret,
     with_each_part,
 )
-from tests.support.stacks import stack
 
 CANARY = "canary-7f3a"
 SECRET = "kubernetes:core/v1:Secret"
@@ -170,44 +167,13 @@ def _flags(type_: str) -> dict[str, str]:
     return dict.fromkeys(FLAGS, UNKNOWN) if type_ == PROVIDER else {}
 
 
-FORCED = {"pulumi.com/patchForce": "true"}
-ACCOUNT = {"credfleet.io/account-id": "111"}
-
-
 @pytest.mark.parametrize(
     ("policy", "labels", "annotations", "violation"),
-    [
-        (
-            pool_members.kubernetes_pool_member_never_forced,
-            {"tenantName": "globex"},
-            FORCED,
-            "metadata.annotations.pulumi.com/patchForce is set",
-        ),
-        (
-            pool_members.kubernetes_pool_member_declared_owner,
-            {"tenantName": "globex"},
-            {},
-            "metadata.labels.tenantName is declared on an account that was not brought",
-        ),
-        (
-            pool_members.kubernetes_pool_member_known_type,
-            {"app": "gcp"},
-            ACCOUNT,
-            "metadata.labels.hyperscalerType is missing",
-        ),
-        (
-            pool_members.kubernetes_pool_member_known_type,
-            {"hyperscalerType": "ibm"},
-            {},
-            "metadata.labels.hyperscalerType is of no cloud that is known",
-        ),
-        (pool_members.kubernetes_pool_member_known_type, {"hyperscalerType": "aws"}, ACCOUNT, None),
-        (pool_members.kubernetes_pool_member_declared_owner, {"tenant-name": "globex"}, {}, None),
-    ],
+    table(__file__, "test_an_account_is_judged_by_the_labels_that_the_configuration_calls_it_by"),
 )
 def test_an_account_is_judged_by_the_labels_that_the_configuration_calls_it_by(
     monkeypatch: pytest.MonkeyPatch,
-    policy: ResourceValidationPolicy,
+    policy: str,
     labels: Mapping[str, str],
     annotations: Mapping[str, str],
     violation: str | None,
@@ -215,7 +181,7 @@ def test_an_account_is_judged_by_the_labels_that_the_configuration_calls_it_by(
     monkeypatch.setattr(pool_members, "_section", lambda: cases.KYMA)
     account = {"metadata": {"name": "x", "labels": labels, "annotations": annotations}}
 
-    assert judge(policy, SECRET, account) == ([] if violation is None else [violation])
+    assert judge(_BY_NAME[policy], SECRET, account) == ([] if violation is None else [violation])
 
 
 def test_an_unknown_value_does_not_silence_the_rest_of_its_rule() -> None:
@@ -255,16 +221,3 @@ def test_every_rule_states_its_level_its_reason_and_its_fix(policy: Policy) -> N
     assert policy.enforcement_level is EXPECTED.get(policy.name, EnforcementLevel.MANDATORY)
     assert policy.description.endswith(".")
     assert policy.remediation_steps
-
-
-def test_what_the_program_declares_complies_with_every_rule() -> None:
-    people = [{"kind": "User", "name": "x"}]
-    recorder = declared(
-        stack(
-            accountPool__claimers=people,
-            accountPool__cleaners=people,
-            **{"accountPool__members__aws-1__tenant": "acme"},
-        )
-    )
-
-    assert objections("dev", recorder) == []

@@ -5,7 +5,6 @@ from typing import Any, TypeAlias
 
 import aso
 import azure
-import environments
 import gcp
 import pool_members
 import pytest
@@ -38,6 +37,7 @@ from tests.policies.cases import (
     named,
     scoped,
 )
+from tests.support.cases import cases as cases_of
 from tests.support.cases import table
 from tests.support.policies import UNKNOWN, judge, judge_stack, remedied, secret, with_each_part
 
@@ -48,7 +48,6 @@ PROJECTION = f"{DYNAMIC}SecretProjection"
 EXTERNAL = "kubernetes:external-secrets.io/v1:ExternalSecret"
 NO_WORKLOADS = pool_members.kubernetes_pool_namespace_no_workloads
 NAMING = (ASO, annotated(**{FROM: "aso-credential"}))
-NOT_DECLARED = f"metadata.annotations.{FROM} names a Secret that is not declared in the namespace"
 
 
 def of_eso(kind: str, name: str = "s", **spec: Any) -> Declared:
@@ -65,28 +64,14 @@ def member(namespace: str) -> tuple[str, dict[str, Any]]:
     return SECRET, {"metadata": metadata}
 
 
-def test_a_workload_beside_the_accounts_of_a_pool_is_refused() -> None:
-    assert judge_stack(NO_WORKLOADS, [member("pool"), pod("pool"), pod("tenant-acme")]) == [
-        ("1", "metadata.namespace is an account pool namespace")
-    ]
-    assert judge_stack(NO_WORKLOADS, [member(UNKNOWN), pod(UNKNOWN), pod("pool")]) == []
+_OF_THE_STACK = {policy.name: policy for policy in POLICIES if isinstance(policy, StackValidationPolicy)}
 
 
-def test_objects_of_kubernetes_are_judged_together_as_what_their_outputs_make_them() -> None:
-    called, accounts, web = "kubernetes:example.com/v1:Anything", member("pool")[1], pod("pool")[1]
-    accounts = {"apiVersion": "v1", "kind": "Secret", **accounts}
-    web = {"apiVersion": "apps/v1", "kind": "Deployment", **web}
+@cases_of("case", table(__file__, "test_a_rule_over_the_stack_tells_what_it_should"))
+def test_a_rule_over_the_stack_tells_what_it_should(case: dict[str, Any]) -> None:
+    found = judge_stack(_OF_THE_STACK[case["rule"]], case["declared"], case.get("config"))
 
-    assert judge_stack(NO_WORKLOADS, [(called, accounts), (called, web)]) == [
-        ("1", "metadata.namespace is an account pool namespace")
-    ]
-
-
-@pytest.mark.parametrize("kind", ["AccountClaim", "MemberSecret", "PoolRoster"])
-def test_a_pool_is_known_by_all_that_credfleet_declares_of_it(kind: str) -> None:
-    one = (f"{DYNAMIC}{kind}", {"namespace": "pool"})
-
-    assert [urn for urn, _ in judge_stack(NO_WORKLOADS, [one, pod("pool"), pod("tenant-acme")])] == ["1"]
+    assert [list(each) for each in found] == case["told"]
 
 
 @pytest.mark.parametrize(
@@ -126,14 +111,6 @@ def test_an_account_with_labels_of_other_names_makes_its_namespace_a_pool(
     assert [urn for urn, _ in judge_stack(NO_WORKLOADS, [theirs, pod("pool"), member("other")])] == ["1"]
 
 
-def test_a_chart_is_released_into_a_namespace_of_its_own() -> None:
-    release = ("kubernetes:helm.sh/v3:Release", {"namespace": "pool", "chart": "web"})
-
-    assert judge_stack(NO_WORKLOADS, [member("pool"), release, member("other")]) == [
-        ("1", "namespace is an account pool namespace")
-    ]
-
-
 @pytest.mark.parametrize(
     "credential",
     [
@@ -162,43 +139,12 @@ def test_a_credential_that_is_declared_or_delivered_in_the_namespace_is_found(cr
 
 @pytest.mark.parametrize("name", cases.OF_THE_STACK)
 def test_what_stands_where_something_else_belongs_stops_no_rule(name: str) -> None:
-    [rule] = [one for one in POLICIES if one.name == name and isinstance(one, StackValidationPolicy)]
+    rule = _OF_THE_STACK[name]
     declared = cases.OF_THE_STACK[name]
     for place, (type_, inputs) in enumerate(declared[:2]):
         for odd in (None, 5432, True, "", "x", [], ["x"], [None], {}, {"x": 5}, UNKNOWN):
             for each in with_each_part(inputs, odd):
                 judge_stack(rule, [*declared[:place], (type_, each), *declared[place + 1 :]], {"most": 1})
-
-
-@pytest.mark.parametrize(
-    "elsewhere",
-    [
-        (READ, {"namespace": "team-b", "target": "aso-credential"}),
-        (READ, {"namespace": "team-a", "target": "other"}),
-        (
-            EXTERNAL,
-            {
-                "metadata": {"name": "aso-credential", "namespace": "team-a"},
-                "spec": {"target": {"name": "x"}},
-            },
-        ),
-    ],
-)
-def test_a_credential_that_is_delivered_elsewhere_is_missed(elsewhere: Declared) -> None:
-    assert judge_stack(aso.aso_annotation_target, [NAMING, elsewhere]) == [("0", NOT_DECLARED)]
-
-
-def test_a_named_secret_without_the_ids_of_azure_is_no_credential() -> None:
-    assert judge_stack(aso.aso_annotation_target, [NAMING, (SECRET, scoped("AZURE_TENANT_ID"))]) == [
-        ("0", f"metadata.annotations.{FROM} names a Secret that is not a credential of ASO")
-    ]
-
-
-def test_a_secret_of_which_a_preview_knows_half_may_be_the_one_that_is_named() -> None:
-    half = (SECRET, named("aso-credential", UNKNOWN))
-
-    assert judge_stack(aso.aso_annotation_target, [NAMING, half]) == []
-    assert judge_stack(aso.aso_annotation_target, [(ASO, annotated(**{FROM: UNKNOWN}))]) == []
 
 
 def previewed(*declared: Declared) -> list[Declared]:
@@ -283,16 +229,6 @@ def test_of_two_that_clash_the_same_one_is_named_in_whatever_order_they_come() -
     rule = azure.azure_identity_federation_unique
 
     assert judge_stack(rule, same, backwards=True) == judge_stack(rule, same) != []
-
-
-def test_a_tenant_claims_as_many_accounts_as_its_environment_grants_it() -> None:
-    claims = [(CLAIM, {"tenant": tenant}) for tenant in ("acme", "acme", "acme", "globex", "globex", UNKNOWN)]
-    config = {"most": 1.0, "tenants": {"acme": 3.0}}
-
-    assert judge_stack(environments.estate_claims_per_tenant, claims, config) == [
-        ("4", "tenant claims more accounts than 1")
-    ]
-    assert judge_stack(environments.estate_claims_per_tenant, claims) == []
 
 
 def test_string_data_becomes_data_and_stays_secret() -> None:
