@@ -110,12 +110,11 @@ RESOURCES: Final[Mapping[str, Resource]] = {
         api_version="2024-03-01",
         schema={
             "location": _LOCATION,
-            "managedBy": Input(),
             "resourceGroupName": _PART_OF_ID,
             "tags": Input(),
         },
-        envelope=frozenset({"location", "managedBy", "tags"}),
-        outputs=frozenset({"location", "managedBy", "name", "properties", "tags", "type"}),
+        envelope=frozenset({"location", "tags"}),
+        outputs=frozenset({"location", "name", "properties", "tags", "type"}),
     ),
     "azure-native:managedidentity:UserAssignedIdentity": Resource(
         path=_IDENTITY,
@@ -127,9 +126,7 @@ RESOURCES: Final[Mapping[str, Resource]] = {
             "tags": Input(),
         },
         envelope=frozenset({"location", "tags"}),
-        outputs=frozenset(
-            {"clientId", "location", "name", "principalId", "systemData", "tags", "tenantId", "type"}
-        ),
+        outputs=frozenset({"clientId", "location", "name", "principalId", "tags", "tenantId", "type"}),
     ),
     "azure-native:managedidentity:FederatedIdentityCredential": Resource(
         path=f"{_IDENTITY}/federatedIdentityCredentials/{{federatedIdentityCredentialResourceName}}",
@@ -143,7 +140,7 @@ RESOURCES: Final[Mapping[str, Resource]] = {
             "subject": Input(required=True),
         },
         envelope=frozenset(),
-        outputs=frozenset({"audiences", "issuer", "name", "subject", "systemData", "type"}),
+        outputs=frozenset({"audiences", "issuer", "name", "subject", "type"}),
     ),
     "azure-native:authorization:RoleAssignment": Resource(
         path="/{scope}/providers/Microsoft.Authorization/roleAssignments/{roleAssignmentName}",
@@ -157,19 +154,10 @@ RESOURCES: Final[Mapping[str, Resource]] = {
         },
         envelope=frozenset(),
         outputs=frozenset(
-            {
-                "createdBy",
-                "createdOn",
-                "name",
-                "principalId",
-                "principalType",
-                "roleDefinitionId",
-                "scope",
-                "systemData",
-                "type",
-                "updatedBy",
-                "updatedOn",
-            }
+            (
+                *("createdOn", "name", "principalId", "principalType"),
+                *("roleDefinitionId", "scope", "type", "updatedOn"),
+            )
         ),
     ),
 }

@@ -1,7 +1,7 @@
 """What stands before every service: its journal, its faults, and the paths by which both are reached.
 
 `GET /sandbox/service` names the service. `GET|DELETE /sandbox/requests` shows or empties the journal;
-`GET|POST|DELETE /sandbox/faults` shows, adds (a `Fault` as JSON) or forgets faults.
+`POST /sandbox/faults` adds a `Fault`, as JSON.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ import asyncio
 import re
 import socket
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, Self
 
 import uvicorn
 from starlette.applications import Starlette
@@ -42,16 +41,6 @@ class Fault:
     seconds: float = 0.0
     status: int | None = None
     lost: bool = False
-
-    @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> Self:
-        """Read one; raises TypeError for a field there is none of, ValueError for a broken expression."""
-        fault = cls(**given)
-        try:
-            re.compile(fault.path)
-        except re.error as error:
-            raise ValueError(f"path: {error}") from None
-        return fault
 
     def meets(self, method: str, path: str) -> bool:
         """Whether a request is one of those."""
@@ -180,27 +169,20 @@ def _own_paths(service: Service) -> list[Route]:
         service.journal.clear()
         return Response(status_code=204)
 
-    async def faults(_: HttpRequest) -> Response:
-        return JSONResponse([asdict(fault) for fault in service.faults.waiting])
-
     async def add_fault(request: HttpRequest) -> Response:
         try:
-            service.faults.add(Fault.from_json(await request.json()))
-        except (TypeError, ValueError) as error:
+            fault = Fault(**await request.json())
+            re.compile(fault.path)
+        except (TypeError, ValueError, re.error) as error:
             return JSONResponse({"error": str(error)}, status_code=400)
-        return Response(status_code=204)
-
-    async def forget_faults(_: HttpRequest) -> Response:
-        service.faults.clear()
+        service.faults.add(fault)
         return Response(status_code=204)
 
     return [
         Route("/sandbox/service", name),
         Route("/sandbox/requests", requests),
         Route("/sandbox/requests", forget_requests, methods=["DELETE"]),
-        Route("/sandbox/faults", faults),
         Route("/sandbox/faults", add_fault, methods=["POST"]),
-        Route("/sandbox/faults", forget_faults, methods=["DELETE"]),
     ]
 
 
