@@ -1,4 +1,4 @@
-"""A stack from nothing to nothing, as a person at the command line meets it."""
+"""An update that is interrupted, and one that is refused at once; whole lives are in tests/genuine."""
 
 from __future__ import annotations
 
@@ -6,70 +6,16 @@ import contextlib
 import json
 import signal
 import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.program.accounts import accounts, owned
+from tests.program.accounts import owned
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
 from tests.support.fleet_project import CREDFLEET, STACK, FleetProject
-from tests.support.secrets import Secrets
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
-
-
-def plain_texts_below(folder: Path) -> list[str]:
-    """Name files the project's commands wrote that hold a credential in plaintext."""
-    return [
-        str(path)
-        for path in folder.rglob("*")
-        if path.is_file() and not path.is_symlink() and b"sentinel-" in path.read_bytes()
-    ]
-
-
-@pytest.mark.life
-def test_a_stack_is_brought_up_kept_repaired_changed_and_taken_down(
-    project: FleetProject, admin: DynamicClient
-):
-    project.sandbox_up().quiet()
-    first = owned(admin, project)
-    assert set(first) == {"acme", "globex"}
-    assert Secrets(admin, project.pool).data("aws-1") == {
-        "accessKeyID": "AKIA1",
-        "secretAccessKey": "sentinel-1",
-    }
-
-    again = project.sandbox_up("--expect-no-changes").quiet()
-    assert "Nothing changed" in again.out
-
-    secrets = admin.resources.get(api_version="v1", kind="Secret")
-    (free,) = set(accounts(admin, project)) - {name for name, _ in first.values()}
-    secrets.delete(name=free, namespace=project.pool)
-    assert project.refresh("--expect-no-changes").code == 7
-    project.up().quiet()
-    assert set(accounts(admin, project)) == {"aws-1", "aws-2", "aws-3"}
-    for words in (("mark-dirty", free, "--reason", "nobody uses it"), ("clean", "--command", "aws=true")):
-        project.run("pool", *words, "-n", project.pool, "--yes").quiet()
-
-    account, _ = first["acme"]
-    rotated = {**CREDENTIALS, account: '{"accessKeyID":"AKIA9","secretAccessKey":"sentinel-9"}'}
-    tenants = {name: tenant_of(project, name) for name in ("acme", "globex", "initech")}
-    project.configure(credentials=rotated, tenants=tenants, pool=pool_of(1, 2, 3))
-    project.up().quiet()
-    assert Secrets(admin, project.pool).data(account)["secretAccessKey"] == "sentinel-9"
-    after = owned(admin, project)
-    assert {tenant: after[tenant] for tenant in first} == first
-    assert set(after) == {"acme", "globex", "initech"}
-
-    assert plain_texts_below(project.folder) == []
-
-    project.destroy().quiet()
-    namespaces = {
-        each.metadata.name for each in admin.resources.get(api_version="v1", kind="Namespace").get().items
-    }
-    assert not [name for name in namespaces if name.startswith(project.pool)]
 
 
 @pytest.mark.life
