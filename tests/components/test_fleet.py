@@ -14,7 +14,7 @@ from components.fleet import Fleet
 from components.projection.model import digests
 from components.skipped_lines import skipped_in
 from tests.support.cases import cases, table
-from tests.support.recorder import Recorder, Registration, Secret, Unknown, decode, plain, record
+from tests.support.recorder import Recorder, Registration, Unknown, decode, record
 from tests.support.stacks import SECRET_KEYS, settings, stack
 
 CLAIM = "pulumi-python:dynamic/credfleet:AccountClaim"
@@ -327,21 +327,6 @@ def test_the_stack_exports_where_each_account_is(
     }
 
 
-def test_a_credential_reaches_its_secret_as_a_secret_and_nothing_else() -> None:
-    canary = "Y2FuYXJ5LTdmM2E="
-    recorder = declared(stack(**{"credentials__aws-1": '{"accessKeyID": "canary-7f3a"}'}))
-
-    carriers = {
-        (one.type, key): type(value)
-        for one in recorder.registrations
-        for key, value in one.inputs.items()
-        if canary in repr(plain(value)) or "canary-7f3a" in repr(plain(value))
-    }
-
-    assert carriers == {("kubernetes:core/v1:Secret", "data"): Secret}
-    assert "canary" not in repr(plain(dict(recorder.stack_outputs)))
-
-
 def with_services(**instance: object) -> Mapping[str, str]:
     service = {"namespace": "tenant-acme", "bindings": {"orders-api": {}}, **instance}
     return stack(
@@ -366,16 +351,6 @@ def test_stores_come_after_services_and_depend_on_none_of_them() -> None:
     registered = [one.name for one in recorder.registrations]
     assert stores.dependencies == {fleet.urn}
     assert registered.index("orders-db-source") < registered.index(stores.name)
-
-
-def test_ids_of_a_service_are_the_same_however_often_the_program_runs() -> None:
-    runs = [declared(with_services(credentialsFrom="db")) for _ in range(2)]
-
-    first, second = (
-        run.named("kubernetes:core/v1:Secret", "orders-db-source").inputs["metadata"] for run in runs
-    )
-
-    assert plain(first)["labels"] == plain(second)["labels"]
 
 
 def test_what_only_breaks_the_specification_is_a_warning_that_names_the_key(

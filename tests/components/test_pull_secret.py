@@ -304,12 +304,6 @@ def test_hyperfleet_hears_of_a_skipped_cluster_that_it_keeps(cluster: Cluster, r
     assert [[one["status"] for one in each] for each in told] == [["False", "False", "True"]] * reported
 
 
-def test_a_cluster_the_configuration_skips_is_not_even_looked_for() -> None:
-    recorder = declared(replace(CLUSTER, provider="aws", adapters={}))
-    assert types(recorder) == set()
-    assert len(recorder.stack_outputs["skipped"]) == 4
-
-
 @pytest.mark.parametrize("preview", [True, False])
 @cases(
     "cluster",
@@ -380,9 +374,3 @@ def test_pull_secrets_that_merge_are_stored_as_one_and_the_preview_says_who_wins
 def test_labels_of_the_configuration_are_beside_hyperfleets() -> None:
     labels = declared(labels={"team": "platform"}).named(ENTRY, "cls-1-entry").inputs["labels"]
     assert labels == {**secret_labels("cls-1", "east"), "team": "platform"}
-
-
-def test_a_ready_cluster_gets_its_pull_secret_with_an_adapter_unmet() -> None:
-    recorder = declared(replace(WAITING, phase=Phase.READY))
-    assert ENTRY in types(recorder)
-    assert recorder.stack_outputs["skipped"] == []
