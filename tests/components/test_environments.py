@@ -1,7 +1,6 @@
 """The stack files of the environments, run through the program with made-up credentials."""
 
 import json
-import runpy
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ from operations.stack.at_rest import StackAtRest
 from tests.support.cases import table
 from tests.support.policies import objections
 from tests.support.recorder import Recorder, record
-from tests.support.stacks import ROOT, SECRET_KEYS, as_passed
+from tests.support.stacks import NO_ENTRIES, ROOT, SECRET_KEYS, as_passed, program
 
 ENVIRONMENTS: Final = sorted(
     path.name.removeprefix("Pulumi.").removesuffix(".yaml")
@@ -61,17 +60,8 @@ def stack(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def recorded(stack: str) -> Recorder:
     """What the program registers for an environment in a preview."""
-
-    def program() -> None:
-        runpy.run_path(str(ROOT / "__main__.py"))
-
-    return record(
-        program,
-        config=configuration(stack),
-        secret_keys=SECRET_KEYS,
-        preview=True,
-        calls={"gcp:secretmanager/getSecrets:getSecrets": {"id": "none", "secrets": []}},
-    )
+    config = configuration(stack)
+    return record(program, config=config, secret_keys=SECRET_KEYS, preview=True, calls=NO_ENTRIES)
 
 
 def test_an_environment_declares_what_it_always_has(stack: str, recorded: Recorder) -> None:

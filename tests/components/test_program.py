@@ -10,7 +10,7 @@ import pytest
 import yaml
 from secret_values import declared_secrets
 
-from operations.stack.at_rest import StackAtRest
+from tests.support import stacks
 from tests.support.cases import table
 from tests.support.policies import objections
 from tests.support.recorder import Recorder, Unknown, record
@@ -19,27 +19,12 @@ from tests.support.stacks import ROOT
 COUNTS: Any = table(__file__, "COUNTS")
 """Resources of a first preview, when the project of an account that is not claimed yet is unknown."""
 
-NO_ENTRIES = {"gcp:secretmanager/getSecrets:getSecrets": {"id": "none", "secrets": []}}
-
 
 @pytest.fixture(scope="module")
 def dev(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
-    """The stack `dev` as it is in the repository, its credentials decrypted."""
-    import runpy
-
-    passphrase = (ROOT / "stacks" / "dev" / "passphrase").read_text(encoding="utf-8").strip()
-    at_rest = StackAtRest.find(ROOT, "dev", backend_dir=tmp_path_factory.mktemp("backend"))
-    config = at_rest.config(at_rest.unlock(passphrase).decrypt)
-
-    def program() -> None:
-        runpy.run_path(str(ROOT / "__main__.py"))
-
+    values, secret_keys = stacks.dev(tmp_path_factory.mktemp("backend"))
     return record(
-        program,
-        config={key: text.replace("127.0.0.1:0", "127.0.0.1:9") for key, text in config.values.items()},
-        secret_keys=config.secret_keys,
-        preview=True,
-        calls=NO_ENTRIES,
+        stacks.program, config=values, secret_keys=secret_keys, preview=True, calls=stacks.NO_ENTRIES
     )
 
 

@@ -1,7 +1,6 @@
 """Every component where nothing is made: refresh and destroy run the program, and all outputs are None."""
 
 import re
-import runpy
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,12 +8,11 @@ from typing import Any
 import pytest
 
 from components.fleet import Fleet
-from operations.stack.at_rest import StackAtRest
+from tests.support import stacks
 from tests.support.cases import table
 from tests.support.recorder import Recorder, record
 from tests.support.stacks import ROOT, SECRET_KEYS, settings
 
-NO_ENTRIES = {"gcp:secretmanager/getSecrets:getSecrets": {"id": "none", "secrets": []}}
 LATEST = {"gcpSecret": "projects/p/secrets/s/versions/latest"}
 IDS = dict.fromkeys(("subscriptionId", "tenantId", "clientId"), "00000000-0000-4000-8000-000000000001")
 ACCOUNT = {"account": "acme/aws"}
@@ -29,19 +27,9 @@ MADE: Mapping[str, Mapping[str, Any]] = {
 
 
 def dev(folder: Path, outputs: Mapping[str, Mapping[str, Any]]) -> Recorder:
-    passphrase = (ROOT / "stacks" / "dev" / "passphrase").read_text(encoding="utf-8").strip()
-    at_rest = StackAtRest.find(ROOT, "dev", backend_dir=folder)
-    config = at_rest.config(at_rest.unlock(passphrase).decrypt)
-
-    def program() -> None:
-        runpy.run_path(str(ROOT / "__main__.py"))
-
+    values, secret_keys = stacks.dev(folder)
     return record(
-        program,
-        config={key: text.replace("127.0.0.1:0", "127.0.0.1:1") for key, text in config.values.items()},
-        secret_keys=config.secret_keys,
-        outputs=outputs,
-        calls=NO_ENTRIES,
+        stacks.program, config=values, secret_keys=secret_keys, outputs=outputs, calls=stacks.NO_ENTRIES
     )
 
 
@@ -52,7 +40,7 @@ def by_reference(folder: Path, outputs: Mapping[str, Mapping[str, Any]]) -> Reco
         config=BY_REFERENCE,
         secret_keys=SECRET_KEYS,
         outputs=outputs,
-        calls=NO_ENTRIES,
+        calls=stacks.NO_ENTRIES,
     )
 
 

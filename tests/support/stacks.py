@@ -1,16 +1,20 @@
 """Configurations of stacks, small and whole, in the form the CLI passes them."""
 
 import json
-from collections.abc import Mapping
+import runpy
+from collections.abc import Collection, Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final
 
 from components.errors import ConfigurationError, Problem
 from components.stack_config.stack import Settings
+from operations.stack.at_rest import StackAtRest
 
 ROOT: Final = Path(__file__).parents[2]
 SECRET_KEYS: Final = frozenset({"credfleet:credentials"})
+NO_ENTRIES: Final = {"gcp:secretmanager/getSecrets:getSecrets": {"id": "none", "secrets": []}}
+"""What a program is told of a Secret Manager without entries."""
 
 SMALL: Final[Mapping[str, Any]] = {
     "cluster": {"context": "credfleet-test"},
@@ -58,3 +62,17 @@ def problems(values: Mapping[str, str], *, secret: bool = True, root: Path = ROO
     except ConfigurationError as error:
         return error.problems
     return ()
+
+
+def dev(folder: Path) -> tuple[dict[str, str], Collection[str]]:
+    """Return the configuration of the stack `dev`, its credentials decrypted, and its secret keys."""
+    passphrase = (ROOT / "stacks" / "dev" / "passphrase").read_text(encoding="utf-8").strip()
+    at_rest = StackAtRest.find(ROOT, "dev", backend_dir=folder)
+    config = at_rest.config(at_rest.unlock(passphrase).decrypt)
+    values = {key: text.replace("127.0.0.1:0", "127.0.0.1:1") for key, text in config.values.items()}
+    return values, config.secret_keys
+
+
+def program() -> None:
+    """Run the program, as the language host does."""
+    runpy.run_path(str(ROOT / "__main__.py"))
