@@ -211,26 +211,6 @@ def strict(namespaces: str, **changes: Any) -> dict[str, str]:
     return aso_stack(**{**given, **tenants, **changes})
 
 
-def test_federated_credentials_of_one_identity_are_written_one_after_the_other_by_name() -> None:
-    made = declared(strict("dbca")).of_type(FEDERATION)
-    order = [f"team-b-team-{letter}_aso-workload-federation" for letter in "abcd"]
-    assert sorted(made) == order
-    chain = {name: [other for other in order if made[other].urn in made[name].dependencies] for name in order}
-    assert chain == {order[0]: [], order[1]: order[:1], order[2]: order[1:2], order[3]: order[2:3]}
-
-
-def test_one_identity_in_two_namespaces_is_told_of_both_in_strict_mode() -> None:
-    recorder = declared(strict("ab"))
-    assert {one.inputs["subject"] for one in recorder.of_type(FEDERATION).values()} == {
-        "system:serviceaccount:team-a:aso-workload",
-        "system:serviceaccount:team-b:aso-workload",
-    }
-    accounts = recorder.of_type("kubernetes:core/v1:ServiceAccount")
-    assert {"team-a/aso-workload-account", "team-b/aso-workload-account"} < set(accounts)
-    assert "AZURE_WORKLOAD_IDENTITY_AUTH_MODE" not in data(recorder, "team-a-secret")
-    assert data(recorder, "aso-secret")["AZURE_WORKLOAD_IDENTITY_AUTH_MODE"] == "strict"
-
-
 SHARED = {"workloadIdentity": {"subscriptionId": SUB, "identity": "team-b"}}
 
 
@@ -381,13 +361,6 @@ def test_a_resource_that_the_operators_credential_serves_waits_for_its_settings(
     }
 
 
-def test_another_method_keeps_a_secret_and_its_pin_where_they_are_in_the_state() -> None:
-    before = declared()
-    after = declared(aso_stack(**{"namespaces__team-a": SHARED}))
-    for type_, name in ((SECRET, "team-a-secret"), (PIN, "team-a-subscription")):
-        assert before.named(type_, name).urn == after.named(type_, name).urn
-
-
 def test_every_credential_is_pinned_to_its_subscription_before_its_secret() -> None:
     recorder = declared(aso_stack(**{"named__billing__allowSubscriptionChange": True}))
     assert {name: one.own_inputs for name, one in recorder.of_type(PIN).items()} == {
@@ -422,18 +395,6 @@ def test_outputs_name_secrets_identities_and_what_serves_each_resource() -> None
             "tenant-acme/ResourceGroup.resources.azure.com/acme": "tenant-acme/aso-credential",
         },
     }
-
-
-@pytest.mark.parametrize("preview", [True, False])
-def test_no_credential_leaves_the_data_of_its_secret(*, preview: bool) -> None:
-    recorder = declared(preview=preview)
-    assert data(recorder, "team-a-secret")["AZURE_CLIENT_SECRET"] == CANARY
-    for one in recorder.registrations:
-        told = repr({key: value for key, value in one.inputs.items() if key != "data"})
-        assert CANARY not in told
-        assert base64.b64encode(CANARY.encode()).decode() not in told
-        assert isinstance(one.inputs.get("data", Secret(None)), Secret) or one.type.endswith(":ConfigMap")
-    assert CANARY not in repr(recorder.stack_outputs)
 
 
 def test_an_annotation_that_is_not_inherited_is_told(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

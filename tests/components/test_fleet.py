@@ -91,25 +91,6 @@ def test_a_small_stack_is_a_pool_a_tenant_and_its_claim() -> None:
 REASON = {"code": "exhausted", "place": "pool p", "cause": "none is free", "mend": "add some"}
 
 
-@pytest.mark.parametrize("preview", [True, False], ids=["preview", "update"])
-def test_what_hangs_on_a_skipped_claim_waits_and_the_rest_is_declared(*, preview: bool) -> None:
-    values = stack(tenants__acme__accounts__aws__deliverTo="aws-account")
-    whole, without = (
-        {(one.type, one.name) for one in declared(values, preview=preview, claimed=claimed).registrations}
-        for claimed in ({}, {"skipped": REASON})
-    )
-    assert whole - without == {
-        ("kubernetes:rbac.authorization.k8s.io/v1:Role", "acme/aws-reader"),
-        ("kubernetes:rbac.authorization.k8s.io/v1:RoleBinding", "acme/aws-reader-binding"),
-        ("pulumi-python:dynamic/credfleet:SecretProjection", "acme/aws-copy"),
-    }
-    recorder = declared(values, preview=preview, claimed={"skipped": REASON})
-    assert recorder.stack_outputs["skipped"] == {
-        "claim acme/aws": "pool p: none is free → add some",
-        "copy acme/aws": "waits for claim acme/aws",
-    }
-
-
 TWO_READS: Any = table(__file__, "TWO_READS")
 
 

@@ -142,14 +142,6 @@ def test_an_entry_that_was_imported_is_the_components_wherever_the_import_has_pu
     assert alias.spec.noParent
 
 
-def test_a_version_holds_the_pull_secret_byte_for_byte_and_secret() -> None:
-    assert declared().named(VERSION, "cls-1-version").own_inputs == {
-        "secret": "cls-1-entry-id",
-        "secretData": Secret(TEXT),
-        "deletionPolicy": "ABANDON",
-    }
-
-
 def test_the_verification_knows_the_very_version_and_a_secret_digest_and_no_byte() -> None:
     verification = declared().named(VERIFICATION, "cls-1-verification")
     assert {key: value for key, value in verification.own_inputs.items() if value is not None} == {

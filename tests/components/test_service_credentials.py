@@ -161,32 +161,6 @@ def test_a_legacy_service_is_migrated_by_reference_and_its_bindings_keep_the_old
     assert recorder.stack_outputs == table(__file__, "LEGACY_OUTPUTS")
 
 
-def test_credentials_given_to_a_legacy_service_take_the_migrated_names_once_these_are_free() -> None:
-    recorder = recorded(declare(legacy=True))
-    secrets, migrations = recorder.of_type(SECRET), recorder.of_type(MIGRATION)
-    assert {one.inputs["metadata"]["name"] for one in secrets.values()} == {
-        "orders-db-migrated",
-        "orders-api",
-        "orders-api-env",
-    }
-    assert {one.inputs["handedOver"] for one in migrations.values()} == {True}
-    assert migrations["orders-db-migration"].urn in secrets["orders-db-source"].dependencies
-    assert migrations["orders-api-env-migration"].urn in secrets["orders-api-env"].dependencies
-    assert recorder.stack_outputs["secretName"] == "orders-api"
-
-
-def test_no_credential_leaves_the_data_of_its_secrets() -> None:
-    canary = b'{"password":"canary-7f3a","type":"x"}'
-    recorder = recorded(declare(canary))
-    data = [decoded(plain(one.inputs["data"])) for one in recorder.of_type(SECRET).values()]
-    assert ["canary-7f3a" in repr(one) for one in data] == [True] * 3
-    for one in recorder.registrations:
-        told = repr({key: value for key, value in one.inputs.items() if key != "data"})
-        assert "canary-7f3a" not in told
-        assert encoded("canary-7f3a") not in told
-    assert "canary" not in repr(recorder.stack_outputs)
-
-
 def app(file: bool = False, workload: dict[str, object] | None = None) -> Callable[[], None]:
     """A namespace with two services of one application, and another one with a service of the same name."""
     instances = table(__file__, "INSTANCES")
