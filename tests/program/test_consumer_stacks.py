@@ -42,8 +42,6 @@ def consumer(
         here = {"context": "pulumi-sandbox", "kubeconfig": str(pool.kubeconfig)}
         made, of_pool = replace(made, kubeconfig=elsewhere), {**of_pool, "cluster": here}
     made.configure(
-        credentials={},
-        tenants={},
         pool={"from": of_pool},
         further={"credfleet:tenantsFrom": "tenants"},
     )
@@ -55,7 +53,7 @@ def test_stacks_claim_from_the_pool_of_another_one_and_leave_it_to_that(
     project: FleetProject, admin: DynamicClient, tmp_path: Path
 ) -> None:
     guarded = {**pool_of(1, 2), "admissionPolicy": True}
-    project.configure(credentials=CREDENTIALS, tenants={}, pool=guarded)
+    project.configure(credentials=CREDENTIALS, pool=guarded)
     nobody = consumer(project, tmp_path / "early", ["acme"]).preview().quiet(1)
     assert f"namespace {project.pool} has no pool" in nobody.out
     project.up().quiet()
@@ -78,7 +76,7 @@ def test_stacks_claim_from_the_pool_of_another_one_and_leave_it_to_that(
 
     account = served["acme"][0]
     (other,) = {1, 2} - {int(account.removeprefix("aws-"))}
-    project.configure(credentials=CREDENTIALS, tenants={}, pool={**guarded, **pool_of(other)})
+    project.configure(credentials=CREDENTIALS, pool={**guarded, **pool_of(other)})
     removal = project.preview().quiet(1)
     assert f"{account}: it would be removed, but it is claimed by tenant acme" in removal.out
     assert "held by stack organization/first/test" in removal.out
@@ -96,7 +94,7 @@ def test_a_pool_that_names_its_consumers_gives_each_what_it_may_have_and_no_more
     def with_quota(most: int) -> None:
         named = {"first": {"holders": ["pulumi/organization/first"], "quotas": {"aws": most}}}
         guarded = {**pool_of(1, 2, 3), "admissionPolicy": True, "consumers": named}
-        project.configure(credentials=CREDENTIALS, tenants={}, pool=guarded)
+        project.configure(credentials=CREDENTIALS, pool=guarded)
 
     with_quota(1)
     project.up().quiet()
@@ -127,7 +125,7 @@ def test_the_pool_of_a_stack_may_be_in_another_cluster_than_its_tenants(
     keep_while_runs(os.getpid(), tmp_path / "second", tmp_path / "second.ready")
     second = ControlPlane.find(tmp_path / "second")
     assert second is not None
-    project.configure(credentials=CREDENTIALS, tenants={}, pool=pool_of(1, 2))
+    project.configure(credentials=CREDENTIALS, pool=pool_of(1, 2))
     project.up().quiet()
 
     far = consumer(project, tmp_path / "far", ["acme"], second.kubeconfig(ADMIN.name))
@@ -143,7 +141,7 @@ def test_the_pool_of_a_stack_may_be_in_another_cluster_than_its_tenants(
         assert not any(b"sentinel" in path.read_bytes() for path in written)
 
         rotated = {**CREDENTIALS, account: CREDENTIALS[account].replace("sentinel", "sentinel-new")}
-        project.configure(credentials=rotated, tenants={}, pool=pool_of(1, 2))
+        project.configure(credentials=rotated, pool=pool_of(1, 2))
         project.up().quiet()
         far.up().quiet()
         assert copied.data("aws-account") == json.loads(rotated[account])

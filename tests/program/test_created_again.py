@@ -86,7 +86,7 @@ def test_accounts_of_a_deleted_namespace_are_not_given_to_others(
 def test_stack_of_the_same_name_in_another_backend_neither_claims_nor_releases(
     project: FleetProject, admin: DynamicClient, tmp_path: Path
 ) -> None:
-    project.configure(credentials=CREDENTIALS, tenants={}, pool=pool_of(1, 2, 3))
+    project.configure(credentials=CREDENTIALS, pool=pool_of(1, 2, 3))
     project.up().quiet()
     stacks: list[FleetProject] = []
     for backend in ("one", "other"):
@@ -94,7 +94,7 @@ def test_stack_of_the_same_name_in_another_backend_neither_claims_nor_releases(
         stack = project.consumer(tmp_path / backend / "same")
         tenant = {**tenant_of(project, "acme"), "namespace": f"{project.pool}-{backend}"}
         pool = {"from": {"namespace": project.pool}}
-        stack.configure(credentials={}, tenants={"acme": tenant}, pool=pool)
+        stack.configure(tenants={"acme": tenant}, pool=pool)
         stacks.append(stack)
     first, second = stacks
     first.up().quiet()

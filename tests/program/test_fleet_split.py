@@ -64,7 +64,6 @@ def with_pull_secrets(fleet: FleetProject, google: str, clusters: Mapping[str, s
         (fleet.folder / "tenants" / f"{name}.yaml").write_text(json.dumps(tenant))
     fleet.configure(
         credentials={f"{name}-pull": json.dumps({"auths": {"quay.io": {"auth": auth}}}) for name in clusters},
-        tenants={},
         pool={"from": {"namespace": fleet.pool}},
         further={
             "credfleet:tenantsFrom": "tenants",
@@ -81,7 +80,7 @@ def test_a_fleet_that_is_split_over_two_stacks_changes_no_object_in_the_cluster_
     project: FleetProject, admin: DynamicClient, tmp_path: Path
 ) -> None:
     credentials = {f"aws-{n}": f'{{"accessKeyID":"AKIA{n}","secretAccessKey":"sentinel-{n}"}}' for n in FOUR}
-    project.configure(credentials=credentials, tenants={}, pool=pool_of(*FOUR))
+    project.configure(credentials=credentials, pool=pool_of(*FOUR))
     project.up().quiet()
     fleet = consumer(project, tmp_path / "fleet", TENANTS)
     stacks = (STACK, f"{STACK}-2")
@@ -122,7 +121,7 @@ def test_a_split_fleet_is_split_otherwise_by_number_and_by_hand_and_no_tenant_is
     project: FleetProject, admin: DynamicClient, tmp_path: Path
 ) -> None:
     names = TENANTS[:3]
-    project.configure(credentials=CREDENTIALS, tenants={}, pool=pool_of(1, 2, 3))
+    project.configure(credentials=CREDENTIALS, pool=pool_of(1, 2, 3))
     project.up().quiet()
     fleet = consumer(project, tmp_path / "fleet", names)
     fleet.up().quiet()

@@ -27,7 +27,7 @@ def told(fleet: FleetProject, code: int, *words: str) -> dict[str, Any]:
 def test_a_stack_that_fails_and_one_whose_claim_is_skipped_stop_no_other(
     project: FleetProject, tmp_path: Path
 ) -> None:
-    project.configure(credentials=CREDENTIALS, tenants={}, pool=pool_of(1, 2))
+    project.configure(credentials=CREDENTIALS, pool=pool_of(1, 2))
     project.up().quiet()
     fleet = consumer(project, tmp_path / "fleet", ["acme", "globex", "hooli"])
     own = fleet.folder / f"Pulumi.{STACK}.yaml"

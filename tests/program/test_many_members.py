@@ -21,7 +21,6 @@ WORKERS_PER_CORE = 4
 def test_preview_of_more_new_members_than_threads_ends(project: FleetProject, parallel: int) -> None:
     project.configure(
         credentials={"aws": '{"accessKeyID":"AKIA","secretAccessKey":"sentinel-1"}'},
-        tenants={},
         pool={
             "members": {
                 f"aws-{n}": {"type": "aws", "accountId": f"{n:012}", "credentialsFrom": "aws"}

@@ -138,7 +138,7 @@ def test_key_of_an_imported_account_is_put_in_place_and_its_copy_follows_and_a_d
     destroy = project.destroy().quiet(1)
     assert "no stack has the credential of aws-9, imported or brought: keep copies of them" in destroy.out
     assert set(accounts(admin, project)) == {"aws-1", "aws-9"}
-    project.configure(credentials=CREDENTIALS, tenants={}, pool=pool_of(1))
+    project.configure(credentials=CREDENTIALS, pool=pool_of(1))
     project.up("--config", "credfleet:allowRemovals=true").quiet()
     assert "no stack has the credential of aws-9" in project.destroy().quiet().out
 

@@ -92,8 +92,6 @@ class Stack:
         self.project.configure(
             existing_namespaces=[self._shared] if self._shared else [],
             credentials={name: payload(password) for name, password in passwords.items()},
-            tenants={},
-            pool={},
             further={
                 "credfleet:accountPool": {},
                 "gcp:project": PROJECT,

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import secrets
 import subprocess
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pulumi_sandbox.services.parts import ADMIN
 
 from components.account_pool.core.keys import POOL_RECORD, POOL_STATE
 from components.labels import TENANT, TENANT_NAME
@@ -23,7 +20,6 @@ from tests.support.secrets import Secrets
 
 if TYPE_CHECKING:
     from kubernetes.dynamic import DynamicClient
-    from pulumi_sandbox.services.control_plane import ControlPlane
 
 KINDS = ("Namespace", "Secret", "ServiceAccount", "Role", "RoleBinding", "ConfigMap")
 ACCOUNTS = ("aws-1", "aws-2", "aws-3")
@@ -115,10 +111,7 @@ class Renaming:
 
 
 @pytest.fixture
-def renaming(tmp_path: Path, control_plane: ControlPlane, admin: DynamicClient) -> Renaming:
-    project = FleetProject.make(
-        tmp_path / "project", control_plane.kubeconfig(ADMIN.name), f"t{secrets.token_hex(4)}"
-    )
+def renaming(project: FleetProject, admin: DynamicClient) -> Renaming:
     made = Renaming(project, admin)
     made.write()
     made.up()
@@ -164,11 +157,8 @@ def test_renames_are_refused_and_keep_all_once_the_printed_lines_are_pasted(rena
 
 @pytest.mark.life
 def test_tenants_without_a_pool_are_renamed_and_many_go_only_where_that_is_said(
-    tmp_path: Path, control_plane: ControlPlane, admin: DynamicClient
+    project: FleetProject, admin: DynamicClient
 ) -> None:
-    project = FleetProject.make(
-        tmp_path / "project", control_plane.kubeconfig(ADMIN.name), f"t{secrets.token_hex(4)}"
-    )
     spaces = admin.resources.get(api_version="v1", kind="Namespace")
     file = project.folder / f"Pulumi.{project.stack}.yaml"
 
@@ -178,7 +168,7 @@ def test_tenants_without_a_pool_are_renamed_and_many_go_only_where_that_is_said(
 
     def declare(*names: str) -> None:
         tenants = {name: {"namespace": f"{project.pool}-{name[0]}"} for name in names}
-        project.configure(credentials={}, tenants=tenants, pool={})
+        project.configure(tenants=tenants)
         document = json.loads(file.read_text(encoding="utf-8"))
         del document["config"]["credfleet:accountPool"]
         file.write_text(json.dumps(document), encoding="utf-8")
@@ -207,11 +197,8 @@ def test_tenants_without_a_pool_are_renamed_and_many_go_only_where_that_is_said(
 
 @pytest.mark.life
 def test_services_credentials_and_stores_keep_their_objects_under_new_names(
-    tmp_path: Path, control_plane: ControlPlane, admin: DynamicClient, namespace: str
+    project: FleetProject, admin: DynamicClient, namespace: str
 ) -> None:
-    project = FleetProject.make(
-        tmp_path / "project", control_plane.kubeconfig(ADMIN.name), f"t{secrets.token_hex(4)}"
-    )
     home = f"{project.pool}-acme"
     principal = {"subscriptionId": SUB, "tenantId": ENTRA, "clientId": CLIENT}
 

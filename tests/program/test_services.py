@@ -17,7 +17,6 @@ from components.secret_manager import (
     secret_name,
     version_name,
 )
-from tests.program.conftest import tenant_of
 from tests.support.fleet_project import FleetProject
 from tests.support.proving import counted
 from tests.support.secrets import Secrets
@@ -39,12 +38,17 @@ class Stack:
     def configure(self, credentials: dict[str, Any] | None, **instance: Any) -> None:
         """Declare the one service `it`, bound as `app`, with these credentials or none."""
         given = {} if credentials is None else {"credentialsFrom": "it"}
+        it = {"namespace": self.home.namespace, "bindings": {"app": {}}, **given, **instance}
+        self.declare({} if credentials is None else credentials, services={"it": it})
+
+    def declare(self, credentials: dict[str, Any], **sections: Any) -> None:
+        """Declare a tenant without accounts, and these sections; credentials: those called `it`, if any."""
         self.project.configure(
-            credentials={} if credentials is None else {"it": json.dumps(credentials)},
-            tenants={"acme": {**tenant_of(self.project, "acme"), "accounts": {}}},
+            credentials={"it": json.dumps(credentials)} if credentials else {},
+            tenants={"acme": {"namespace": self.home.namespace}},
             pool={"allowDestroy": True},
             existing_namespaces=[self.here.namespace],
-            services={"it": {"namespace": self.home.namespace, "bindings": {"app": {}}, **given, **instance}},
+            **sections,
         )
 
     def up(self) -> None:
@@ -94,10 +98,8 @@ def test_credentials_in_secret_manager_become_secrets_that_follow_their_newest_v
     manager.add(name, b'{"type": "database", "password": "sentinel-1"}')
     namespace = stack.home.namespace
     given = {"credentialsFrom": {"gcpSecret": version_name(name, LATEST)}}
-    stack.project.configure(
-        credentials={},
-        tenants={"acme": {"namespace": namespace}},
-        pool={"allowDestroy": True},
+    stack.declare(
+        {},
         services={"it": {"namespace": namespace, "bindings": {"app": {}}, **given}},
         further={"gcp:secretManagerCustomEndpoint": google, "gcp:accessToken": "any"},
     )
@@ -150,11 +152,8 @@ def test_what_is_wrong_with_secrets_in_the_cluster_is_told_at_preview_and_they_s
     here.put("theirs", {"theirs": "x"})
 
     def refused(**services: Mapping[str, Any]) -> str:
-        stack.project.configure(
-            credentials={"it": '{"a": "1"}'},
-            tenants={"acme": {**tenant_of(stack.project, "acme"), "accounts": {}}},
-            pool={"allowDestroy": True},
-            existing_namespaces=[here.namespace],
+        stack.declare(
+            {"a": "1"},
             services={
                 name: {"namespace": here.namespace, "bindings": {f"{name}-app": {}}, **said}
                 for name, said in services.items()
@@ -180,19 +179,8 @@ def test_credentials_that_are_in_the_cluster_are_moved_there_and_followed_by_a_p
     stack: Stack,
 ) -> None:
     home, place = stack.home, "credfleet:services.instances.it.credentialsFrom"
-    stack.project.configure(
-        credentials={},
-        tenants={"acme": {**tenant_of(stack.project, "acme"), "accounts": {}}},
-        pool={"allowDestroy": True},
-        existing_namespaces=[stack.here.namespace],
-        services={
-            "it": {
-                "namespace": stack.here.namespace,
-                "bindings": {"app": {}},
-                "credentialsFrom": {"secret": f"{home.namespace}/db"},
-            }
-        },
-    )
+    there = {"credentialsFrom": {"secret": f"{home.namespace}/db"}}
+    stack.configure(None, namespace=stack.here.namespace, **there)
     refused = stack.project.preview()
     assert refused.code != 0
     assert f"{place} (Secret {home.namespace}/db): it is not there, or not shared" in refused.said
@@ -227,13 +215,7 @@ def test_a_service_goes_from_an_entry_to_a_reference_with_its_secrets_there_all_
             "instances": {"it": {"namespace": here.namespace, "bindings": {"app": {}}, **instance}},
             "apps": {"shop": {"namespace": here.namespace, "bindings": ["it/app"]}},
         }
-        stack.project.configure(
-            credentials={"it": json.dumps(content)},
-            tenants={"acme": {**tenant_of(stack.project, "acme"), "accounts": {}}},
-            pool={"allowDestroy": True},
-            existing_namespaces=[here.namespace],
-            further={"credfleet:services": services},
-        )
+        stack.declare(content, further={"credfleet:services": services})
         stack.up()
 
     update(credentialsFrom="it", handOver=True)
@@ -303,13 +285,7 @@ def test_workload_that_was_applied_again_is_told_by_a_preview_and_bound_by_the_n
             }
         },
     }
-    stack.project.configure(
-        credentials={"it": json.dumps(LEGACY)},
-        tenants={"acme": {**tenant_of(stack.project, "acme"), "accounts": {}}},
-        pool={"allowDestroy": True},
-        existing_namespaces=[namespace],
-        further={"credfleet:services": services},
-    )
+    stack.declare(LEGACY, further={"credfleet:services": services})
     stack.up()
     assert bound() == [True, True]
     assert foreseen() == {}

@@ -23,6 +23,7 @@ STACK = "test"
 PASSPHRASE = "only for tests"
 HANGS_AFTER_SECONDS = 300
 
+_NOTHING: Mapping[str, Any] = {}
 _LINKED = (".venv", "Pulumi.yaml", "__main__.py", "components", "policies")
 
 
@@ -88,13 +89,13 @@ class FleetProject:
     def configure(
         self,
         *,
-        credentials: Mapping[str, str],
-        tenants: Mapping[str, Any],
-        pool: Mapping[str, Any],
+        credentials: Mapping[str, str] = _NOTHING,
+        tenants: Mapping[str, Any] = _NOTHING,
+        pool: Mapping[str, Any] = _NOTHING,
         context: str = "pulumi-sandbox",
         existing_namespaces: Sequence[str] = (),
-        services: Mapping[str, Any] | None = None,
-        further: Mapping[str, Any] | None = None,
+        services: Mapping[str, Any] = _NOTHING,
+        further: Mapping[str, Any] = _NOTHING,
     ) -> None:
         """Write the stack's configuration; credentials are encrypted, each by itself.
 
@@ -114,10 +115,10 @@ class FleetProject:
             },
             "credfleet:tenants": tenants,
             "credfleet:accountPool": pool if "from" in pool else {"namespace": self.pool, **pool},
-            "credfleet:services": {"instances": services or {}},
+            "credfleet:services": {"instances": services},
             **{
                 key: {"secure": crypter.encrypt(str(value))} if key == "gcp:accessToken" else value
-                for key, value in (further or {}).items()
+                for key, value in further.items()
             },
         }
         path.write_text(json.dumps({"encryptionsalt": crypter.salt, "config": config}), encoding="utf-8")
