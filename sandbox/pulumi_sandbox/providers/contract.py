@@ -122,11 +122,10 @@ class Package:
 
     `title` names it for people, `version` is that of the genuine provider whose ways these are. `problems`
     lists what is wrong with options, unknown ones passed over; `configure` makes a provider of options that
-    come as texts; `identity` is the option that, once changed, has every resource recreated.
+    come as texts.
     """
 
     title: str
     version: str
     problems: Callable[[Properties], list[Problem]]
     configure: Callable[[Mapping[str, str]], Provider]
-    identity: str = ""

@@ -33,19 +33,11 @@ _GET_SECRETS: Final = "gcp:secretmanager/getSecrets:getSecrets"
 _GCP_SECRET: Final = "gcp:secretmanager/secret:Secret"  # noqa: S105 - the name of a type
 _OF_THE_CLUSTER: Final = frozenset(
     {
-        "APIService",
         "ClusterRole",
         "ClusterRoleBinding",
-        "CustomResourceDefinition",
-        "MutatingWebhookConfiguration",
         "Namespace",
-        "Node",
-        "PersistentVolume",
-        "PriorityClass",
-        "StorageClass",
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionPolicyBinding",
-        "ValidatingWebhookConfiguration",
     }
 )
 """Kinds of Kubernetes itself that are in no namespace; any other is looked up in what is recorded."""

@@ -26,7 +26,7 @@ from google.protobuf.message_factory import GetMessageClass
 from pulumi_sandbox.errors import SandboxError
 from pulumi_sandbox.protocol import values, wire
 from pulumi_sandbox.protocol.stubs import CHANNEL_OPTIONS, plugin_pb2, provider_pb2
-from pulumi_sandbox.protocol.values import MASK, Properties, Secret, Value, equal, reveal
+from pulumi_sandbox.protocol.values import MASK, Properties, Secret, Value, reveal
 from pulumi_sandbox.providers.contract import Change, Package, Problem, Provider, RefusedError, State
 
 _SHORTEST: Final = 5
@@ -93,18 +93,6 @@ class ProviderService:
         """Refuse options that are not served."""
         found = self._package.problems(wire.decode(request.news))
         return provider_pb2.CheckResponse(inputs=request.news, failures=_failures(found))
-
-    def DiffConfig(self, request: provider_pb2.DiffRequest) -> provider_pb2.DiffResponse:
-        """Whether changed options mean another place."""
-        old, new = wire.decode(request.olds), wire.decode(request.news)
-        changed = sorted(key for key in old.keys() | new.keys() if not equal(old.get(key), new.get(key)))
-        if not changed:
-            return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
-        return provider_pb2.DiffResponse(
-            changes=provider_pb2.DiffResponse.DIFF_SOME,
-            diffs=changed,
-            replaces=[key for key in changed if key == self._package.identity and key in old and key in new],
-        )
 
     def Configure(self, request: provider_pb2.ConfigureRequest) -> provider_pb2.ConfigureResponse:
         """Take the options, which come as `PACKAGE:config:OPTION`; nothing is asked for anything yet."""

@@ -47,19 +47,13 @@ def of_type(type_token: str) -> tuple[str, str]:
 
 
 def refusal(type_token: str) -> str:
-    """Say why a type is not served here; empty when it is."""
+    """Say why a type is not served here, as definitions, lists and patches are not; empty when it is."""
     package, _, rest = type_token.partition(":")
     module, _, kind = rest.partition(":")
-    if package != _PACKAGE or "/" not in module or module.startswith(_NOT_KINDS):
-        return f"{type_token} is not a kind of the Kubernetes API; declare the objects themselves"
-    if module == "apiextensions.k8s.io/v1":
-        return f"{type_token} defines a kind, which is not served here; install what defines it beforehand"
-    if is_built_in(module.removeprefix("core/")):
-        if kind.endswith("List"):
-            return f"{type_token} is a list, which cannot be created; declare its items"
-        if kind.endswith("Patch"):
-            return f"{type_token} patches the object of another owner, which is not served here"
-    return ""
+    is_kind = package == _PACKAGE and "/" in module and not module.startswith(_NOT_KINDS)
+    is_special = is_built_in(module.removeprefix("core/")) and kind.endswith(("List", "Patch", "Definition"))
+    served = is_kind and not is_special
+    return "" if served else f"{type_token} is not served here; declare the objects themselves"
 
 
 def is_built_in(api_version: str) -> bool:

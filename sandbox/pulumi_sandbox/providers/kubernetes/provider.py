@@ -27,16 +27,11 @@ from pulumi_sandbox.providers.kubernetes.options import KubernetesOptions
 _IDENTITY: Final[tuple[Path, ...]] = (("metadata", "name"), ("metadata", "namespace"))
 
 
-_ROLE_BINDING: Final[tuple[Path, ...]] = (("roleRef",),)
-_FIELDS: Final[dict[tuple[str, str], tuple[Path, ...]]] = {
-    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"): _ROLE_BINDING,
-    ("rbac.authorization.k8s.io/v1", "RoleBinding"): _ROLE_BINDING,
-}
-"""Of the genuine provider's list (pulumi-kubernetes 4.34): kinds that need no kubelet."""
+_BINDINGS: Final = {("rbac.authorization.k8s.io/v1", kind) for kind in ("ClusterRoleBinding", "RoleBinding")}
 
 
 def fields(inputs: Properties, chosen: KubernetesOptions) -> tuple[Path, ...]:
-    """Return the paths that a change of these inputs must not touch; `*` stands for any index.
+    """Return the paths that a change of these inputs must not touch.
 
     Whether the data of Secrets and ConfigMaps may change is the provider's options to say, unless the
     object itself is `immutable: true`.
@@ -48,14 +43,15 @@ def fields(inputs: Properties, chosen: KubernetesOptions) -> tuple[Path, ...]:
         return (*_IDENTITY, ("type",), *data)
     if kind == ("v1", "ConfigMap") and (sealed or not chosen.config_maps_mutable):
         return (*_IDENTITY, ("binaryData",), ("data",))
-    return (*_IDENTITY, *_FIELDS.get(kind, ()))
+    role: tuple[Path, ...] = (("roleRef",),) if kind in _BINDINGS else ()
+    return (*_IDENTITY, *role)
 
 
 def touched(path: Path, value: Value, pattern: Path) -> bool:
     """Whether a change at `path` to `value` reaches the field, something in it, or around it."""
     for depth, wanted in enumerate(pattern):
         if depth < len(path):
-            if wanted not in ("*", path[depth]):
+            if wanted != path[depth]:
                 return False
         elif isinstance(value, dict) and isinstance(wanted, str) and wanted in value:
             value = value[wanted]
@@ -231,7 +227,6 @@ def package() -> Package:
         title="Kubernetes",
         version="4.34.2",
         problems=options.problems,
-        identity="clusterIdentifier",
         configure=_configure,
     )
 
