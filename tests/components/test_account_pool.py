@@ -165,21 +165,7 @@ def test_only_an_account_that_came_with_a_tenant_is_declared_with_an_owner() -> 
 def test_the_roster_knows_every_member_and_nothing_of_its_data() -> None:
     roster = the(recorded(pool(tenant="globex")), ROSTER)
 
-    assert roster.own_inputs == {
-        "namespace": "account-pool",
-        "partitionKeys": ["eu-access"],
-        "allowDestroy": True,
-        "owner": "pulumi/organization/credfleet/dev/accountPool/account-pool",
-        "members": {
-            "aws-1": {
-                "type": "aws",
-                "accountId": "111",
-                "tenant": "globex",
-                "labels": {"eu-access": "true"},
-                "annotations": {"credfleet.io/bring-your-own": "true"},
-            }
-        },
-    }
+    assert roster.own_inputs == table(__file__, "ROSTER")
 
 
 def test_the_roster_is_asked_before_anything_of_the_pool_changes() -> None:
@@ -216,12 +202,7 @@ def test_the_pool_says_what_partitions_it_for_all_who_claim() -> None:
     settings = the(recorded(pool()), "kubernetes:core/v1:ConfigMap")
 
     assert settings.inputs["metadata"] == {"name": "credfleet-pool", "namespace": "account-pool"}
-    assert settings.inputs["data"] == {
-        "formatVersion": "1",
-        "partitionKeys": '["eu-access"]',
-        "releasePolicy": "clean",
-        "limits": '{"default": 3}',
-    }
+    assert settings.inputs["data"] == table(__file__, "SETTINGS")
 
 
 SOMEBODY = [Grantee(kind="User", name="x")]

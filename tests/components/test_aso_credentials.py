@@ -83,12 +83,7 @@ def test_each_secret_has_its_name_and_exactly_the_keys_of_its_method() -> None:
         name: plain(one.inputs["metadata"])
         for name, one in recorder.of_type(SECRET).items()
         if not name.startswith("account-pool")
-    } == {
-        "aso-secret": {"name": "aso-controller-settings", "namespace": "azureserviceoperator-system"},
-        "team-a-secret": {"name": "aso-credential", "namespace": "team-a"},
-        "team-b-secret": {"name": "aso-credential", "namespace": "team-b"},
-        "billing-secret": {"name": "billing", "namespace": "team-a"},
-    }
+    } == table(__file__, "SECRETS")
     ids = {"AZURE_SUBSCRIPTION_ID": SUB, "AZURE_TENANT_ID": TENANT}
     assert data(recorder, "aso-secret") == {**dict.fromkeys(keys.REQUIRED, ""), "AZURE_SYNC_PERIOD": "1h"}
     assert data(recorder, "team-a-secret") == {
