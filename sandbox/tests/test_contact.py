@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from pulumi_sandbox.contact import contact
+from pulumi_sandbox.contact import Contact, contact
 from pulumi_sandbox.errors import SandboxError
 
 
@@ -68,28 +68,17 @@ def write(folder: Path, address: str) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("context", "status", "uid"),
+    [(None, 200, "uid-of-kube-system"), ("other", 200, "uid-of-kube-system"), (None, 403, None)],
+    ids=["the current context", "the one a stack means", "a uid that may not be read"],
+)
 def test_a_cluster_says_its_address_context_and_uid(
-    kubeconfig: Path, server: HTTPServer, monkeypatch: pytest.MonkeyPatch
+    kubeconfig: Path, monkeypatch: pytest.MonkeyPatch, context: str | None, status: int, uid: str | None
 ):
-    answering(monkeypatch, 200, 200)
-    cluster = contact(kubeconfig, None)
-    assert cluster.context == "mine"
-    assert cluster.server == f"http://127.0.0.1:{server.server_port}"
-    assert cluster.uid == "uid-of-kube-system"
-
-
-def test_the_context_a_stack_means_is_asked_not_the_current_one(
-    kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
-):
-    answering(monkeypatch, 200, 200)
-    assert contact(kubeconfig, "other").context == "other"
-
-
-def test_a_uid_that_may_not_be_read_is_unknown_not_an_error(
-    kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
-):
-    answering(monkeypatch, 200, 403)
-    assert contact(kubeconfig, None).uid is None
+    answering(monkeypatch, 200, status)
+    address = json.loads(kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
+    assert contact(kubeconfig, context) == Contact(kubeconfig, context or "mine", address, uid)
 
 
 @pytest.mark.parametrize("status", [401, 403])
