@@ -76,9 +76,11 @@ def test_unknown_values_make_no_rule_give_up(host: Any) -> None:
 
 
 def test_string_data_becomes_data_on_its_way_and_stays_secret(host: Any) -> None:
-    fixed = remediate(host, "kubernetes:core/v1:Secret", stringData=secret({"token": CANARY}))
+    data, texts = secret({"a": "YQ==", "b": "old"}), secret({"b": "b", "c": UNKNOWN})
+    fixed = remediate(host, "kubernetes:core/v1:Secret", metadata={"name": "x"}, data=data, stringData=texts)
 
-    assert fixed["kubernetes-secret-data-only"] == {"data": secret({"token": "Y2FuYXJ5LTdmM2E="})}
+    data = secret({"a": "YQ==", "b": "Yg==", "c": UNKNOWN})
+    assert fixed["kubernetes-secret-data-only"] == {"metadata": {"name": "x"}, "data": data}
 
 
 def test_a_secret_of_the_configuration_is_found_in_plain_at_once_and_what_another_marks_is_not(

@@ -231,19 +231,6 @@ def test_of_two_that_clash_the_same_one_is_named_in_whatever_order_they_come() -
     assert judge_stack(rule, same, backwards=True) == judge_stack(rule, same) != []
 
 
-def test_string_data_becomes_data_and_stays_secret() -> None:
-    given = {
-        "metadata": {"name": "x"},
-        "data": secret({"a": "YQ==", "b": "old"}),
-        "stringData": secret({"b": "b", "c": UNKNOWN}),
-    }
-
-    assert remedied(secret_objects.kubernetes_secret_data_only, SECRET, given) == {
-        "metadata": {"name": "x"},
-        "data": secret({"a": "YQ==", "b": "Yg==", "c": UNKNOWN}),
-    }
-
-
 def test_string_data_that_only_the_update_knows_is_left_to_it() -> None:
     assert remedied(secret_objects.kubernetes_secret_data_only, SECRET, {"stringData": UNKNOWN}) is None
     assert (
