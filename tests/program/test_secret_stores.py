@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
+from tests.support.cases import table
 from tests.support.fleet_project import FleetProject
 from tests.support.secrets import Secrets
 
@@ -29,62 +31,18 @@ class Stack:
     def namespace(self, tenant: str) -> str:
         return f"{self.project.pool}-{tenant}"
 
-    def configure(self, **changes: Any) -> None:
-        """Declare what the dev stack has, and change sections of it."""
-        acme, globex = self.namespace("acme"), self.namespace("globex")
-        reader = {"serviceAccount": {"name": "account-reader"}}
-        stores = {
-            "providers": {
-                "cluster-api": {
-                    "kind": "Kubernetes",
-                    "spec": {"remoteNamespace": self.project.pool, "auth": reader},
-                },
-                "vault": {"kind": "Kubernetes", "spec": {"remoteNamespace": self.vault, "auth": reader}},
-                "gitlab": {
-                    "kind": "GitLab",
-                    "namespace": acme,
-                    "credentialsFrom": "gitlab",
-                    "spec": {"projectID": "7"},
-                },
-            },
-            "stores": {
-                "shared": {
-                    "cluster": True,
-                    "providerRef": "cluster-api",
-                    "conditions": [{"namespaces": [acme, globex]}],
-                },
-                "acme": {"namespace": acme, "providerRef": "vault"},
-                "ci": {"namespace": acme, "providerRef": "gitlab"},
-            },
-            "reads": {
-                "acme-account": {
-                    "namespace": acme,
-                    "store": "shared",
-                    "data": {"key": {"account": "acme/aws", "key": "secretAccessKey"}},
-                },
-                "globex-account": {
-                    "namespace": globex,
-                    "store": "shared",
-                    "target": "copied",
-                    "data": {"key": {"account": "globex/aws", "key": "secretAccessKey"}},
-                },
-                "ci-token": {"namespace": acme, "store": "ci", "backend": "eso", "data": {"t": {"key": "T"}}},
-            },
-            "pushes": {
-                "acme-db": {
-                    "namespace": acme,
-                    "store": "acme",
-                    "deletionPolicy": "Delete",
-                    "data": {"db": {"secret": "db", "key": "credentials", "property": "credentials"}},
-                }
-            },
-        }
+    def configure(self) -> None:
+        """Declare what the dev stack has."""
+        spaces = {"POOL": self.project.pool, "VAULT": self.vault}
+        text = json.dumps(table(__file__, "STORES"))
+        stores = json.loads(re.sub("POOL|VAULT", lambda found: spaces[found[0]], text))
+        acme = self.namespace("acme")
         self.project.configure(
             credentials={**CREDENTIALS, "db": json.dumps(SERVICE), "gitlab": TOKEN},
             tenants={name: tenant_of(self.project, name) for name in ("acme", "globex")},
             pool=pool_of(1, 2),
             services={"db": {"namespace": acme, "credentialsFrom": "db"}},
-            further={"credfleet:secretStores": {**stores, **changes}},
+            further={"credfleet:secretStores": stores},
         )
 
     def grant(self, tenant: str) -> None:
