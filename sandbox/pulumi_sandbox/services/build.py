@@ -44,7 +44,7 @@ class GoModule:
     beside: tuple[str, ...] = ()
     own: Mapping[str, Path] = field(default_factory=dict[str, Path])
     usual_seconds: float = 270.0
-    """A cold build with its downloads on two cores, until this machine has measured its own."""
+    """Of a cold build with its downloads, on two cores."""
 
 
 def _kubernetes_stamp(version: str) -> Mapping[str, str]:
@@ -146,7 +146,7 @@ def binaries(
     recipe, kept = _recipe(module), kept_in(cache, module)
     if kept.is_dir():
         return kept
-    waiting = Step(f"another process is building {module.what}; waiting for it", 0.0, _usual(cache, module))
+    waiting = Step(f"another process is building {module.what}; waiting for it", 0.0, module.usual_seconds)
     try:
         with exclusive(cache / "lock", on_wait=lambda: progress(waiting)):
             if not kept.is_dir():
@@ -171,7 +171,7 @@ def build_together(caches: Mapping[GoModule, Path], progress: Progress = silent)
 
     with ThreadPoolExecutor(max(len(missing), 1)) as threads:
         builds = {module: threads.submit(binaries, heed, caches[module], module) for module in missing}
-        began, usual = time.monotonic(), sum(_usual(caches[module], module) for module in missing)
+        began, usual = time.monotonic(), sum(module.usual_seconds for module in missing)
         what = f"building {' and '.join(module.what for module in missing)} from source, once per machine"
         try:
             while builds and wait(builds.values(), timeout=1, return_when=FIRST_EXCEPTION).not_done:
@@ -219,10 +219,9 @@ def _build(recipe: Recipe, cache: Path, kept: Path, progress: Progress) -> None:
     unfinished.mkdir()
     go = str(installed(recipe.go, cache, progress))
     what = f"building {module.what} {recipe.version} from source, once per machine"
-    usual = _usual(cache, module)
     log = cache / f"build-{recipe.key}.log"
     build = [go, "build", *recipe.arguments, "-o", f"{unfinished}/", *module.programs.values()]
-    seconds = _run_go(build, module, log, lambda elapsed: progress(Step(what, elapsed, usual)))
+    _run_go(build, module, log, lambda elapsed: progress(Step(what, elapsed, module.usual_seconds)))
     for name, package in module.programs.items():
         (unfinished / _built_name(module, package)).rename(unfinished / name)
     for path in module.beside:
@@ -233,7 +232,6 @@ def _build(recipe: Recipe, cache: Path, kept: Path, progress: Progress) -> None:
         with program.open("rb") as file:
             os.fsync(file.fileno())
     unfinished.rename(kept)
-    files.replace(cache / "seconds", f"{max(seconds, _slowest(cache) or 0):.0f}")
 
 
 def _built_name(module: GoModule, package: str) -> str:
@@ -259,8 +257,8 @@ def _go_environment() -> dict[str, str]:
     return {**os.environ, **own}
 
 
-def _run_go(command: list[str], module: GoModule, log: Path, tick: Callable[[float], None]) -> float:
-    """Run Go to its end, calling `tick` with the seconds so far each second; give the seconds it took."""
+def _run_go(command: list[str], module: GoModule, log: Path, tick: Callable[[float], None]) -> None:
+    """Run Go to its end, calling `tick` with the seconds so far each second."""
     began = time.monotonic()
     with (
         log.open("w") as output,
@@ -277,23 +275,10 @@ def _run_go(command: list[str], module: GoModule, log: Path, tick: Callable[[flo
             raise
     if status != 0:
         raise explain(" / ".join(log.read_text().strip().splitlines()[-3:]), str(log), module)
-    return time.monotonic() - began
 
 
 def _wait_a_second(process: subprocess.Popen[bytes]) -> int | None:
     try:
         return process.wait(timeout=1)
     except subprocess.TimeoutExpired:
-        return None
-
-
-def _usual(cache: Path, module: GoModule) -> float:
-    return _slowest(cache) or module.usual_seconds
-
-
-def _slowest(cache: Path) -> float | None:
-    """Recall this machine's slowest build: a later one with a warm Go cache says nothing of a cold one."""
-    try:
-        return float((cache / "seconds").read_text())
-    except (OSError, ValueError):
         return None
