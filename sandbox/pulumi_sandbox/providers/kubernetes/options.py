@@ -13,24 +13,16 @@ from pulumi_sandbox.providers.contract import Problem
 _TEXTS: Final = frozenset({"clusterIdentifier", "context", "kubeconfig", "namespace"})
 _ENGINE_OWN: Final = frozenset({"pluginDownloadURL", "version"})
 
-_EITHER: Final = ((True, False), "it must be true or false")
-_CHOICES: Final[dict[str, tuple[tuple[Value, ...], str]]] = {
-    "enableConfigMapMutable": _EITHER,
-    "enableSecretMutable": _EITHER,
-    "suppressDeprecationWarnings": _EITHER,
-    "suppressHelmHookWarnings": _EITHER,
-    "enableServerSideApply": ((True,), "only server-side apply is served here"),
-    "enablePatchForce": ((False,), "it takes fields from their owners"),
-    "upsertExistingObjects": ((False,), "with it a renamed resource deletes the live object; use an alias"),
-    "deleteUnreachable": ((False,), "a cluster out of reach is an error here"),
-    "skipUpdateUnreachable": ((False,), "a cluster out of reach is an error here"),
-    "alwaysRender": ((False,), "manifests are not rendered here"),
-    "renderYamlToDirectory": ((), "manifests are not rendered here"),
-    "strictMode": ((False,), "it is not served here"),
-    "helmReleaseSettings": (({},), "charts are not served here"),
-    "kubeClientSettings": (({},), "it is not served here"),
+_SERVED: Final[dict[str, tuple[Value, ...]]] = {
+    **dict.fromkeys(("enableConfigMapMutable", "enableSecretMutable"), (True, False)),
+    **dict.fromkeys(("suppressDeprecationWarnings", "suppressHelmHookWarnings"), (True, False)),
+    "enableServerSideApply": (True,),
+    **dict.fromkeys(("enablePatchForce", "upsertExistingObjects"), (False,)),
+    **dict.fromkeys(("deleteUnreachable", "skipUpdateUnreachable"), (False,)),
+    **dict.fromkeys(("alwaysRender", "strictMode"), (False,)),
+    **dict.fromkeys(("helmReleaseSettings", "kubeClientSettings"), ({},)),
 }
-"""What each option that is not a string may be, and why nothing else."""
+"""What each option that is not a string may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +65,9 @@ def _reason(key: str, value: Value) -> str:
         return ""
     if key in _TEXTS:
         return "" if isinstance(value, str | dict) else "it must be a text"
-    allowed, reason = _CHOICES.get(key, ((), "there is no such option, or it is not served here"))
-    return "" if _read(value) in allowed else reason
+    if key not in _SERVED:
+        return "there is no such option, or it is not served here"
+    return "" if _read(value) in _SERVED[key] else "it is not served here with this value"
 
 
 def _read(given: Value) -> Value:
