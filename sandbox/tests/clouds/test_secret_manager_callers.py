@@ -146,7 +146,7 @@ def test_a_policy_that_cannot_be_kept_is_refused(wanted: Policy, status: str) ->
 
 
 def test_bindings_of_one_role_become_one_and_the_etag_another() -> None:
-    own = "projects/acme-prod-1/roles/reader"
+    own = "roles/secretmanager.admin"
     kept = replaced(Policy(etag=EMPTY_ETAG), policy((own, NODES), (ACCESSOR, ADA), (own, ADA)))
     assert [(each.role, [*each.members]) for each in kept.bindings] == [
         (own, [NODES, ADA]),

@@ -62,21 +62,6 @@ def is_built_in(api_version: str) -> bool:
     return "." not in group or group.endswith(".k8s.io")
 
 
-UNSERVED: Final = tuple(
-    f"pulumi.com/{name}"
-    for name in (
-        "deletionPropagationPolicy",
-        "patchFieldManager",
-        "patchForce",
-        "replaceUnready",
-        "skipAwait",
-        "timeoutSeconds",
-        "waitFor",
-    )
-)
-"""What the genuine provider does for these annotations, this one does not."""
-
-
 def metadata(obj: Properties) -> Properties:
     """Return the metadata, empty when absent or unknown."""
     return mapping(obj.get("metadata"))
@@ -90,11 +75,6 @@ def name(obj: Properties) -> str:
 def namespace(obj: Properties) -> str:
     """Return `.metadata.namespace`, empty when absent or unknown."""
     return text(metadata(obj).get("namespace"))
-
-
-def annotation(obj: Properties, key: str) -> str:
-    """Return an annotation's value, empty when absent or unknown."""
-    return text(mapping(metadata(obj).get("annotations")).get(key))
 
 
 def with_metadata(obj: Properties, **changes: Value) -> Properties:

@@ -170,15 +170,9 @@ class Provider:
 
 
 def _problems(inputs: Properties) -> list[Problem]:
-    problems = [
-        Problem("metadata.annotations", f"{key} is not served here; leave it out", unserved=True)
-        for key in objects.UNSERVED
-        if objects.annotation(inputs, key)
-    ]
-    if not (objects.metadata(inputs).get("name") or isinstance(inputs.get("metadata"), Unknown)):
-        reason = "no name is made up here; give the object one"
-        problems.append(Problem("metadata.name", reason, unserved=True))
-    return problems
+    if objects.metadata(inputs).get("name") or isinstance(inputs.get("metadata"), Unknown):
+        return []
+    return [Problem("metadata.name", "no name is made up here; give the object one", unserved=True)]
 
 
 def _made(

@@ -97,7 +97,6 @@ _MEMBER: Final = re.compile(
     r"|serviceAccount:[a-z0-9-]+\.svc\.id\.goog\[[^\s/]+/[^\s/]+\]"
     r"|(?:principal|principalSet)://iam\.googleapis\.com/\S+"
 )
-_OWN_ROLE: Final = re.compile(r"(?:projects|organizations)/[\w-]+/roles/[\w.]+")
 
 EMPTY_ETAG: Final = b"\0\x10\x01"
 """`ABAB` in base64: the etag of a policy that was never set, much like Google's own."""
@@ -169,7 +168,7 @@ def replaced(present: Policy, wanted: Policy) -> Policy:
     for binding in wanted.bindings:
         if binding.HasField("condition"):
             raise not_kept("conditions")
-        if binding.role not in ROLES and not _OWN_ROLE.fullmatch(binding.role):
+        if binding.role not in ROLES:
             raise invalid(f"Role {binding.role} is not supported for this resource.")
         for member in binding.members:
             if member not in _PUBLIC and not _MEMBER.fullmatch(member):
