@@ -35,16 +35,7 @@ def fetched(contract: Published, folder: Path) -> bytes:
         return wheel.read_bytes()
     raw = contract.source.replace("//github.com/", "//raw.githubusercontent.com/")
     known = json.loads(contract.kept.read_text(encoding="utf-8"))["source"]
-    sha256 = known["sha256"] if known["version"] == contract.version else ""
-    return published(f"{raw}/{contract.version}/{contract.file}", sha256)
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_a_kept_contract_is_of_the_pinned_version_and_has_every_path(name: str) -> None:
-    contract = PUBLISHED[name]
-    kept = json.loads(contract.kept.read_text(encoding="utf-8"))
-    assert kept["source"]["version"] == contract.version
-    assert [*kept["paths"]] == [*contract.paths]
+    return published(f"{raw}/{contract.version}/{contract.file}", known["sha256"])
 
 
 @pytest.mark.built

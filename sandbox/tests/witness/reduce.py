@@ -1,8 +1,8 @@
 """Reduces a published contract to the paths that are spoken here, as `contracts` folders of tests keep it.
 
-`python -m sandbox.tests.witness.reduce NAME FILE` writes the kept contract anew from FILE, as published:
-an OpenAPI document, or the wheel of Google's or Azure's package for Python. What is left out is prose,
-examples, and what no path that is kept reaches.
+`python -m sandbox.tests.witness.reduce NAME FILE VERSION` writes the kept contract anew from FILE, which is
+an OpenAPI document, or the wheel of Google's or Azure's package for Python, of VERSION. What is left out is
+prose, examples, and what no path that is kept reaches.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
@@ -21,17 +21,8 @@ from zipfile import ZipFile
 from ruamel.yaml import YAML
 
 _ROOT: Final = Path(__file__).parents[3]
-_OURS: Final = _ROOT / "sandbox/tests/witness/contracts"
-_CLUSTER: Final = "/api/hyperfleet/v1/clusters/{cluster_id}"
-_SERVER: Final = "https://github.com/openshift-hyperfleet/hyperfleet-api/blob/541f6b4a2f23"
-_GLOBAL: Final = "/v1/projects/{projectsId}/secrets"
-_REGIONAL: Final = "/v1/projects/{projectsId}/locations/{locationsId}/secrets"
-_SECRET: Final = ("", ":addVersion", ":getIamPolicy", ":setIamPolicy", ":testIamPermissions", "/versions")
-_VERSION: Final = ("", ":access", ":enable", ":disable", ":destroy")
-_GROUP: Final = "/subscriptions/{subscriptionId}/resourceGroups/{resourceGroupName}/providers"
-_IDENTITY: Final = f"{_GROUP}/Microsoft.ManagedIdentity/userAssignedIdentities/{{resourceName}}"
+_FOLDERS: Final = ("sandbox/tests/witness/contracts", "tests/witness/contracts")
 _DISCOVERY: Final = "googleapiclient/discovery_cache/documents/secretmanager.v1.json"
-_PYPI: Final = "https://pypi.org/project"
 
 Document = Mapping[str, Any]
 
@@ -50,7 +41,7 @@ class Published:
     paths: Sequence[str]
     kept: Path
     read: Callable[[bytes], Document]
-    beyond: Mapping[str, str] = field(default_factory=dict[str, str])
+    beyond: Mapping[str, str]
 
 
 def _openapi(text: bytes) -> Document:
@@ -180,65 +171,17 @@ def _shape(keys: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _hyperfleet(version: str, **beyond: str) -> Published:
-    return Published(
-        source="https://github.com/openshift-hyperfleet/hyperfleet-api-spec",
-        file="schemas/core/openapi.yaml",
-        version=version,
-        paths=(_CLUSTER, f"{_CLUSTER}/statuses"),
-        kept=_ROOT / "tests/witness/contracts" / f"hyperfleet-{version}.json",
-        read=_openapi,
-        beyond=beyond,
-    )
+def _published(kept: Path) -> Published:
+    known = json.loads(kept.read_text(encoding="utf-8"))
+    source, file, version = (known["source"][key] for key in ("source", "file", "version"))
+    reader = _package(file) if "/azure-mgmt-" in source else _discovery if "pypi" in source else _openapi
+    return Published(source, file, version, [*known["paths"]], kept, reader, known["beyond"])
 
 
-def _azure(package: str, version: str, folder: str, *paths: str) -> Published:
-    return Published(
-        source=f"{_PYPI}/{package}",
-        file=folder,
-        version=version,
-        paths=paths,
-        kept=_OURS / f"{package}.json",
-        read=_package(folder),
-    )
-
-
-_DROPPED: Final = {f"PUT {_CLUSTER}/statuses 204": f"{_SERVER}/pkg/handlers/resource_status_handler.go"}
 PUBLISHED: Final = {
-    "hyperfleet-v1.0.2": _hyperfleet("v1.0.2"),
-    "hyperfleet-v1.0.24": _hyperfleet("v1.0.24", **_DROPPED),
-    "secretmanager-v1": Published(
-        source=f"{_PYPI}/google-api-python-client",
-        file=_DISCOVERY,
-        version="2.202.0",
-        paths=[
-            path
-            for secrets in (_GLOBAL, _REGIONAL)
-            for path in (
-                secrets,
-                *(f"{secrets}/{{secretsId}}{each}" for each in _SECRET),
-                *(f"{secrets}/{{secretsId}}/versions/{{versionsId}}{each}" for each in _VERSION),
-            )
-        ],
-        kept=_OURS / "secretmanager-v1.json",
-        read=_discovery,
-    ),
-    "azure-mgmt-msi": _azure(
-        "azure-mgmt-msi",
-        "7.0.0",
-        "azure/mgmt/msi/v2023_01_31",
-        _IDENTITY,
-        f"{_IDENTITY}/federatedIdentityCredentials",
-        f"{_IDENTITY}/federatedIdentityCredentials/{{federatedIdentityCredentialResourceName}}",
-    ),
-    "azure-mgmt-authorization": _azure(
-        "azure-mgmt-authorization",
-        "4.0.0",
-        "azure/mgmt/authorization/v2022_04_01",
-        "/{scope}/providers/Microsoft.Authorization/roleAssignments/{roleAssignmentName}",
-    ),
+    file.stem: _published(file) for each in _FOLDERS for file in sorted(Path(_ROOT, each).glob("*.json"))
 }
-"""Name → contract that is kept."""
+"""Name → contract that is kept, as its own file says."""
 
 _PROSE: Final = frozenset({"description", "example", "examples", "summary", "tags", "title"})
 
@@ -297,9 +240,9 @@ def document(published: Published, text: bytes) -> dict[str, Any]:
     return {"source": source, "beyond": dict(published.beyond), **whole}
 
 
-def main(name: str, file: str) -> None:
+def main(name: str, file: str, version: str) -> None:
     """Write a kept contract anew."""
-    published = PUBLISHED[name]
+    published = replace(PUBLISHED[name], version=version)
     text = json.dumps(document(published, Path(file).read_bytes()), indent=1)
     published.kept.write_text(f"{text}\n", encoding="utf-8")
 
