@@ -6,36 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from components.stack_config.schema import stack_file_schema
+from tests.support.cases import table
+from tests.support.stacks import ROOT
 
-NOTES: Final[Mapping[str, str]] = {
-    "cluster": "Cluster that the stack writes to; required with a tenant or a pool.",
-    "tenants": "Tenant → its namespace and accounts. Each has a namespace of its own.",
-    "tenantsFrom": "[Format](#tenants-in-separate-files).",
-    "heldAs": "[Reason](adr/0010-held-as.md).",
-    "accountPool": "Accounts that tenants claim ([account pool](account-pool.md)).",
-    "asoCredentials": "Credentials of Azure Service Operator ([ASO credentials](aso-credentials.md)).",
-    "pullSecrets": "Pull secrets of clusters ([pull secrets](pull-secrets.md)).",
-    "services": "User-provided services ([service credentials](service-credentials.md)).",
-    "secretStores": "Providers, stores, reads, pushes ([secret stores](secret-stores.md)).",
-    "tenants.*.accounts.*.type": "Exactly one of `type` and `plan` is required.",
-    "tenants.*.accounts.*.releasePolicy": "Absent: the pool's.",
-    "tenants.*.accounts.*.limit": "0 or absent: the pool's.",
-    "tenants.*.accounts.*.spill": "Requires a limit, here or in `accountPool.limits`.",
-    "tenants.*.accounts.*.required": "[Skipped claims](account-pool.md#when-a-claim-cannot-be-served).",
-    "tenants.*.accounts.*.deliverTo.name": "Required without `asoCredential`.",
-    "accountPool.from": "Also allowed: labels, plans, rules, protect.",
-    "accountPool.consumers": "[Consumers](account-pool.md#one-pool-for-many-stacks).",
-    "accountPool.claimers[].kind": "Subject of the Role.",
-    "accountPool.claimers[].name": "Its name in the cluster.",
-    "accountPool.claimers[].namespace": "Required for it, rejected for others.",
-    "accountPool.members.*.credentialsFrom": "Accounts and Secrets of the pool are rejected.",
-    "accountPool.members.*.sharedCapacity": "Excludes `tenant` and `internal`.",
-    "accountPool.membersFrom": "[Columns](#accounts-in-csv).",
-    "accountPool.cleaning": "The name of the account is appended.",
-    "pullSecrets.clusters.*.pullSecretFrom": "Without accounts.",
-    "services.instances.*.credentialsFrom": "Required without `legacy`.",
-    "secretStores.providers.*.credentialsFrom": "Without accounts.",
-}
+PAGE: Final = ROOT / "docs" / "configuration.md"
+NOTES: Final[Mapping[str, str]] = table(__file__, "NOTES")
 """Path → what the schema does not say of a key: rules between keys, and links."""
 
 _SCHEMA: Final = stack_file_schema()

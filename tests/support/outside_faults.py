@@ -20,21 +20,8 @@ from tests.support.certificates import pem
 TOKEN: Final = "s3ntinel-of-a-token"
 QUOTED: Final = "s3ntinel-of-an-answer"
 CONTEXT: Final = "meant"
-NO_JSON: Final = f"<html>{QUOTED}</html>"
 
-ANSWERS: Final[dict[str, tuple[int, Any]]] = {
-    "401": (401, {"kind": "Status", "reason": "Unauthorized", "message": "Unauthorized"}),
-    "401 of a proxy": (401, NO_JSON),
-    "403": (403, {"kind": "Status", "reason": "Forbidden", "message": 'User "x" cannot do it'}),
-    "403 of a proxy": (403, NO_JSON),
-    "404 of a proxy": (404, NO_JSON),
-    "429": (429, {"kind": "Status", "reason": "TooManyRequests", "message": "slow down"}),
-    "500": (500, {"kind": "Status", "reason": "InternalError", "message": "failed"}),
-    "502 of a proxy": (502, NO_JSON),
-    "a page": (200, NO_JSON),
-    "a list": (200, []),
-    "an empty object": (200, {}),
-}
+ANSWERS: Final[dict[str, tuple[int, Any]]] = table(__file__, "ANSWERS")
 """What a server answers to everything."""
 
 KUBECONFIGS: Final[dict[str, Any]] = table(__file__, "KUBECONFIGS")
