@@ -303,7 +303,10 @@ def test_a_payload_never_enters_an_error(engine: Engine):
 
 def test_a_grant_enters_the_policy_and_leaves_it(engine: Engine, cloud: Served):
     engine.create(ENTRY, entry())
-    other = engine.create(MEMBER, grant(member="serviceAccount:a@acme.iam.gserviceaccount.com"))
+    account = "serviceAccount:a@acme.iam.gserviceaccount.com"
+    other = engine.create(MEMBER, grant(secretId="pull", member=account))
+    with pytest.raises(grpc.RpcError, match="write projects/PROJECT/secrets/SECRET"):
+        engine.create(MEMBER, grant(secretId="a/b"))
     made = engine.create(MEMBER, grant())
     assert made.id == f"{NAME}/{ACCESSOR}/{READER}"
     assert made.outputs["secretId"] == NAME
@@ -328,6 +331,7 @@ def test_whatever_changes_in_a_grant_replaces_it(engine: Engine):
     assert list(engine.diff(made, grant(role="roles/secretmanager.viewer")).replaces) == ["role"]
     assert list(engine.diff(made, grant(member=READER.lower())).replaces) == ["member"]
     assert "condition" in refusals(engine.checked(MEMBER, grant(condition={})))
+    assert list(engine.diff(made, grant(secretId=UNKNOWN)).replaces) == ["secretId"]
 
 
 def test_a_revoked_grant_is_gone_on_refresh_and_so_is_one_on_a_vanished_secret(engine: Engine, cloud: Served):

@@ -273,3 +273,5 @@ def test_a_filter_passes_what_it_says_and_what_is_not_understood_is_refused(rest
         assert len(rest.call("GET", SECRETS, filter=asked).body.get("secrets", [])) == passes, asked
     for asked in ("(labels.a=b)", "labels.a", "labels.a=b OR labels.a=c", "-labels.a=b", "colour=red"):
         assert rest.call("GET", SECRETS, filter=asked).refusal == (400, "INVALID_ARGUMENT"), asked
+    rest.add(b"1")
+    assert rest.call("GET", f"{ORDERS}/versions", filter="state:ENABLED").refusal == (501, "UNIMPLEMENTED")

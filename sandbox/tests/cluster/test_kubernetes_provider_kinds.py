@@ -124,7 +124,7 @@ def test_objects_of_a_kind_defined_meanwhile_are_made_and_gone_with_their_kind(
 def test_an_object_of_an_unknown_kind_is_refused_with_its_name(
     engine: Engine, group: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("pulumi_sandbox.providers.kubernetes.apply._RETRY_SECONDS", ())
+    monkeypatch.setattr("pulumi_sandbox.providers.kubernetes.apply._RETRY_SECONDS", (0.01,))
     text = failure(lambda: engine.create(urn(f"kubernetes:{group}/v1:Bucket", "b"), bucket(group)))
     assert f"serves no kind Bucket in {group}/v1" in text
     assert "CustomResourceDefinition" in text
