@@ -19,7 +19,6 @@ FEDERATION = "azure-native:managedidentity:FederatedIdentityCredential"
 IDENTITY = "azure-native:managedidentity:UserAssignedIdentity"
 ROLE = "azure-native:authorization:RoleDefinition"
 ASO_FEDERATION = "kubernetes:managedidentity.azure.com/v1api20230131:FederatedIdentityCredential"
-GCP_SECRET = "gcp:secretmanager/secret:Secret"
 VERSION = "gcp:secretmanager/secretVersion:SecretVersion"
 CLAIM = "pulumi-python:dynamic/credfleet:AccountClaim"
 READ = "pulumi-python:dynamic/credfleet:SecretRead"
@@ -32,23 +31,9 @@ KYMA = pool_members.pool_section(
 )
 """What a stack says whose accounts have labels of other names."""
 
-CONFIGS: Mapping[str, Mapping[str, Any]] = {
-    "azure-federation-issuer": {"issuers": ["https://oidc.example/prod/"]},
-    "gcp-secret-deletion-protection": {"required": True},
-    "gcp-secret-replication": {"policy": "user-managed"},
-    "estate-resource-types": {"allowed": ["kubernetes:*"]},
-    "estate-regions": {"gcp": ["europe-west1"], "azure": ["westeurope"]},
-    "estate-account-types": {"allowed": ["aws", "gcp*"]},
-    "estate-owner-labels": {
-        "required": {
-            IDENTITY: ["owner"],
-            GCP_SECRET: ["owner"],
-            "kubernetes:*": ["owner"],
-            "aws:*": ["owner"],
-            "*:Role": ["team"],
-        }
-    },
-}
+_PAGE: Final[Mapping[str, Any]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
+
+CONFIGS: Mapping[str, Mapping[str, Any]] = _PAGE["configs"]
 """What an environment says to the rules that ask it."""
 
 
@@ -122,7 +107,7 @@ def store(*conditions: Any) -> dict[str, Any]:
 
 def of(kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield rule and case: of what `complies`, or `violates` it and is `told` so."""
-    for rule, rows in yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())[kind].items():
+    for rule, rows in _PAGE[kind].items():
         yield from ((rule, row) for row in rows)
 
 
