@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from pulumi_sandbox.errors import SandboxError
+from pulumi_sandbox.protocol.values import text
 from pulumi_sandbox.providers.azure_native import resources
 from pulumi_sandbox.providers.azure_native.resources import RESOURCES, AzureKind, AzureOptions
 from pulumi_sandbox.providers.contract import Package, Provider
 from pulumi_sandbox.providers.dispatch import Dispatcher, Patience
-from pulumi_sandbox.providers.rest import Rest, Retries, Service, ServiceRefusedError
+from pulumi_sandbox.providers.rest import Rest, Retries, Service, ask
 
 _METADATA_VERSION: Final = "2022-09-01"
 _SERVICE: Final = "Azure Resource Manager"
@@ -42,23 +42,9 @@ def _resource_manager(chosen: AzureOptions, pause: Callable[[float], None]) -> R
 
 
 def _address(metadata: Rest, host: str) -> str:
-    try:
-        told = metadata.send("GET", "/metadata/endpoints", query={"api-version": _METADATA_VERSION})
-    except ServiceRefusedError as refusal:
-        raise _without_address(host, f"it refuses to tell them ({refusal})") from refusal
-    address = told.get("resourceManager")
-    if not isinstance(address, str):
-        raise _without_address(host, "they name no resourceManager")
-    return address.rstrip("/")
-
-
-def _without_address(host: str, problem: str) -> SandboxError:
-    return SandboxError(
-        code="metadata-invalid",
-        place=f"metadata of the cloud at {host}",
-        problem=problem,
-        fix="let azure-native:metadataHost name the emulator (the sandbox's `status` prints its address)",
-    )
+    version = {"api-version": _METADATA_VERSION}
+    told = ask(metadata, "read the metadata of", host, "GET", "/metadata/endpoints", query=version)
+    return text(told.get("resourceManager")).rstrip("/")
 
 
 _TITLE: Final = "Azure"
