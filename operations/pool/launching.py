@@ -73,7 +73,7 @@ def command_of(commands: Mapping[str, Sequence[str]], account_type: str) -> Sequ
 
 def find_program(named: str, folder: Path) -> str:
     """Find a program as a shell in `folder` would: by PATH when it is a bare word."""
-    return str((folder / named).resolve()) if "/" in named else named
+    return str((folder / named).absolute()) if "/" in named else named
 
 
 def open_log(what: str, member: Member) -> tuple[Path, int]:
