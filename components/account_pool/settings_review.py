@@ -123,7 +123,7 @@ def _review_new_keys(pool: AccountPool, types: Collection[str]) -> Problems:
                 yield Problem(
                     place,
                     f"no program changes the key of an account of type {type_}, so none would be free again",
-                    f"add one to accountPool.keys, such as {{{name}: [keys/{name}.py]}}",
+                    f"add one to accountPool.keys, such as {{{name}: [key-programs/{name}.py]}}",
                 )
 
 
