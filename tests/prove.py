@@ -73,13 +73,15 @@ FIRE: Final = (
     Part("wipes", (*_PYTEST, "tests/cluster/test_cleaners.py")),
     Part("documents", (*_PYTEST, "tests/fire/readers")),
 )
-STORM: Final = Part("storm", (*_PYTEST, "tests/fire/storm"))
-"""Takes both cores for as long as half of the others: only where it is named."""
+STORM: Final = Part("storm", (*_PYTEST, "tests/fire/storm/test_storm.py"))
+"""Takes both cores for as long as half of the others: only where it is named, as the next."""
+_ROTATION: Final = ("tests/fire/storm/test_rotation.py", "tests/operations/pool/test_key_programs.py")
+ROTATION: Final = Part("rotation", (*_PYTEST, *_ROTATION))
 WITNESS: Final = Part("witness", (*_PYTEST, "tests/witness", "tests/cluster/test_eso_manifests.py"))
 """Fetches what others published: only where it is named."""
 REPORT: Final = Part("report", (*_PYTEST, "tests/witness/test_report_in_a_browser.py"))
 """Takes pictures of the report; needs Chromium."""
-WORDS: Final = {part.name: (part,) for part in (*PROTOCOL, *FIRE, STORM, WITNESS, REPORT)} | {
+WORDS: Final = {part.name: (part,) for part in (*PROTOCOL, *FIRE, STORM, ROTATION, WITNESS, REPORT)} | {
     "fire": FIRE,
     "protocol": PROTOCOL,
 }

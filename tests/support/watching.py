@@ -20,9 +20,12 @@ LAST: Final = "the-watch-is-over"
 
 
 @contextmanager
-def watched(pool: FleetProject, folder: Path, members: Members, admin: DynamicClient) -> Generator[None]:
-    """Have all that happens to the pool written down by another process."""
-    command = [sys.executable, watcher.__file__, str(pool.kubeconfig), pool.pool, str(folder), LAST]
+def watched(
+    pool: FleetProject, folder: Path, members: Members, admin: DynamicClient, namespace: str | None = None
+) -> Generator[None]:
+    """Have all that happens to the pool written down by another process. namespace: "" for all of them."""
+    seen = pool.pool if namespace is None else namespace
+    command = [sys.executable, watcher.__file__, str(pool.kubeconfig), seen, str(folder), LAST]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "watching\n"

@@ -13,8 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -22,7 +21,6 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 from pulumi_sandbox.errors import SandboxError
-from pulumi_sandbox.services.build import binaries
 from pulumi_sandbox.services.control_plane import ControlPlane
 from pulumi_sandbox.services.parts import ADMIN, Part
 
@@ -30,6 +28,7 @@ from components.labels import HYPERSCALER_TYPE
 from sandbox.tests.support.cluster import ROOT, client_for
 from tests.fire.claims.claimer import ACCOUNTS
 from tests.fire.claims.history import ENDS, Judgement, Operation, judge, operations_in
+from tests.fire.conftest import restarted
 from tests.support.fault_proxy import FaultProxy, at_random, running
 from tests.support.proving import PROVES, counted, tried
 
@@ -124,25 +123,6 @@ class Crowd:
             process.wait()
 
 
-@contextmanager
-def own_plane(folder: Path) -> Generator[ControlPlane]:
-    plane = ControlPlane.start(folder, binaries=binaries(), die_with_parent=True)
-    try:
-        yield plane
-    finally:
-        plane.stop()
-
-
-@pytest.fixture
-def plane(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[ControlPlane]:
-    """Return the API server of all tests; where a run proves, one of our own, to be killed."""
-    if not PROVES:
-        yield request.getfixturevalue("control_plane")
-        return
-    with own_plane(tmp_path / "plane") as own:
-        yield own
-
-
 def befalls(random: Random, crowd: Crowd, plane: ControlPlane) -> Callable[[], None]:
     """Do something to a process, and return what ends it."""
     name = random.choice(sorted(crowd.running))
@@ -156,17 +136,12 @@ def befalls(random: Random, crowd: Crowd, plane: ControlPlane) -> Callable[[], N
             return lambda: crowd.signal(signal.SIGCONT, name)
         case "server killed":
             plane.kill(random.choice([Part.API_SERVER, Part.ETCD]))
-            return lambda: _restarted(plane)
+            return lambda: restarted(plane)
         case _:
             pid = plane.pid(random.choice([Part.API_SERVER, Part.ETCD]))
             assert pid is not None
             os.kill(pid, signal.SIGSTOP)
             return lambda: os.kill(pid, signal.SIGCONT)
-
-
-def _restarted(plane: ControlPlane) -> None:
-    again = ControlPlane.start(plane.folder, binaries=plane.binaries, die_with_parent=True)
-    assert again.ports == plane.ports, "somebody took its ports"
 
 
 def made(admin: DynamicClient, namespace: str) -> None:

@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import heapq
 import json
+import re
+from base64 import b64decode
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 TOKEN = "credfleet.io/claim-token"
+ALIVE = "alive"
+_KEY = re.compile(r"sentinel-account-\d+-\d+")
 
 
 @dataclass(frozen=True, order=True)
@@ -114,3 +119,46 @@ class History:
             self.most[prefix] = max(self.most.get(prefix, 0), count)
             if count > self.quotas[prefix]:
                 yield f"{prefix} has {count} accounts, and may have {self.quotas[prefix]}"
+
+
+@dataclass
+class Keys:
+    """Which keys are alive, and which Secrets have them, change by change.
+
+    The cloud of an account is ConfigMap ACCOUNT, with the keys that are alive. What is kept beside an account
+    while its key is rotated is used by nothing.
+    """
+
+    wrong: list[str] = field(default_factory=list[str])
+    alive: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    held: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    changed: int = 0
+    revoked: int = 0
+
+    def replay(self, *watched: Iterable[Change]) -> Keys:
+        """Go through all changes in their order, and note which Secret has a key then that is not alive."""
+        for change in sorted(chain(*watched)):
+            data = (change.after or {}).get("data") or {}
+            name = change.name.rpartition("/")[2]
+            if change.kind == "configmaps" and ALIVE in data:
+                before, self.alive[name] = self.alive.get(name, set()), {*data[ALIVE].split()}
+                self.revoked += len(before - self.alive[name])
+                touched = self.held
+            elif change.kind == "secrets" and not name.endswith(".other-key"):
+                texts = (b64decode(value).decode(errors="ignore") for value in data.values())
+                before, now = (
+                    self.held.get(change.name),
+                    {key for text in texts for key in _KEY.findall(text)},
+                )
+                self.held[change.name] = now
+                self.changed += before not in (None, set(), now)
+                touched = {change.name: now}
+            else:
+                continue
+            known = set[str]().union(*self.alive.values())
+            self.wrong += (
+                f"revision {change.revision}: {each} has {key}, which is not alive"
+                for each, keys in touched.items()
+                for key in keys - known
+            )
+        return self

@@ -137,11 +137,11 @@ class Storm:
         for number in range(STACKS):
             self.configure(number, whole=True)
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-            for ran in pool.map(_looked_and_updated, self.stacks):
+            for ran in pool.map(looked_and_updated, self.stacks):
                 ran.quiet()
 
 
-def _looked_and_updated(stack: FleetProject) -> Ran:
+def looked_and_updated(stack: FleetProject) -> Ran:
     """Update a stack after a refresh: a release may have been under way when an update was killed."""
     looked = stack.refresh("--clear-pending-creates")
     return stack.up() if looked.code == 0 else looked

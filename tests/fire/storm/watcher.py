@@ -1,18 +1,25 @@
 """Watch a pool from outside, by a process of its own: each change of its Secrets' metadata and ConfigMaps.
 
 Arguments: the kubeconfig, the namespace, the folder for what is seen, and the name of an object of each kind
-whose coming ends the watch. Prints `watching` once everything from then on is seen.
+whose coming ends the watch. Without a namespace it is all of them, with the data of Secrets. Prints
+`watching` once everything from then on is seen, but what an API server wrote just before it was killed and
+something else soon after.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from urllib3.exceptions import HTTPError
+
+_GONE = (HTTPError, ConnectionError, ValueError)
 _METADATA = "application/json;as={shape};g=meta.k8s.io;v=v1,application/json"
 
 
@@ -20,10 +27,11 @@ class Watch:
     """One kind of objects of a namespace, from a list on, without a gap."""
 
     def __init__(self, client: Any, namespace: str, kind: str) -> None:
-        self._client, self._kind = client, kind
-        self._path = f"/api/v1/namespaces/{namespace}/{kind}"
-        listed = self._ask("PartialObjectMetadataList").data
-        self._revision = str(json.loads(listed)["metadata"]["resourceVersion"])
+        self._client, self._kind, self._is_whole = client, kind, not namespace
+        self._path = f"/api/v1/namespaces/{namespace}/{kind}" if namespace else f"/api/v1/{kind}"
+        self._known: dict[tuple[str, str], str] = {}
+        self._revision = ""
+        list(self._changed())
 
     def write(self, file: Path, last: str) -> None:
         """Write down each change until an object called `last` comes."""
@@ -31,30 +39,58 @@ class Watch:
             for event in self._events():
                 body = event["object"]
                 metadata = body["metadata"]
-                self._revision = metadata["resourceVersion"]
-                if event["type"] == "BOOKMARK":
-                    continue
+                own = (metadata["namespace"], metadata["name"])
                 kept = {key: metadata.get(key) for key in ("uid", "labels", "annotations")}
                 after = None if event["type"] == "DELETED" else {**kept, "data": body.get("data")}
-                seen = {"revision": int(self._revision), "kind": self._kind, "name": metadata["name"]}
+                self._known[own] = revision = metadata["resourceVersion"]
+                if after is None:
+                    del self._known[own]
+                name = "/".join(own) if self._is_whole else own[1]
+                seen = {"revision": int(revision), "kind": self._kind, "name": name}
                 to.write(json.dumps({**seen, "after": after}) + "\n")
-                if metadata["name"] == last:
+                if own[1] == last:
                     return
 
     def _events(self) -> Iterator[Any]:
         while True:  # the API server ends a watch from time to time; the next begins where that stood
-            answer = self._ask("PartialObjectMetadata", watch="true", resourceVersion=self._revision)
-            rest = b""
-            for chunk in answer.stream(1 << 16):
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    event = json.loads(line)
-                    if event["type"] == "ERROR":
-                        raise RuntimeError(event["object"])
+            try:
+                yield from self._watched()
+            except _GONE:  # it is being started again, and has no past
+                time.sleep(0.1)
+                with suppress(*_GONE):
+                    yield from self._changed()
+
+    def _watched(self) -> Iterator[Any]:
+        answer = self._ask("PartialObjectMetadata", watch="true", resourceVersion=self._revision)
+        rest = b""
+        for chunk in answer.stream(1 << 16):
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                event = json.loads(line)
+                if event.get("type") not in ("ADDED", "MODIFIED", "DELETED", "BOOKMARK"):
+                    raise ConnectionError(line)
+                self._revision = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] != "BOOKMARK":
                     yield event
 
+    def _changed(self) -> Iterator[Any]:
+        """Yield what changed since it was seen last, and what is gone, as early as that can have been."""
+        listed = json.loads(self._ask("PartialObjectMetadataList").data)
+        if "items" not in listed:
+            raise ConnectionError(listed)
+        now = {(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in listed["items"]}
+        for namespace, name in self._known.keys() - now.keys():
+            metadata = {"namespace": namespace, "name": name, "resourceVersion": self._known[namespace, name]}
+            yield {"type": "DELETED", "object": {"metadata": metadata}}
+        for own, one in now.items():
+            if self._known.get(own) != one["metadata"]["resourceVersion"]:
+                yield {"type": "MODIFIED", "object": one}
+        self._known = {own: one["metadata"]["resourceVersion"] for own, one in now.items()}
+        self._revision = listed["metadata"]["resourceVersion"]
+
     def _ask(self, shape: str, **query: str) -> Any:
-        accepts = _METADATA.format(shape=shape) if self._kind == "secrets" else "application/json"
+        is_less = self._kind == "secrets" and not self._is_whole
+        accepts = _METADATA.format(shape=shape) if is_less else "application/json"
         method, url, headers, *_ = self._client.param_serialize(
             "GET",
             self._path,
