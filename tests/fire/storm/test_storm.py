@@ -12,8 +12,9 @@ import random
 import secrets
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,15 +95,17 @@ def test_what_is_wrong_at_any_instant_is_seen_in_the_order_of_the_changes(
 class Storm:
     """Stacks that claim from one pool: each for two tenants of its own, and one that its neighbour names."""
 
-    def __init__(self, pool: FleetProject, folder: Path, seed: int) -> None:
-        self._chance = random.Random(seed)
-        self.stacks = [pool.consumer(folder / f"team{n % CONSUMERS}-{n}") for n in range(STACKS)]
+    def __init__(
+        self, pool: FleetProject, folder: Path, seed: int, stacks: int = STACKS, kills: int = KILLS
+    ) -> None:
+        self.chance, self.pool, self.kills = random.Random(seed), pool, kills
+        self.stacks = [pool.consumer(folder / f"team{n % CONSUMERS}-{n}") for n in range(stacks)]
         self.ended: Counter[str] = Counter()
 
     def wanted(self, number: int, *, whole: bool) -> Mapping[str, Any]:
         """Return the tenants of a stack: all of them, or some."""
         names = [f"own{number}a", f"own{number}b", f"pair{number // 2}"]
-        kept = names if whole else [name for name in names if self._chance.random() < 0.7]
+        kept = names if whole else [name for name in names if self.chance.random() < 0.7]
         return {
             name: {
                 "namespace": f"{self.stacks[number].pool}-{number}-{name}",
@@ -121,27 +124,39 @@ class Storm:
     def run(self, longest: float) -> None:
         """Update stacks side by side until so many updates were killed."""
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-            while self.ended["were killed"] < KILLS:
-                order = self._chance.sample(range(STACKS), STACKS)
-                for number in order:
+            while self.ended["were killed"] < self.kills:
+                for number in range(len(self.stacks)):
                     self.configure(number, whole=False)
-                times = [self._chance.uniform(0, longest) for _ in order]
-                writes = [self._chance.randrange(1, WRITES) for _ in order]
-                stacks = [self.stacks[number] for number in order]
-                for ran in pool.map(FleetProject.up_within, stacks, writes, times):
-                    ran.quiet(ran.code)
-                    self.ended["were killed" if ran.code < 0 else f"ended with {ran.code}"] += 1
+                strikes = [*self.strikes(longest)]
+                begun = [pool.submit(each) for each in self.chance.sample(strikes, len(strikes))]
+                self.disturb(begun)
+                for code in (each.result() for each in begun):
+                    self.ended["were killed" if code < 0 else f"ended with {code}"] += 1
+
+    def strikes(self, longest: float) -> Iterator[Callable[[], int]]:
+        """Yield what is done side by side: an update of each stack, to be killed at some write or time."""
+        for stack in self.stacks:
+            yield partial(updated, stack, self.chance.randrange(1, WRITES), self.chance.uniform(0, longest))
+
+    def disturb(self, begun: Sequence[Future[int]]) -> None:
+        """Do what befalls all of them."""
 
     def settle(self) -> None:
         """Let each stack have all that it wants, once it knows what it has, and kill nobody any more."""
-        for number in range(STACKS):
+        for number in range(len(self.stacks)):
             self.configure(number, whole=True)
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-            for ran in pool.map(looked_and_updated, self.stacks):
+            for ran in pool.map(_looked_and_updated, self.stacks):
                 ran.quiet()
 
 
-def looked_and_updated(stack: FleetProject) -> Ran:
+def updated(stack: FleetProject, writes: int, seconds: float) -> int:
+    """Update a stack until it is through, or killed; return its exit code."""
+    ran = stack.up_within(writes, seconds)
+    return ran.quiet(ran.code).code
+
+
+def _looked_and_updated(stack: FleetProject) -> Ran:
     """Update a stack after a refresh: a release may have been under way when an update was killed."""
     looked = stack.refresh("--clear-pending-creates")
     return stack.up() if looked.code == 0 else looked
