@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import hcl2
 import pytest
 import yaml
+from packaging.specifiers import SpecifierSet
 
 from operations.bootstrap.script import open_bootstrap
 from tests.support.fleet_project import CREDFLEET, ROOT
@@ -44,6 +46,14 @@ _CLUSTERS: Final = {
     "azure": "az aks show --name fleet ",
 }
 """What of the printed commands goes by the context."""
+_SCHEMAS: Final = json.loads(Path(__file__).with_name("providers.json").read_text(encoding="utf-8"))
+"""What Terraform's providers take, from the bindings that CDK for Terraform generates of them.
+
+azurerm requires `subscription_id` and `features` since version 4, as its upgrade guide says."""
+_META: Final = frozenset({"for_each", "depends_on", "__is_block__"})
+_READ: Final = re.compile(
+    r"(?:(data)\.)?\b((?:aws|azurerm|github|google|kubernetes)_\w+)\.(\w+)(?:\[[^][]*(?:\[\d\])?\])?(?:\.(\w+))?"
+)
 _WRITES: Final = ("Encrypt", "PutObject", "objectUser", "Contributor", "secretmanager.admin", "Administrator")
 
 
@@ -154,6 +164,62 @@ def test_terraform_trusts_and_grants_what_the_commands_do(tmp_path: Path, cloud:
     script = _printed(folder, "--repo", "acme/fleet", backend=_PROVIDERS[cloud][1])
     (applied,) = re.findall(r"<<'?END'?\n(apiVersion.*?)END$", script, re.DOTALL | re.MULTILINE)
     assert roles == [*yaml.safe_load_all(applied)]
+
+
+@pytest.mark.parametrize("cloud", _PROVIDERS)
+def test_terraform_configuration_fits_the_schemas_of_its_providers(tmp_path: Path, cloud: str) -> None:
+    folder = _project(tmp_path, cloud)
+    text = _printed(folder, "--repo", "acme/fleet", "--format", "terraform", backend=_PROVIDERS[cloud][1])
+    file: Any = hcl2.loads(text)
+    (required,) = file["terraform"][0]["required_providers"]
+    schemas = {key: each for one in _SCHEMAS.values() for key, each in one["schemas"].items()}
+    for name in required.keys() - _META:
+        given = json.loads(required[name]["version"]).replace("~>", "~=")
+        assert _SCHEMAS[name]["version"] in SpecifierSet(given)
+    declared = dict[tuple[str, str, str], Any]()
+    for kind in ("data", "resource"):
+        for block in file[kind]:
+            ((type_, named),) = block.items()
+            declared |= {(kind, type_.strip('"'), name.strip('"')): body for name, body in named.items()}
+    assert len(declared) == sum(len(file[kind]) for kind in ("data", "resource")), "an address is given twice"
+    for (kind, type_, name), body in declared.items():
+        _fits(schemas[f"{kind} {type_}"], body, f"{type_}.{name}")
+    for provider in file["provider"]:
+        ((name, body),) = provider.items()
+        _fits(schemas[f"provider {json.loads(name)}"], body, name)
+        assert json.loads(name) in required
+    for kind, type_, name, attribute in _READ.findall(text):
+        assert (kind or "resource", type_, name) in declared or f"for role, one in {type_}" in text
+        schema = schemas[f"{kind or 'resource'} {type_}"]
+        assert attribute in {"", *schema["required"], *schema["optional"], *schema.get("computed", ())}
+    variables = {json.loads(name) for each in file["variable"] for name in each}
+    locals_ = {name for each in file["locals"] for name in each}
+    assert set(re.findall(r"\bvar\.(\w+)", text)) == variables
+    assert set(re.findall(r"\blocal\.(\w+)", text)) <= locals_
+
+
+def _fits(schema: dict[str, Any], body: dict[str, Any], place: str) -> None:
+    """Fail unless a block has what its schema requires, and nothing that it does not know."""
+    blocks = schema.get("blocks", {})
+    inner = [(name, each) for name in blocks for each in body.get(name, ())]
+    for dynamic in body.get("dynamic", ()):
+        ((name, each),) = dynamic.items()
+        inner += [(json.loads(name), content) for content in each["content"]]
+    given = body.keys() - _META - blocks.keys() - {"dynamic"}
+    assert given <= {*schema["required"], *schema["optional"]}, place
+    assert {*schema["required"]} <= given, place
+    assert {name for name in blocks if blocks[name].get("is_required")} <= {name for name, _ in inner}, place
+    for name, each in inner:
+        _fits(blocks[name], each, f"{place}.{name}")
+
+
+@pytest.mark.parametrize("backend", ["s3://state/of/fleet?region=r", "s3://state?region=r", "s3://state/of"])
+def test_a_bucket_is_granted_without_the_folder_in_it(tmp_path: Path, backend: str) -> None:
+    folder = _project(tmp_path, "aws")
+    code, said, calls = _pasted(_printed(folder, "--repo", "acme/fleet", backend=backend), tmp_path)
+    assert code == 0, said
+    buckets = {each for words, _ in calls for each in re.findall(r"arn:aws:s3:::(.*?)\"", " ".join(words))}
+    assert buckets == {"state", "state/*"}
 
 
 @pytest.mark.parametrize("cloud", ["aws", "gcp"])
