@@ -10,6 +10,7 @@ from typing import Any, Final
 from components.account_pool.admission.roles import Right
 from components.connection import ClusterTarget, Connection, reach
 from components.errors import CredfleetError
+from operations.bootstrap.google import GoogleAnswer, ask_google
 from operations.bootstrap.manifests import Subject
 from operations.bootstrap.rights import CLUSTER, Identity, Rights, rights_of
 from operations.bootstrap.script import Bootstrap
@@ -67,20 +68,25 @@ def check(found: Bootstrap, kubeconfig: Path | None) -> CommandResult:
     ]
     lacking = [each for each in needed if not _may(connection, subjects[each.identity], each)]
     excess = [each for each in _too_much(rights, absent) if _may(connection, subjects[each.identity], each)]
+    google = ask_google(found) if "gcp" in found.clouds else GoogleAnswer()
     lines = [
         *(f"· {place} is not there yet: apply the Roles again after the first update" for place in absent),
         *(VerdictLine(False, f"{each.identity} lacks: {each.text}") for each in lacking),
         *(VerdictLine(False, f"{each.identity} can {each.text}, and does not need to") for each in excess),
+        *(VerdictLine(False, each) for each in (*google.lacking, *google.excess)),
     ]
     stack = found.at_rest.stack
     if lacking:
         lines.append(f"→ credfleet bootstrap --stack {stack} --format yaml | kubectl apply -f -")
     if excess:
         lines.append("→ find who gives it: kubectl get clusterrolebindings,rolebindings -A -o wide")
-    if not lacking and not excess:
+    if google.lacking or google.excess:
+        lines.append(f"→ compare with: credfleet bootstrap --stack {stack} --repo OWNER/REPO")
+    if not any((lacking, excess, google.lacking, google.excess)):
         lines.append(VerdictLine(True, f"the identities of stack {stack} may do what they need, no more"))
-    lines += [f"· not asked: {each}" for each in found.unasked()]
-    code = NOT_ALLOWED if lacking else GENERIC if excess else 0
+    others = found.unasked(google=bool(google.unasked))
+    lines += [f"· not asked: {each}" for each in (*google.unasked, *others)]
+    code = NOT_ALLOWED if lacking or google.lacking else GENERIC if excess or google.excess else 0
     return CommandResult(None, lines, code)
 
 

@@ -36,7 +36,10 @@ def bootstrap(
         ),
     ] = "commands",
     check: Annotated[
-        bool, typer.Option("--check", help="Check the permissions in the cluster instead of printing.")
+        bool,
+        typer.Option(
+            "--check", help="Check the permissions in the cluster and Google Cloud instead of printing."
+        ),
     ] = False,
     kubeconfig: ClusterOption = None,
 ) -> CommandResult:

@@ -55,7 +55,7 @@ class Worker:
 
 
 @dataclass(frozen=True, slots=True)
-class _Key:
+class Key:
     """Who encrypts a stack: the cloud, none for a passphrase, the key as its cloud's tool takes it."""
 
     cloud: str
@@ -64,7 +64,8 @@ class _Key:
     region: str = ""
 
     @classmethod
-    def parse(cls, provider: str) -> _Key:
+    def parse(cls, provider: str) -> Key:
+        """Read the URL of a secrets provider."""
         parts = urlsplit(provider)
         cloud, path = _KEY_CLOUDS.get(parts.scheme, ""), parts.path.strip("/")
         match cloud:
@@ -79,7 +80,7 @@ class _Key:
 
 
 @dataclass(frozen=True, slots=True)
-class _Cluster:
+class Cluster:
     """A context, and of its cluster the name, and where it is as far as the context says so."""
 
     context: str
@@ -88,7 +89,7 @@ class _Cluster:
     project: str = ""
 
     @classmethod
-    def parse(cls, context: str) -> _Cluster:
+    def parse(cls, context: str) -> Cluster:
         """Read a context of GKE (`gke_PROJECT_LOCATION_NAME`) or EKS (an ARN); any other is a name."""
         found = _GKE.fullmatch(context) or _EKS.fullmatch(context)
         return cls(context, **found.groupdict()) if found else cls(context, context)
@@ -109,23 +110,42 @@ class Bootstrap:
         return [Worker.of(self.at_rest.stack, role) for role in Identity]
 
     @property
-    def _key(self) -> _Key:
-        return _Key.parse(self.at_rest.stack_file.provider)
+    def key(self) -> Key:
+        """Who encrypts the stack."""
+        return Key.parse(self.at_rest.stack_file.provider)
 
     @property
-    def _project(self) -> str:
+    def project(self) -> str:
         """The project of Google Cloud that has the identities: that of the key, else the provider's own."""
         own = self.at_rest.stack_file.config.get("gcp:project")
-        of_key = self._key.key.split("/")[1] if self._key.cloud == "gcp" else None
+        of_key = self.key.key.split("/")[1] if self.key.cloud == "gcp" else None
         return str(of_key or own or "PROJECT")
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster, as its context names it."""
+        return Cluster.parse(self.settings.cluster.context or "CLUSTER")
+
+    @property
+    def clouds(self) -> Sequence[str]:
+        """The clouds that an update signs in to."""
+        return [*_clouds(self.at_rest, self.settings, self.key.cloud)]
+
+    @property
+    def of_google(self) -> Mapping[str, Any]:
+        """Which projects have secrets that the stack reads or writes."""
+        return _of_google(self.settings, self.project)
+
+    def service_account(self, worker: Worker) -> str:
+        """Return an identity as Google Cloud names it."""
+        return f"{worker.name}@{self.project}.iam.gserviceaccount.com"
 
     @property
     def subjects(self) -> Mapping[Identity, Subject]:
         """Return who each is to the cluster; of Azure's a script asks the ids first."""
-        match self._key.cloud:
+        match self.key.cloud:
             case "gcp":
-                domain = f"{self._project}.iam.gserviceaccount.com"
-                return {one.role: Subject("User", f"{one.name}@{domain}") for one in self.workers}
+                return {one.role: Subject("User", self.service_account(one)) for one in self.workers}
             case "azure":
                 return {one.role: Subject("User", f"${one.role}") for one in self.workers}
             case _:
@@ -133,7 +153,7 @@ class Bootstrap:
 
     def refuse_unknown_subjects(self) -> None:
         """Raise CredfleetError `ids-unknown` where only a cloud knows who an identity is to the cluster."""
-        if self._key.cloud == "azure":
+        if self.key.cloud == "azure":
             raise CredfleetError(
                 code="ids-unknown",
                 place=f"stack {self.at_rest.stack}",
@@ -149,21 +169,25 @@ class Bootstrap:
         """Return the Roles of the cluster as YAML."""
         return as_text(self._roles())
 
-    def unasked(self) -> Iterator[str]:
+    def unasked(self, *, google: bool = True) -> Iterator[str]:
         """Yield who else decides what the identities may do, with a command that asks them."""
-        names, project = [one.name for one in self.workers], shlex.quote(self._project)
+        names, project = [one.name for one in self.workers], shlex.quote(self.project)
         yield "GitHub: gh api 'repos/{owner}/{repo}/environments'"
-        for cloud in _clouds(self.at_rest, self.settings, self._key.cloud):
+        for cloud in self.clouds:
             match cloud:
                 case "aws":
                     asked = "aws iam get-role-policy --policy-name credfleet --role-name"
                     yield from (f"AWS: {asked} {name}" for name in names)
-                case "gcp":
+                case "gcp" if google:
                     flags = "--flatten='bindings[].members' --filter=bindings.members:credfleet-"
                     yield f"Google Cloud: gcloud projects get-iam-policy {project} {flags}"
-                    if self._key.cloud == "gcp":
-                        key = shlex.quote(self._key.key)
+                    if self.key.cloud == "gcp":
+                        key = shlex.quote(self.key.key)
                         yield f"Google Cloud: gcloud kms keys get-iam-policy {key} {flags}"
+                case "gcp" if self.of_google["of_accounts"]:
+                    yield "Google Cloud: gcloud projects get-iam-policy PROJECT, of each claimed account"
+                case "gcp":
+                    pass
                 case _:
                     own = f"[?contains(`{json.dumps(names)}`, name)].principalId"
                     listed = f"az identity list --query '{own}' --output tsv"
@@ -181,7 +205,7 @@ class Bootstrap:
                 problem="it is not a repository of GitHub",
                 fix="name it as OWNER/REPOSITORY",
             )
-        key, cluster = self._key, _Cluster.parse(self.settings.cluster.context or "CLUSTER")
+        key = self.key
         backend = urlsplit(self.backend or "")
         account = parse_qs(backend.query).get("storage_account", [""])[0]
         region = shlex.quote(key.region) if key.region else '"${AWS_REGION:?of the key and the cluster}"'
@@ -195,17 +219,17 @@ class Bootstrap:
                 hcl=_as_hcl,
                 roles=[_with_ids(_as_hcl(each)) for each in self._roles()],
                 scheme=backend.scheme or _BACKENDS.get(key.cloud, ""),
-                clouds=[*_clouds(self.at_rest, self.settings, key.cloud)],
-                cluster=cluster,
+                clouds=self.clouds,
+                cluster=self.cluster,
                 identities=self.workers,
                 kms=key,
                 manifests=self.manifests(),
-                project=self._project,
+                project=self.project,
                 quote=shlex.quote,
                 region=region,
                 storage_account=account,
                 pool=self.settings.account_pool,
-                **_of_google(self.settings, self._project),
+                **self.of_google,
                 **_of_azure(self.settings),
             )
         )

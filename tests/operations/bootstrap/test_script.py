@@ -8,14 +8,17 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import hcl2
 import pytest
 import yaml
+from google.auth.exceptions import RefreshError
 from packaging.specifiers import SpecifierSet
 
+from operations.bootstrap import google
 from operations.bootstrap.script import open_bootstrap
 from tests.support.fleet_project import CREDFLEET, ROOT
 
@@ -236,6 +239,116 @@ def test_what_a_check_does_not_ask_is_named_with_a_command_for_each_cloud(tmp_pa
     asked = {words[0] for words, _ in calls}
     assert asked == {"gh", "az", "gcloud"} | ({"aws"} if cloud == "aws" else set())
     assert any("role assignment list" in " ".join(words) for words, _ in calls)
+
+
+_ROLES: Final = {
+    "cloudkms.cryptoKeyDecrypter": "cloudkms.cryptoKeyVersions.useToDecrypt",
+    "cloudkms.cryptoKeyEncrypterDecrypter": "cloudkms.cryptoKeyVersions.useTo",
+    "container.clusterViewer": "container.clusters.get",
+    "secretmanager.admin": "secretmanager",
+    "secretmanager.secretAccessor": "secretmanager.versions.access",
+    "storage.objectUser": "storage.objects",
+    "storage.objectViewer": "storage.objects.get storage.objects.list",
+    "owner": "iam resourcemanager",
+}
+"""Roles of Google Cloud → how the permissions in them begin, of those that a check asks for."""
+_Grant = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class _Google:
+    """A service account's session; grants: resource, account and role."""
+
+    account: str
+    grants: Sequence[_Grant]
+
+    def post(self, url: str, json: dict[str, Any]) -> _Google:
+        resource = url.partition("/v1/")[2].removesuffix(":testIamPermissions")
+        return self.get(f"/{resource}/iam/testPermissions", json)
+
+    def get(self, url: str, params: dict[str, Any]) -> _Google:
+        place = url.removesuffix("/iam/testPermissions").removeprefix(
+            "https://storage.googleapis.com/storage/v1/b"
+        )
+        own = [
+            role
+            for resource, account, role in self.grants
+            if (f"/{resource}", account) == (place, self.account)
+        ]
+        begins = tuple(each for role in own for each in _ROLES.get(role, "none").split())
+        return _Answer(self.account, (), [each for each in params["permissions"] if each.startswith(begins)])
+
+    def raise_for_status(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class _Answer(_Google):
+    held: Sequence[str] = ()
+
+    def json(self) -> dict[str, Any]:
+        return {"permissions": self.held} if self.held else {}
+
+
+def _granted(calls: Sequence[tuple[list[str], str]]) -> list[_Grant]:
+    """Return what the printed commands bind, but for who may sign in."""
+    found: list[_Grant] = []
+    for words, _ in calls:
+        named = {each.partition("=")[0]: each.partition("=")[2] for each in words}
+        if "add-iam-policy-binding" in words and "service-accounts" not in words:
+            resource = words[words.index("add-iam-policy-binding") + 1].removeprefix("gs://")
+            resource = f"projects/{resource}" if words[1] == "projects" else resource
+            account = named["--member"].removeprefix("serviceAccount:")
+            found.append((resource, account, named["--role"].removeprefix("roles/")))
+    return found
+
+
+def test_google_answers_for_each_identity_what_a_binding_lacks_or_has_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = _project(tmp_path, "gcp")
+    provider, backend = _PROVIDERS["gcp"]
+    _, _, calls = _pasted(_printed(folder, "--repo", "acme/fleet", backend=backend), tmp_path)
+    grants = _granted(calls)
+    monkeypatch.setenv("PULUMI_BACKEND_URL", backend)
+    found = open_bootstrap(folder, "prod", None)
+
+    def asked(those: Sequence[_Grant]) -> google.GoogleAnswer:
+        def sign_in_as(account: str) -> _Google:
+            return _Google(account, those)
+
+        monkeypatch.setattr(google, "sign_in_as", sign_in_as)
+        return google.ask_google(found)
+
+    assert asked(grants) == google.GoogleAnswer()
+    for grant in grants:
+        if grant[2] != "secretmanager.viewer":  # which Pulumi's refresh reads with
+            lacks = asked([each for each in grants if each != grant])
+            assert lacks.lacking, grant
+            assert not lacks.excess
+    deploy = {resource: role for resource, account, role in grants if "-deploy@" in account}
+    preview = f"credfleet-prod-preview@{found.project}.iam.gserviceaccount.com"
+    for resource, role in (*deploy.items(), (f"projects/{found.project}", "owner")):
+        held = asked([*grants, (resource, preview, role)])
+        assert not held.lacking
+        assert bool(held.excess) == (role != "container.clusterViewer"), (resource, role)
+        assert all(each.startswith("preview can use ") for each in held.excess)
+    assert provider.endswith(found.key.key)
+
+
+def test_google_that_does_not_answer_is_named_as_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: str) -> None:
+        raise RefreshError("Permission 'iam.serviceAccounts.getAccessToken' denied")
+
+    monkeypatch.setattr(google, "sign_in_as", refused)
+    answer = google.ask_google(open_bootstrap(_project(tmp_path, "gcp"), "prod", None))
+    assert answer == google.GoogleAnswer(
+        unasked=[
+            f"Google Cloud, as {role}: Permission 'iam.serviceAccounts.getAccessToken' denied"
+            for role in ("preview", "drift", "deploy")
+        ]
+    )
 
 
 def _variables(cloud: str, tools: set[str]) -> set[str]:
