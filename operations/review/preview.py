@@ -197,6 +197,7 @@ def _laid_out(
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_ENABLE_STREAMING_JSON_PREVIEW": "true",
         "PULUMI_HOME": str(layout.home),
+        "PULUMI_PYTHON_CMD": sys.executable,  # a pack that names no environment takes the active one
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "PYTHONPATH": import_path(),
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -260,11 +261,13 @@ def _refuse_unless_apart(layout: _Layout, code: int, said: str) -> None:
         raise not_shut_in(said.strip().splitlines()[-1] if said.strip() else "no reason")
     # Where nothing was declared, what the CLI says of that is told as of any preview.
     if inner is None and ("resourcePreEvent" in said or "summaryEvent" not in said):
+        told = [str((each.get("diagnosticEvent") or {}).get("message") or "") for each in _events(said)]
+        told += [line for line in said.splitlines() if not line.startswith("{")]
         raise CredfleetError(
             code="review-failed",
             place="the Pulumi CLI",
-            problem=f"it did not run the program as a review does: {said.strip()[-600:]}",
-            fix="put a Pulumi CLI that is supported on PATH, or name it with PULUMI=/path/to/pulumi",
+            problem=f"it did not run the program as a review does: {' '.join(' '.join(told).split())[-600:]}",
+            fix="correct what it says, or put a supported Pulumi CLI on PATH (or PULUMI=/path/to/pulumi)",
         )
 
 

@@ -229,6 +229,36 @@ def test_a_provider_that_the_branch_pickled_is_never_loaded(tmp_path: Path, reco
     assert "a review runs no dynamic provider of the branch: Read is not allowed" in done.stdout + done.stderr
 
 
+_PACK: Final = """
+from pulumi_policy import EnforcementLevel, PolicyPack, StackValidationPolicy
+{broken}
+says = StackValidationPolicy("says-hello", "Says hello.", lambda _, report: report("hello"))
+PolicyPack("own", policies=[says], enforcement_level=EnforcementLevel.ADVISORY)
+"""
+
+
+@pytest.mark.parametrize("broken", ["", "import no_such_module"])
+def test_a_project_of_init_is_reviewed_by_its_own_policy_pack(tmp_path: Path, broken: str) -> None:
+    """Its pack names no virtual environment: it takes the one in which the command runs."""
+
+    def credfleet(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [str(CREDFLEET), *words]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert credfleet("init", "--here", "--rooms", "accountPool").returncode == 0
+    (tmp_path / "__main__.py").write_text("import pulumi\n")
+    (tmp_path / "policies" / "__main__.py").write_text(_PACK.format(broken=broken))
+    done = credfleet("review")
+    if "kernel does not let a program be shut in" in done.stderr:
+        pytest.skip(done.stderr)
+    if broken:
+        assert "No module named 'no_such_module'" in done.stderr
+        assert '{"' not in done.stderr
+    else:
+        assert done.returncode == 0, done.stderr
+        assert "<code>says-hello</code>" in done.stdout
+
+
 @pytest.mark.life
 def test_an_environment_of_a_kms_shows_as_new_where_nobody_recorded_it() -> None:
     """The template itself, for genuine clouds, with no key and no state."""
