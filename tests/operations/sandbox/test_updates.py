@@ -274,14 +274,26 @@ def test_an_update_that_does_not_end_well_says_so_and_keeps_its_exit_code(
 
 
 @pytest.mark.parametrize(
-    ("phase", "what", "code"),
-    [("Skipped", "", 9), ("Bound", "claim a/b", 9), ("Bound", "read a", 0), ("Bound", "pull secret a", 0)],
+    ("phase", "what", "codes"),
+    [
+        ("Skipped", "", (9, 9)),
+        ("Bound", "claim a/b", (9, 9)),
+        ("Bound", "read a", (9, 0)),
+        ("Bound", "pull secret a", (9, 0)),
+        ("Bound", "", (0, 0)),
+    ],
 )
-def test_a_claim_that_was_skipped_ends_an_update_with_its_own_code_and_no_part_the_sandbox_lacks(
-    cli: Cli, phase: str, what: str, code: int
+def test_what_was_skipped_ends_an_update_with_its_own_code_unless_the_sandbox_lacks_its_operator(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, phase: str, what: str, codes: tuple[int, int]
 ) -> None:
     cli.phase, cli.skipped = phase, ({what: "ExternalSecret is not served"},) if what else ()
-    assert run("up").exit_code == code
+    assert run("up").exit_code == codes[0]
+
+    def choose(*_: object, **__: object) -> tuple[StackCluster, bool]:
+        return StackCluster(Path("kubeconfig"), "https://127.0.0.1:6443", "uid", own=True), False
+
+    monkeypatch.setattr(updates, "choose", choose)
+    assert run("up").exit_code == codes[1]
 
 
 def test_the_second_of_two_updates_is_told_who_holds_the_lock(cli: Cli) -> None:
