@@ -20,7 +20,7 @@ from operations.cli.failures import GENERIC, NOT_ALLOWED
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _RBAC: Final = "rbac.authorization.k8s.io"
 _CREATED: Final = 201
-_OK: Final = 200
+_ABSENT: Final = 404
 _NEVER: Final = (
     Right("", "pods", ("create",)),
     Right("", "users", ("impersonate",)),
@@ -61,7 +61,7 @@ def check(found: Bootstrap, kubeconfig: Path | None) -> CommandResult:
     rights = {role: rights_of(role, found.settings, found.at_rest.project.directory) for role in Identity}
     places = {place for those in rights.values() for place in those} - {CLUSTER}
     looked = {place: connection.call("GET", f"/api/v1/namespaces/{place}") for place in sorted(places)}
-    absent = [place for place, reply in looked.items() if reply.status != _OK]
+    absent = [place for place, reply in looked.items() if reply.status == _ABSENT]
     subjects = found.subjects
     needed = [
         each for role, those in rights.items() for each in _each(role, those) if each.place not in absent
