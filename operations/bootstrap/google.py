@@ -1,6 +1,6 @@
 """What Google Cloud lets the service accounts of a stack do, each asked as itself.
 
-An administrator who may impersonate them learns what they may do in the end, whoever granted it.
+An administrator who may impersonate them learns what they may do in the end, by any grant.
 """
 
 from __future__ import annotations
