@@ -202,7 +202,7 @@ class Bootstrap:
             raise CredfleetError(
                 code="usage",
                 place="--repo",
-                problem="it is not a repository of GitHub",
+                problem="it is not a repository of GitHub" if self.repository else "it is missing",
                 fix="name it as OWNER/REPOSITORY",
             )
         key = self.key

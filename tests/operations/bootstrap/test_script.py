@@ -18,6 +18,7 @@ import yaml
 from google.auth.exceptions import RefreshError
 from packaging.specifiers import SpecifierSet
 
+from components.errors import CredfleetError
 from operations.bootstrap import google
 from operations.bootstrap.script import open_bootstrap
 from tests.support.fleet_project import CREDFLEET, ROOT
@@ -136,6 +137,16 @@ def test_printed_commands_trust_three_subjects_and_let_only_the_deployment_write
     environments = [json.loads(text) for words, text in calls if words[-1] == "-" and words[0] == "gh"]
     assert [bool(each["reviewers"]) for each in environments] == [True, False, True]
     assert lines[-1] == "gh variable set CREDFLEET_ENVIRONMENTS --repo acme/fleet --body ready"
+
+
+@pytest.mark.parametrize(
+    ("repository", "problem"), [(None, "it is missing"), ("fleet", "it is not a repository of GitHub")]
+)
+def test_a_repository_that_is_missing_or_none_is_told_for_what_it_is(
+    tmp_path: Path, repository: str | None, problem: str
+) -> None:
+    with pytest.raises(CredfleetError, match=problem):
+        open_bootstrap(_project(tmp_path, "aws"), "prod", repository).script("commands.sh.j2")
 
 
 def test_a_repository_whose_subjects_have_no_ids_is_trusted_by_nothing(tmp_path: Path) -> None:
