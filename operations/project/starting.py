@@ -251,5 +251,8 @@ def _next(ground: _Ground, wanted: Wanted, kept: Sequence[str]) -> Iterator[tupl
     if wanted.cluster is not None:
         provider = shlex.quote(wanted.secrets_provider)
         yield f"pulumi stack init prod --secrets-provider {provider}", "its key; needs the Pulumi CLI"
+        if wanted.secrets_provider != PASSPHRASE:
+            setup = f"{typed_command()} bootstrap --stack prod --repo OWNER/REPO > setup.sh"
+            yield setup, "what lets its workflows sign in; read it before you run it"
     elif not ground.is_new:
         yield f"{typed_command()} sandbox up", "stack dev on a real API server, with no cloud"

@@ -119,7 +119,9 @@ def test_a_cluster_of_ones_own_gets_a_stack_and_our_workflows(
     encrypted_by: str, cloud: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = "arn:aws:eks:eu-1:1:cluster/ours # not this"
-    assert run("init", "mine", "--cluster", context, "--secrets-provider", encrypted_by).exit_code == 0
+    made = run("init", "mine", "--cluster", context, "--secrets-provider", encrypted_by)
+    assert made.exit_code == 0
+    assert ("bootstrap --stack prod --repo OWNER/REPO > setup.sh" in made.output) == bool(cloud)
     monkeypatch.chdir("mine")
     assert run("config", "check", "--stack", "prod").exit_code == 0
     prod = yaml.safe_load(Path("Pulumi.prod.yaml").read_text())
