@@ -176,7 +176,7 @@ def _laid_out(
     passphrase = secrets.token_hex(16)
     crypter = PassphraseCrypter.new(passphrase)
     _write(layout.project / "Pulumi.yaml", yaml.safe_dump({"name": name, "runtime": "python"}))
-    given = at_rest.config(stand_in)
+    given, _ = at_rest.read(stand_in)
     document = {"encryptionsalt": crypter.salt, "config": _config(given, crypter)}
     _write(layout.project / "stack.yaml", yaml.safe_dump(document, sort_keys=False))
     _write(layout.backend / ".pulumi" / "meta.yaml", "version: 1\n")

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from components.errors import CredfleetError
 from operations.stack.passphrase import PassphraseCrypter, find_passphrase
 from operations.stack.project_file import NAME, Project
-from operations.stack.stack_file import Fault, ProgramConfig, StackFile, program_config, read_config
+from operations.stack.stack_file import Fault, ProgramConfig, StackFile, read_config
 from operations.stack.state import deployment_in
 
 
@@ -93,10 +93,6 @@ class StackAtRest:
     def read(self, decrypt: Callable[[str], str] | None = None) -> tuple[ProgramConfig, tuple[Fault, ...]]:
         """Return what a program would be given, and what is wrong with it; sealed without `decrypt`."""
         return read_config(self.project, self.stack_file, decrypt)
-
-    def config(self, decrypt: Callable[[str], str]) -> ProgramConfig:
-        """Return what the program is given; raises what `program_config` does."""
-        return program_config(self.project, self.stack_file, decrypt)
 
     def deployment(self) -> Mapping[str, Any]:
         """Return what its state has, secrets encrypted; nothing where there is none.

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from pulumi_sandbox.protocol.values import Json, render_path
+from pulumi_sandbox.protocol.values import Json
 from pulumi_sandbox.protocol.values import Path as PropertyPath
 
 from components.documents import Document, Mark, Step, Unreadable
@@ -144,29 +144,9 @@ class ProgramConfig:
 class Fault:
     """What is wrong with one value: its key, and the path inside of it where it is known."""
 
-    code: str
     path: PropertyPath
     problem: str
     fix: str = "give it a value: Pulumi.yaml declares it"
-
-
-def program_config(project: Project, stack: StackFile, decrypt: Callable[[str], str]) -> ProgramConfig:
-    """Decrypt a stack's configuration and lay it over the project's defaults.
-
-    Raises CredfleetError `config-invalid`, with all that is missing;
-    `ciphertext-unreadable`, naming each value that is.
-    """
-    config, faults = read_config(project, stack, decrypt)
-    if faults:
-        first = faults[0]
-        alike = [fault for fault in faults if fault.code == first.code]
-        raise CredfleetError(
-            code=first.code,
-            place=str(stack.at(*first.path)) if len(alike) == 1 else str(stack.path),
-            problem="; ".join(f"{_key_of(fault.path)} {fault.problem}" for fault in alike),
-            fix=first.fix,
-        )
-    return config
 
 
 def read_config(
@@ -183,7 +163,7 @@ def read_config(
         if default is not None:
             texts.setdefault(key, _text(_whole(default)))
         elif key not in plain:
-            reading.faults.append(Fault("config-invalid", (key,), "is missing"))
+            reading.faults.append(Fault((key,), "is missing"))
     config = ProgramConfig(
         dict(sorted(texts.items())),
         tuple(sorted(reading.secret_keys)),
@@ -223,15 +203,9 @@ class _Reading:
             if self.decrypt is not None:
                 return self.decrypt(ciphertext)
         except CredfleetError as error:
-            self.faults.append(Fault(error.code, path, error.problem, error.fix))
+            self.faults.append(Fault(path, error.problem, error.fix))
         self.sealed.append(path)
         return None
-
-
-def _key_of(path: PropertyPath) -> str:
-    """Return a key with the path inside of it, as the configuration's commands take it."""
-    key, *inside = path
-    return f"{key}{'.' if inside and isinstance(inside[0], str) else ''}{render_path(tuple(inside))}"
 
 
 def _whole(value: Any) -> Json:

@@ -68,7 +68,7 @@ def dev(folder: Path) -> tuple[dict[str, str], Collection[str]]:
     """Return the configuration of the stack `dev`, its credentials decrypted, and its secret keys."""
     passphrase = (ROOT / "stacks" / "dev" / "passphrase").read_text(encoding="utf-8").strip()
     at_rest = StackAtRest.find(ROOT, "dev", backend_dir=folder)
-    config = at_rest.config(at_rest.unlock(passphrase).decrypt)
+    config, _ = at_rest.read(at_rest.unlock(passphrase).decrypt)
     values = {key: text.replace("127.0.0.1:0", "127.0.0.1:1") for key, text in config.values.items()}
     return values, config.secret_keys
 

@@ -168,7 +168,7 @@ def test_a_new_project_claims_an_account(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.chdir("mine")
     passphrase = Path("stacks/dev/passphrase").read_text().strip()
     at_rest = StackAtRest.find(Path.cwd(), "dev", backend_dir=tmp_path / "backend")
-    config = at_rest.config(at_rest.unlock(passphrase).decrypt)
+    config, _ = at_rest.read(at_rest.unlock(passphrase).decrypt)
 
     def program() -> None:
         runpy.run_path(str(Path("__main__.py").absolute()))

@@ -1,16 +1,17 @@
 """The configuration a program is given, from Pulumi.yaml and Pulumi.STACK.yaml."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from components.errors import CredfleetError
 from operations.stack.project_file import Project
-from operations.stack.stack_file import ProgramConfig, StackFile, program_config
+from operations.stack.stack_file import Fault, ProgramConfig, StackFile, read_config
 from tests.support.cases import cases, table
 
 Given = Callable[[str, str], ProgramConfig]
+Read = Callable[[str, str], tuple[ProgramConfig, Sequence[Fault]]]
 
 
 def _decrypted(ciphertext: str) -> str:
@@ -22,14 +23,26 @@ def _decrypted(ciphertext: str) -> str:
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> Given:
-    """Return what a program gets, from the `config:` of the project and that of the stack (both YAML)."""
+def read(tmp_path: Path) -> Read:
+    """Read the `config:` of a project and of a stack (both YAML)."""
 
-    def make(project: str, stack: str) -> ProgramConfig:
+    def make(project: str, stack: str) -> tuple[ProgramConfig, Sequence[Fault]]:
         (tmp_path / "Pulumi.yaml").write_text(f"name: shop\nruntime: python\nconfig:\n{project or '  {}'}\n")
         (tmp_path / "Pulumi.dev.yaml").write_text(f"config:\n{stack or '  {}'}\n")
         stack_file = StackFile.load(tmp_path / "Pulumi.dev.yaml", "shop")
-        return program_config(Project.load(tmp_path), stack_file, _decrypted)
+        return read_config(Project.load(tmp_path), stack_file, _decrypted)
+
+    return make
+
+
+@pytest.fixture
+def given(read: Read) -> Given:
+    """Return what a program gets of files without a fault."""
+
+    def make(project: str, stack: str) -> ProgramConfig:
+        config, faults = read(project, stack)
+        assert not faults
+        return config
 
     return make
 
@@ -69,11 +82,13 @@ def test_secrets_arrive_decrypted_and_their_keys_are_listed_at_any_depth(given: 
     assert "t0ken" not in repr(config)
 
 
-def test_each_value_that_cannot_be_decrypted_is_named(given: Given):
-    with pytest.raises(CredfleetError) as caught:
-        given("", "  a: {secure: damaged}\n  b: {c: [{secure: damaged}]}\n  d: {secure: sealed-x}")
-    assert caught.value.code == "ciphertext-unreadable"
-    assert caught.value.problem == "shop:a it was damaged; shop:b.c[0] it was damaged"
+def test_each_value_that_cannot_be_decrypted_is_named(read: Read):
+    config, faults = read(
+        "", "  a: {secure: damaged}\n  b: {c: [{secure: damaged}]}\n  d: {secure: sealed-x}"
+    )
+    places = [("shop:a",), ("shop:b", "c", 0)]
+    assert [*faults] == [Fault(each, "it was damaged", "restore it") for each in places]
+    assert [*config.sealed] == places
 
 
 def test_a_key_of_the_old_form_is_the_one_without_its_middle(given: Given):
@@ -81,12 +96,7 @@ def test_a_key_of_the_old_form_is_the_one_without_its_middle(given: Given):
     assert config.values == {"aws:region": "r", "gcp:zone": "z", "shop:legacy": "v"}
 
 
-def test_all_that_is_missing_is_told_at_once_and_types_are_for_the_cli(given: Given):
-    with pytest.raises(CredfleetError) as caught:
-        given(
-            "  a: {type: integer}\n  b: {type: object}\n  c: {secret: true}\n  d: {default: d}", "  b: text"
-        )
-    assert (caught.value.code, caught.value.problem) == (
-        "config-invalid",
-        "shop:a is missing; shop:c is missing",
-    )
+def test_all_that_is_missing_is_told_at_once_and_types_are_for_the_cli(read: Read):
+    declared = "  a: {type: integer}\n  b: {type: object}\n  c: {secret: true}\n  d: {default: d}"
+    _, faults = read(declared, "  b: text")
+    assert [*faults] == [Fault((each,), "is missing") for each in ("shop:a", "shop:c")]
