@@ -12,7 +12,7 @@ from typing import Any, Final
 from pulumi_sandbox.protocol.values import Json
 from pulumi_sandbox.protocol.values import Path as PropertyPath
 
-from components.documents import Document, Mark, Step, Unreadable
+from components.documents import Document, Mark, Unreadable
 from components.errors import CredfleetError
 from operations.stack.project_file import Project, full_key
 from operations.stack.yaml_file import load_map
@@ -88,11 +88,6 @@ class StackFile:
                 problem=f"what it holds is encrypted by {others[0]}, which only the Pulumi CLI asks",
                 fix="run this stack with the Pulumi CLI: pulumi preview, pulumi up",
             )
-
-    def at(self, key: Step, *inside: Step) -> Mark:
-        """Return where a value stands in the file; for what is not there, where it would be looked for."""
-        written = next((each for each in self._entries() if self._full(each) == key), key)
-        return self._written.at(("config", written, *inside))
 
     @property
     def respelt(self) -> Iterator[PropertyPath]:

@@ -86,14 +86,6 @@ def test_a_mistake_is_told_with_its_place_but_not_its_text(path: Path, text: str
     assert "hunter2" not in str(caught.value)
 
 
-def test_where_a_value_stands_is_known_by_its_full_key_whatever_the_file_writes(path: Path):
-    file = _loaded(path)
-    assert [
-        str(file.at(*steps)).rpartition("yaml:")[2]
-        for steps in (("shop:size",), ("shop:deep", "list", 1), ("shop:deep", "nothing"), ("shop:none",))
-    ] == ["5:3", "7:15", "6:3", "3:1"]
-
-
 def test_a_missing_file_is_a_stack_without_configuration(tmp_path: Path):
     file = _loaded(tmp_path / "Pulumi.other.yaml")
     assert (file.config, file.salt) == ({}, "")
