@@ -26,7 +26,7 @@ _KEY_CLOUDS: Final = {"awskms": "aws", "azurekeyvault": "azure", "gcpkms": "gcp"
 _BACKENDS: Final = {"aws": "s3", "azure": "azblob", "gcp": "gs"}
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+")
 _GKE: Final = re.compile(r"gke_(?P<project>[^_]+)_(?P<location>[^_]+)_(?P<name>.+)")
-_EKS: Final = re.compile(r"arn:aws[\w-]*:eks:(?P<location>[^:]+):\d+:cluster/(?P<name>.+)")
+_EKS: Final = re.compile(r"arn:(?P<partition>aws[\w-]*):eks:(?P<location>[^:]+):\d+:cluster/(?P<name>.+)")
 _LONGEST_NAME: Final = 30
 """Of a service account of Google Cloud."""
 
@@ -81,12 +81,16 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A context, and of its cluster the name, and where it is as far as the context says so."""
+    """A context, and of its cluster the name, and where it is as far as the context says so.
+
+    partition: of AWS, whose resource names begin with it.
+    """
 
     context: str
     name: str
     location: str = ""
     project: str = ""
+    partition: str = "aws"
 
     @classmethod
     def parse(cls, context: str) -> Cluster:

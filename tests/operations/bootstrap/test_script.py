@@ -139,6 +139,15 @@ def test_printed_commands_trust_three_subjects_and_let_only_the_deployment_write
     assert lines[-1] == "gh variable set CREDFLEET_ENVIRONMENTS --repo acme/fleet --body ready"
 
 
+@pytest.mark.parametrize("template", ["commands.sh.j2", "commands.tf.j2"])
+@pytest.mark.parametrize("partition", ["aws", "aws-cn", "aws-us-gov"])
+def test_names_of_aws_are_of_the_clusters_partition(tmp_path: Path, partition: str, template: str) -> None:
+    path = _project(tmp_path, "aws") / "Pulumi.prod.yaml"
+    path.write_text(path.read_text().replace("arn:aws:eks", f"arn:{partition}:eks"))
+    text = open_bootstrap(tmp_path, "prod", "acme/fleet").script(template)
+    assert {*re.findall(r"arn:(aws[\w-]*):", text)} == {partition}
+
+
 @pytest.mark.parametrize(
     ("repository", "problem"), [(None, "it is missing"), ("fleet", "it is not a repository of GitHub")]
 )
