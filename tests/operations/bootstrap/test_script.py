@@ -9,11 +9,13 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
 import hcl2
 import pytest
+import requests
 import yaml
 from google.auth.exceptions import RefreshError
 from packaging.specifiers import SpecifierSet
@@ -282,31 +284,16 @@ class _Google:
     account: str
     grants: Sequence[_Grant]
 
-    def post(self, url: str, json: dict[str, Any]) -> _Google:
-        resource = url.partition("/v1/")[2].removesuffix(":testIamPermissions")
-        return self.get(f"/{resource}/iam/testPermissions", json)
-
-    def get(self, url: str, params: dict[str, Any]) -> _Google:
-        place = url.removesuffix("/iam/testPermissions").removeprefix(
-            "https://storage.googleapis.com/storage/v1/b"
-        )
+    def request(self, _method: str, url: str, **given: dict[str, Any]) -> requests.Response:
+        place = re.sub(r".*/v1/(?:b/)?|[:/](?:iam/)?test.*", "", url)
         own = [
-            role
-            for resource, account, role in self.grants
-            if (f"/{resource}", account) == (place, self.account)
+            role for resource, account, role in self.grants if (resource, account) == (place, self.account)
         ]
         begins = tuple(each for role in own for each in _ROLES.get(role, "none").split())
-        return _Answer(self.account, (), [each for each in params["permissions"] if each.startswith(begins)])
-
-    def raise_for_status(self) -> None: ...
-
-
-@dataclass(frozen=True)
-class _Answer(_Google):
-    held: Sequence[str] = ()
-
-    def json(self) -> dict[str, Any]:
-        return {"permissions": self.held} if self.held else {}
+        reply, (asked,) = requests.Response(), given.values()
+        held = [each for each in asked["permissions"] if each.startswith(begins)]
+        reply.status_code, reply.raw = 200, BytesIO(json.dumps({"permissions": held}).encode())
+        return reply
 
 
 def _granted(calls: Sequence[tuple[list[str], str]]) -> list[_Grant]:
