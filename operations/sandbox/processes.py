@@ -27,9 +27,9 @@ from operations.stack.at_rest import StackAtRest, find_backend_folder
 
 _PASSPHRASE: Final = "PULUMI_CONFIG_PASSPHRASE"  # noqa: S105 - the name of a variable
 _TAKEN_BACK: Final = frozenset({"PULUMI_CONFIG_PASSPHRASE_FILE", *VARIABLES.values()})
+"""What is one stack's and no other's."""
 _WHOLE_FILES: Final = "?metadata=skip"
 """Has the backend write no file of attributes, which a killed CLI leaves empty and then cannot read."""
-"""What is one stack's and no other's."""
 
 
 def build() -> None:
