@@ -385,7 +385,7 @@ def test_an_account_its_tenant_brought_stays_its_tenants_when_cleaned() -> None:
 @pytest.mark.parametrize("cleaner", ["other", "kk"])
 def test_another_cleaners_work_is_left_alone(cleaner: str) -> None:
     server = MemoryServer()
-    server.add_member("m0", {POOL_STATE: "cleaning"}, {CLEANING_TOKEN: f"{cleaner}/1"})
+    server.add_member("m0", {POOL_STATE: "cleaning"}, {CLEANING_TOKEN: token_of(cleaner, "1")})
     assert cleaned(server) == {}
 
 
