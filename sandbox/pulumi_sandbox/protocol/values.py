@@ -34,8 +34,7 @@ class Unknown:
         return "[unknown]"
 
 
-Plain: TypeAlias = "bool | int | float | str | list[Value] | dict[str, Value] | None"
-Value: TypeAlias = "Plain | Secret | Unknown"
+Value: TypeAlias = "bool | int | float | str | list[Value] | dict[str, Value] | Secret | Unknown | None"
 """Assets and references to resources are objects with a signature, as in JSON."""
 Properties: TypeAlias = "dict[str, Value]"
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"

@@ -217,9 +217,6 @@ def imported(resource: Resource, id_: str, now: Properties) -> Properties:
     }
 
 
-_OWN_INPUTS = frozenset({"azureApiVersion"})
-
-
 class AzureKind(ResourceKind):
     """The resources of one type in one subscription."""
 
@@ -309,7 +306,7 @@ class AzureKind(ResourceKind):
 
 
 def _comparable(inputs: Properties) -> Properties:
-    return {key: value for key, value in declared(inputs).items() if key not in _OWN_INPUTS}
+    return {key: value for key, value in declared(inputs).items() if key != "azureApiVersion"}
 
 
 def _normal(location: Value) -> Value:
