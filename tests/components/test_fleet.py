@@ -229,7 +229,8 @@ def test_a_claim_begins_after_every_member_and_depends_on_none() -> None:
 
 
 def test_a_claim_is_held_by_the_stack_the_tenant_and_the_slot() -> None:
-    claim = declared(stack()).named(CLAIM, "acme/aws")
+    brought = stack(**{"accountPool__members__aws-1__tenant": "acme"})
+    claim = declared(brought).named(CLAIM, "acme/aws")
 
     assert claim.inputs["holder"] == "pulumi/organization/credfleet/dev/acme/aws"
 
