@@ -36,7 +36,7 @@ class AzureOptions:
 
 
 def judge_options(config: Properties) -> list[Problem]:
-    """List what is missing; who asks does not count, as a stand-in takes any token."""
+    """List what is missing; who asks does not count, as an emulator takes any token."""
     named = {"metadataHost": os.environ[VARIABLE]} if os.environ.get(VARIABLE) else {}
     return missing_options({**named, **config}, _REQUIRED)
 
