@@ -296,7 +296,7 @@ _SERVICE_PRINCIPAL: Final = "ServicePrincipal"
 def check_principal(store: ResourceStore, principal: str, kind: str | None) -> None:
     """Refuse a principal that is not known, or said to be of another kind; raises ArmRefusal.
 
-    Azure copies a new principal to where role assignments look for it, which takes a moment (here: for ever)
+    Azure copies a new principal to where role assignments look for it, which takes a moment (here: forever)
     but for who says that it is a ServicePrincipal (Azure's documentation of principalType).
     """
     known = any(each["properties"]["principalId"] == principal for each in store.of(PathKind.IDENTITY))
