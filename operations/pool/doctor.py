@@ -30,6 +30,7 @@ from operations.pool.health import (
     accounts,
     admission,
     claims,
+    held,
     rights,
     settings_of_pool,
     wrong,
@@ -100,6 +101,7 @@ def _examine_pool(where: PoolTarget, stack: str | None) -> Iterator[Diagnosis]:
     yield diagnosis
     if settings is not None:
         snapshot, now = Pool.snapshot(target, where.namespace), datetime.now(UTC)
+        yield from held(snapshot.holds, where.namespace)
         yield from accounts(status_of(snapshot, settings), where.namespace, now, _lacking(stack))
         survey = Pool.survey(target, where.namespace, settings)
         yield from claims(snapshot, survey, where.namespace)

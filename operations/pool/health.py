@@ -12,7 +12,7 @@ from components.account_pool.admission.policies import BINDING, POLICY, admissio
 from components.account_pool.admission.roles import RIGHTS, Right, rights_to_clean
 from components.account_pool.admission.state_machine import Verb
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
-from components.account_pool.core.holds import describe_hold
+from components.account_pool.core.holds import Holds, describe_hold
 from components.account_pool.core.model import JsonObject, Phase
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.status import Account, AccountUse, PoolStatus
@@ -140,11 +140,13 @@ def settings_of_pool(reply: Reply, namespace: str) -> tuple[PoolConfigMap | None
         return None, wrong("pool", f"{error.place}: {error.problem}", error.fix)
     keys = ", ".join(settings.partition_keys) or "no keys"
     text = f"{namespace} is partitioned by {keys}; released accounts: {settings.policy}"
-    if held := [*settings.holds.all()]:
-        told = "; ".join(describe_hold(*each) for each in held)
-        fix = "; ".join(dict.fromkeys(settings.holds.fix(scope, namespace) for scope, _ in held))
-        return settings, Diagnosis("pool", Health.NOTED, f"{text}; {told}", fix)
     return settings, Diagnosis("pool", Health.WELL, text)
+
+
+def held(holds: Holds, namespace: str) -> Iterator[Diagnosis]:
+    """Return where the pool gives no new accounts."""
+    for scope, why in holds.all():
+        yield Diagnosis("pool", Health.NOTED, describe_hold(scope, why), holds.fix(scope, namespace))
 
 
 def accounts(

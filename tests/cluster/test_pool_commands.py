@@ -325,6 +325,22 @@ def test_consumers_in_processes_of_their_own_fill_accounts_to_their_limit_and_ne
     assert slots == {"main", "main+1", "main+2", None}
 
 
+def test_hold_by_command_outlives_settings_that_are_deleted_and_declared_again(own_place: Place) -> None:
+    place, settings = own_place, own_place.api("ConfigMap")
+    place.add("aws-1")
+    place.ask("admin", "pool", "hold", "--reason", "accounts are moved", "--type", "aws")
+    settings.delete(name=CONFIG_MAP, namespace=place.namespace)
+    asked = "pool", "claim", "--type", "aws", "--tenant", "globex"
+    assert place.run("provisioner", *asked).code == 5
+    body = {"metadata": {"name": CONFIG_MAP}, "data": SETTINGS.render()}
+    settings.create(body=body, namespace=place.namespace)
+    refused = place.run("provisioner", *asked)
+    assert (refused.code, "accounts are moved" in refused.errors) == (5, True)
+    assert place.ask("janitor", "pool", "status")["holds"] == {"aws": "accounts are moved"}
+    place.ask("admin", "pool", "resume")
+    assert claim(place, "globex") == "aws-1"
+
+
 def test_a_pool_with_the_labels_of_kyma_is_used_as_it_is_and_guarded_by_them(kyma_place: Place) -> None:
     place, secrets = kyma_place, kyma_place.api("Secret")
     accounts = {

@@ -50,6 +50,7 @@ from components.account_pool.core.model import (
     Record,
     Wanted,
 )
+from components.account_pool.core.pool_settings import sign_settings
 from components.account_pool.core.selection import MEMBERS, RECORDS
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.steps import get_member, get_record, list_all, read, write
@@ -385,7 +386,7 @@ class Claims:
         return (yield from get_record(wanted.record)), consumer_of(self.consumers, wanted.holder)
 
     def _by_pool(self) -> Steps[Any]:
-        settings = yield from pool._signed_settings()  # pyright: ignore[reportPrivateUsage]
+        settings = yield from sign_settings()
         opened = pool.Pool(MemoryServer(), POOL, settings, clock=lambda: 0.0)
         begin = opened._begin  # pyright: ignore[reportPrivateUsage]
         avoid = opened._placed(ClaimRequest(self.tenant, "aws")).avoid  # pyright: ignore[reportPrivateUsage]

@@ -14,7 +14,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from itertools import count
 from threading import Lock
 from typing import Final, TypeAlias, TypeVar
 
@@ -25,9 +24,7 @@ from components.account_pool.core.calls import (
     AskProgram,
     Get,
     Kind,
-    Pause,
     PoolApi,
-    Replace,
     Said,
     Steps,
     Told,
@@ -38,15 +35,12 @@ from components.account_pool.core.config_map import (
     CONFIG_MAP,
     PoolConfigMap,
     consumers_of,
-    has_pool_uid,
-    holds_of,
     shown,
-    with_pool_uid,
 )
 from components.account_pool.core.consumers import Consumer, consumer_of, refusal
 from components.account_pool.core.driver import Driver
 from components.account_pool.core.holders import Holder, Look, cleaner_of, cleaning_token, is_running
-from components.account_pool.core.holds import WHOLE, Holds, describe_hold
+from components.account_pool.core.holds import WHOLE, describe_hold
 from components.account_pool.core.identity import find_twins
 from components.account_pool.core.keys import KEY_ID
 from components.account_pool.core.kubernetes_api import KubernetesApi
@@ -62,6 +56,7 @@ from components.account_pool.core.model import (
     Record,
     Wanted,
 )
+from components.account_pool.core.pool_settings import note_hold, read_holds, sign_settings
 from components.account_pool.core.protocol import Amendment, Begin, Outcome, Released
 from components.account_pool.core.rotation import Lagging, Run, give_receipt, list_lagging
 from components.account_pool.core.selection import MEMBERS, RECORDS, Choose, RunningClaims, members_of_type
@@ -75,7 +70,6 @@ from components.account_pool.core.steps import (
     list_all,
     read,
     read_both,
-    write,
 )
 from components.account_pool.core.sweeping import (
     FREED_UNASKED,
@@ -169,7 +163,7 @@ class Pool:
             if key not in _pools:
                 api = _api(target, namespace, manager)
                 driver = Driver(api, f"pool {namespace}")
-                settings = driver.run(_signed_settings(), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
+                settings = driver.run(sign_settings(), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
                 _pools[key] = cls(api, namespace, settings)
             return _pools[key]
 
@@ -183,7 +177,8 @@ class Pool:
         driver, settings = _driver(target, namespace, CLAIMS, clock)
         members = driver.run(list_all(Kind.MEMBER, MEMBERS), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
         records = driver.run(list_all(Kind.RECORD, RECORDS), _OPENING_SECONDS)
-        return PoolSnapshot.of(members, records, holds_of(settings), consumers_of(settings))
+        holds = driver.run(read_holds(settings), _OPENING_SECONDS)
+        return PoolSnapshot.of(members, records, holds, consumers_of(settings))
 
     @staticmethod
     def record(target: ClusterTarget, namespace: str, name: str) -> Record | None:
@@ -299,7 +294,8 @@ class Pool:
         members = self._run(list_all(Kind.MEMBER, MEMBERS))
         records = self._run(list_all(Kind.RECORD, RECORDS))
         settings = self._run(read(Kind.RECORD, CONFIG_MAP))
-        return PoolSnapshot.of(members, records, holds_of(settings), consumers_of(settings))
+        holds = self._run(read_holds(settings))
+        return PoolSnapshot.of(members, records, holds, consumers_of(settings))
 
     def records(self) -> tuple[Record, ...]:
         """Read every claim's record that can be read."""
@@ -504,7 +500,7 @@ class Pool:
         already may still end well, and processes that run already notice within a second. Raises
         Misconfigured for a pool without settings, NotAllowed for a hold to end that the stack declares.
         """
-        self._holds = self._run(_noted(self.namespace, scope, reason))
+        self._holds = self._run(note_hold(self.namespace, scope, reason))
         self._hold_seen = self._clock()
         done = "Held" if reason else "Resumed"
         message = (
@@ -531,7 +527,7 @@ class Pool:
         else:
             asked = Get(Kind.RECORD, wanted.record)
             body, settings = yield from read_both(asked, Get(Kind.RECORD, CONFIG_MAP))
-            self._holds, self._hold_seen = holds_of(settings), now
+            self._holds, self._hold_seen = (yield from read_holds(settings)), now
             self._consumers = consumers_of(settings)
             record = None if body is None else Record.parse(body)
         if record is None:
@@ -659,52 +655,6 @@ def _driver(
     read_settings = read(Kind.RECORD, CONFIG_MAP)
     settings = Driver(api, name).run(read_settings, _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
     return Driver(shown(api, settings, clock), name), settings
-
-
-def _noted(namespace: str, scope: str, reason: str) -> Steps[Holds]:
-    """Write into the pool's settings why it gives no new accounts, at the resourceVersion they were read."""
-    for attempt in count():
-        if attempt:
-            yield Pause(attempt - 1)
-        body = yield from read(Kind.RECORD, CONFIG_MAP)
-        if body is None:
-            raise Misconfigured(
-                place=f"pool {namespace}",
-                problem=f"it has no ConfigMap {CONFIG_MAP}, so nothing can say that it is held",
-                fix="declare accountPool in a stack and run `up`",
-            )
-        holds = holds_of(body)
-        if not reason and scope in holds.declared:
-            raise NotAllowed(
-                place=f"pool {namespace}",
-                problem=describe_hold(scope, holds.declared[scope]),
-                fix=holds.fix(scope, namespace),
-            )
-        after = holds.said_of(scope, reason)
-        held = {**body, "data": after.write(body.get("data") or {})}
-        if after == holds or (yield from write(Replace(Kind.RECORD, held))) is not None:
-            return after
-    raise AssertionError
-
-
-def _signed_settings() -> Steps[PoolConfigMap]:
-    """Read ConfigMap `credfleet-pool`, and add its uid if it lacks it; without one the pool is the seed's.
-
-    Who may only look or clean leaves the uid to the first claimer.
-    """
-    while True:
-        body = yield from read(Kind.RECORD, CONFIG_MAP)
-        if body is None:
-            return PoolConfigMap()
-        settings = PoolConfigMap.parse(body)
-        try:
-            if (
-                has_pool_uid(body)
-                or (yield from write(Replace(Kind.RECORD, with_pool_uid(body)))) is not None
-            ):
-                return settings
-        except NotAllowed:
-            return settings
 
 
 def _awaited(future: Future[Cleaned]) -> Cleaned:

@@ -29,9 +29,9 @@ from components.account_pool.core.keys import (
 )
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.status import status_of
-from components.connection import ClusterTarget, Reply
+from components.connection import ClusterTarget
 from components.labels import BRING_YOUR_OWN, SHARED, TENANT_NAME
-from operations.pool.health import accounts, claims, settings_of_pool
+from operations.pool.health import accounts, claims, held
 from tests.cluster.test_fixes import ADVISED as BY_THE_API_SERVER
 from tests.support.advice import ROOT, advised
 from tests.support.cases import cases, table
@@ -172,15 +172,14 @@ def brought_along(world: World) -> str:
     return world.previewed(DeclaredMember("aws", "1", "acme"), DeclaredMember("aws", "1"))
 
 
-def hold(world: World) -> Found:
+def hold(world: World) -> None:
     answer("hold", "--type", "aws", "--reason", "accounts are moved")
-    found = world.server.get(Kind.RECORD, CONFIG_MAP)
-    assert isinstance(found, Found)
-    return found
 
 
-def held(world: World) -> str:
-    return settings_of_pool(Reply(200, hold(world).body), NAMESPACE)[1].fix
+def held_and_examined(world: World) -> str:
+    hold(world)
+    (found,) = held(Pool.snapshot(ClusterTarget(), NAMESPACE).holds, NAMESPACE)
+    return found.fix
 
 
 SITUATIONS: Final[Mapping[str, Callable[[World], object]]] = {
@@ -195,7 +194,7 @@ SITUATIONS: Final[Mapping[str, Callable[[World], object]]] = {
     "a place taken by hand": lost_place,
     "an account that its tenant brought": brought_along,
     "a hold": hold,
-    "a hold, told by the doctor": held,
+    "a hold, told by the doctor": held_and_examined,
 }
 FIXED: Final[Mapping[str, Callable[[World], bool]]] = {
     "anything": lambda _world: True,

@@ -21,7 +21,16 @@ from components.account_pool.core.sweeping import Orphan, SweepReport
 from components.connection import Reply
 from components.errors import Problem
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
-from operations.pool.health import Diagnosis, Health, accounts, admission, claims, rights, settings_of_pool
+from operations.pool.health import (
+    Diagnosis,
+    Health,
+    accounts,
+    admission,
+    claims,
+    held,
+    rights,
+    settings_of_pool,
+)
 from tests.support.records import BOUND
 
 POOL = "account-pool"
@@ -142,8 +151,7 @@ def test_a_pool_that_says_how_it_is_partitioned_is_well() -> None:
 
 
 def test_a_pool_that_is_held_is_well_but_told_with_the_command_that_ends_it() -> None:
-    settings, diagnosis = settings_of_pool(config_map(hold="accounts are moved"), POOL)
-    assert settings == PoolConfigMap(holds=Holds({"": "accounts are moved"}))
+    (diagnosis,) = held(Holds({"": "accounts are moved"}), POOL)
     assert (diagnosis.health, "accounts are moved" in diagnosis.text) == (Health.NOTED, True)
     assert f"credfleet pool resume -n {POOL}" in diagnosis.fix
 

@@ -12,8 +12,10 @@ import pytest
 
 from components.account_pool.core.calls import Found, Kind
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap, holds_of
+from components.account_pool.core.driver import Driver
 from components.account_pool.core.model import ClaimRequest, Phase, Policy
 from components.account_pool.core.pool import Pool
+from components.account_pool.core.pool_settings import sign_settings
 from components.account_pool.core.protocol import Outcome
 from components.account_pool.forecast.claims import ForecastKind, explain, forecast_claims
 from components.errors import Misconfigured, NotAllowed
@@ -110,6 +112,36 @@ def test_everything_that_explains_says_that_the_pool_is_held_and_why(server: Mem
     assert reasons["own"].endswith(f"but the pool is held, and gives no new accounts: {WHY}")
     assert WHY not in str(explain(snapshot, MORE, ()))
     assert as_document(POOL, pool.status())["hold"] == WHY
+
+
+@pytest.mark.parametrize("scope", ["", "aws", "aws,eu-access=true"])
+def test_hold_by_command_outlives_settings_that_are_deleted_and_made_again(
+    server: MemoryServer, scope: str
+) -> None:
+    def open_pool() -> Pool:
+        return Pool(server, POOL, Driver(server, POOL).run(sign_settings(), 1))
+
+    def refuses(pool: Pool) -> bool:
+        with pytest.raises(NotAllowed, match=WHY):
+            pool.claim(eu)
+        return pool.look().holds.said == {scope: WHY}
+
+    now, keys = 100.0, ("eu-access",)
+    eu = ClaimRequest("acme", "aws", partition={"eu-access": "true"})
+    server.add_member("eu", {"eu-access": "true"})
+    running = Pool(server, POOL, PoolConfigMap(keys), clock=lambda: now)
+    running.hold(WHY, scope)
+    server.remove(Kind.RECORD, CONFIG_MAP)
+    now += 1.01
+    assert refuses(running)
+    server.create(Kind.RECORD, {"metadata": {"name": CONFIG_MAP}, "data": PoolConfigMap(keys).render()})
+    now += 1.01
+    assert refuses(running)
+    assert refuses(open_pool())
+    open_pool().hold("", scope)
+    server.remove(Kind.RECORD, CONFIG_MAP)
+    server.create(Kind.RECORD, {"metadata": {"name": CONFIG_MAP}, "data": PoolConfigMap(keys).render()})
+    assert open_pool().claim(eu).secret_name == "eu"
 
 
 def test_a_pool_without_settings_has_nowhere_to_say_it() -> None:

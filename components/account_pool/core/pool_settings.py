@@ -1,0 +1,95 @@
+"""Steps on what a pool says about itself: read it, sign it, and hold the pool.
+
+A stack creates lost settings again, but only an operator knows what `pool hold` said. So a copy has it, which
+counts until a claimer or an operator has signed the settings.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from itertools import count
+from typing import Final
+
+from components.account_pool.core.calls import Create, Kind, Pause, Replace, Steps
+from components.account_pool.core.config_map import (
+    CONFIG_MAP,
+    PoolConfigMap,
+    has_pool_uid,
+    holds_of,
+    with_pool_uid,
+)
+from components.account_pool.core.holds import Holds, describe_hold
+from components.account_pool.core.model import JsonObject
+from components.account_pool.core.steps import read, write
+from components.errors import Misconfigured, NotAllowed
+
+COPY_OF_HOLDS: Final = "credfleet-holds"
+
+
+def read_holds(settings: JsonObject | None) -> Steps[Holds]:
+    """Return where a pool gives no new accounts. settings: its ConfigMap; None where there is none."""
+    holds = holds_of(settings)
+    if settings is None or not has_pool_uid(settings):
+        with suppress(NotAllowed):  # who may not read it may not claim either
+            copy = yield from read(Kind.RECORD, COPY_OF_HOLDS)
+            return replace(holds, said={**holds_of(copy).said, **holds.said})
+    return holds
+
+
+def sign_settings() -> Steps[PoolConfigMap]:
+    """Read ConfigMap `credfleet-pool`, and add its uid if it lacks it; without one the pool is the seed's.
+
+    Who may only look or clean leaves the uid to the first claimer.
+    """
+    while True:
+        body = yield from read(Kind.RECORD, CONFIG_MAP)
+        settings = PoolConfigMap() if body is None else PoolConfigMap.parse(body)
+        settings = replace(settings, holds=(yield from read_holds(body)))
+        try:
+            if body is None or has_pool_uid(body) or (yield from sign(body, settings.holds)) is not None:
+                return settings
+        except NotAllowed:
+            return settings
+
+
+def sign(body: JsonObject, holds: Holds) -> Steps[JsonObject | None]:
+    """Write what operators said into a pool's ConfigMap, and its uid; None where it changed since."""
+    held = {**body, "data": holds.write(body.get("data") or {})}
+    return (yield from write(Replace(Kind.RECORD, held if has_pool_uid(held) else with_pool_uid(held))))
+
+
+def note_hold(namespace: str, scope: str, reason: str) -> Steps[Holds]:
+    """Write why a pool gives no new accounts, then the copy, each at the resourceVersion it was read."""
+    for attempt in count():
+        if attempt:
+            yield Pause(attempt - 1)
+        body = yield from read(Kind.RECORD, CONFIG_MAP)
+        if body is None:
+            raise Misconfigured(
+                place=f"pool {namespace}",
+                problem=f"it has no ConfigMap {CONFIG_MAP}, so nothing can say that it is held",
+                fix="declare accountPool in a stack and run `up`",
+            )
+        holds = yield from read_holds(body)
+        if not reason and scope in holds.declared:
+            raise NotAllowed(
+                place=f"pool {namespace}",
+                problem=describe_hold(scope, holds.declared[scope]),
+                fix=holds.fix(scope, namespace),
+            )
+        after = holds.said_of(scope, reason)
+        if (yield from sign(body, after)) is not None and (yield from _copy(namespace, after)):
+            return after
+    raise AssertionError
+
+
+def _copy(namespace: str, holds: Holds) -> Steps[bool]:
+    """Write the copy of what operators said; False where it changed since."""
+    found = yield from read(Kind.RECORD, COPY_OF_HOLDS)
+    data = holds.write({})
+    if found is None:
+        metadata = {"name": COPY_OF_HOLDS, "namespace": namespace}
+        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+        return not data or (yield from write(Create(Kind.RECORD, made))) is not None
+    return (yield from write(Replace(Kind.RECORD, {**found, "data": data}))) is not None
