@@ -22,7 +22,7 @@ from components.account_pool.core.keys import KEY_ID, KEY_OPERATION
 from components.account_pool.core.model import ClaimRequest, KeyPhase, Record
 from components.account_pool.core.moving import as_moved
 from components.account_pool.core.pool import Pool
-from components.account_pool.core.rebirth import Marks, marks_of_records
+from components.account_pool.core.rebirth import Marks, keep_away, marks_of_records
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.forecast import evacuation, forecast
 from components.account_pool.forecast.claims import leaving, vacancies
@@ -88,12 +88,17 @@ class ClaimForecasts:
             if elsewhere:
                 settings = Pool.settings_of(target, declared.namespace) or PoolConfigMap()
             seen = Pool.snapshot(target, declared.namespace, None if elsewhere else settings.clock)
+            missing = declared.members.keys() - {member.name for member in seen.members}
+            away = Pool.quarantines(target, declared.namespace) if missing else {}
         except (Misconfigured, NotSignedIn) as error:
             raise pulumi.RunError(str(error)) from None
         except CredfleetError as error:
             return cls(lines=[*forecast.unseen_lines(declared.namespace, str(error))] if claims else ())
-        missing = declared.members.keys() - {member.name for member in seen.members}
-        named = {name: marks_of_records(name, declared.members[name], seen.records) for name in missing}
+        of_missing = {name: declared.members[name] for name in missing}
+        named = {
+            name: keep_away(marks_of_records(name, one, seen.records), one, away.get(name))
+            for name, one in of_missing.items()
+        }
         born = {name: marks for name, marks in named.items() if marks is not None}
         snapshot = declared.applied_to(_as_moved(seen, claims, settings.partition_keys))
         members = (born.get(member.name, Marks()).on(member) for member in snapshot.members)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from components.account_pool.core.keys import CREATED_AGAIN, POOL_STATE
+from components.account_pool.core.keys import CREATED_AGAIN, CUT, POOL_STATE
 from tests.program.accounts import accounts, owned
 from tests.program.conftest import CREDENTIALS, pool_of, tenant_of
 from tests.support.fleet_project import FleetProject
@@ -50,6 +50,24 @@ def test_account_in_use_whose_secret_was_deleted_stays_its_tenants(
     assert {tenant: after[tenant] for tenant in before} == before
     assert len({*after.values()}) == len(after) == 3
     assert "unchanged" in project.up("--expect-no-changes").quiet().out
+
+
+@pytest.mark.life
+def test_quarantine_by_command_outlives_the_secret_of_an_account_in_use(
+    project: FleetProject, admin: DynamicClient
+) -> None:
+    project.up().quiet()
+    account = holding(admin, project)["acme"]
+    leaked = ("quarantine", account, "--cut", "--reason", "leaked", "-n", project.pool, "--yes")
+    project.run("pool", *leaked).quiet()
+    admin.resources.get(api_version="v1", kind="Secret").delete(account, project.pool)
+    project.up("--refresh").quiet()
+    assert (states(admin, project)[account], holding(admin, project)["acme"]) == ("quarantined", account)
+    assert accounts(admin, project)[account]["annotations"][CUT] == "true"
+    assert "unchanged" in project.up("--expect-no-changes").quiet().out
+    project.run("pool", "unquarantine", account, "-n", project.pool, "--yes").quiet()
+    project.up("--refresh").quiet()
+    assert states(admin, project)[account] is None
 
 
 @pytest.mark.life

@@ -37,7 +37,7 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = MappingProxyType(
         for work, on_records in (
             (Verb.CLAIM, ("get", "list", "create", "update", "delete")),
             (Verb.CLEAN, ("get", "list")),
-            (Verb.OPERATE, ("get", "list", "update", "delete")),
+            (Verb.OPERATE, ("get", "list", "create", "update", "delete")),
         )
     }
 )

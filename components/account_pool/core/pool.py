@@ -56,7 +56,13 @@ from components.account_pool.core.model import (
     Record,
     Wanted,
 )
-from components.account_pool.core.pool_settings import note_hold, read_holds, sign_settings
+from components.account_pool.core.pool_settings import (
+    list_quarantines,
+    note_hold,
+    note_quarantine,
+    read_holds,
+    sign_settings,
+)
 from components.account_pool.core.protocol import Amendment, Begin, Outcome, Released
 from components.account_pool.core.rotation import Lagging, Run, give_receipt, list_lagging
 from components.account_pool.core.selection import MEMBERS, RECORDS, Choose, RunningClaims, members_of_type
@@ -192,6 +198,12 @@ class Pool:
         driver = Driver(_api(target, namespace, CLAIMS), f"pool {namespace}")
         body = driver.run(read(Kind.RECORD, CONFIG_MAP), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
         return None if body is None else PoolConfigMap.parse(body)
+
+    @staticmethod
+    def quarantines(target: ClusterTarget, namespace: str) -> Mapping[str, Mapping[str, str]]:
+        """Return with which annotations operators keep accounts away, by name; raises as `snapshot`."""
+        driver = Driver(_api(target, namespace, CLAIMS), f"pool {namespace}")
+        return driver.run(list_quarantines(), _OPENING_SECONDS)
 
     @staticmethod
     def survey(target: ClusterTarget, namespace: str, settings: PoolConfigMap) -> SweepReport:
@@ -425,13 +437,13 @@ class Pool:
 
         cut: its present ones may not read its credential either.
         """
-        member = self._run(cleaning.quarantine(self.namespace, name, reason, cut=cut))
+        member = self._decided(cleaning.quarantine(self.namespace, name, reason, cut=cut))
         self._note_member(name, member.uid, "CutOff" if cut else "Quarantined", reason, warning=True)
         return member
 
     def evacuate(self, name: str, reason: str) -> Member:
         """Have an account left by its holders; no new one gets it."""
-        member = self._run(cleaning.evacuate(self.namespace, name, reason))
+        member = self._decided(cleaning.evacuate(self.namespace, name, reason))
         self._note_member(name, member.uid, "Evacuated", reason, warning=True)
         return member
 
@@ -440,13 +452,13 @@ class Pool:
 
         decommissioned: one that was given up as well, else NotAllowed.
         """
-        member = self._run(cleaning.unquarantine(self.namespace, name, decommissioned=decommissioned))
+        member = self._decided(cleaning.unquarantine(self.namespace, name, decommissioned=decommissioned))
         self._note_member(name, member.uid, "Unquarantined", f"now {member.state or 'usable'}")
         return member
 
     def decommission(self, name: str) -> Member:
         """Give an account up without cleaning it; its declaration can then be removed."""
-        member = self._run(cleaning.decommission(self.namespace, name))
+        member = self._decided(cleaning.decommission(self.namespace, name))
         self._note_member(name, member.uid, "Decommissioned", "given up without cleaning", warning=True)
         return member
 
@@ -475,8 +487,14 @@ class Pool:
 
     def mark_dirty(self, name: str, reason: str) -> Member:
         """Have an account cleaned that is not claimed; a tenant who owns it keeps it."""
-        member = self._run(cleaning.mark_dirty(self.namespace, name, reason))
+        member = self._decided(cleaning.mark_dirty(self.namespace, name, reason))
         self._note_member(name, member.uid, "MarkedDirty", reason, warning=True)
+        return member
+
+    def _decided(self, steps: Steps[Member]) -> Member:
+        """Write what an operator decides, also where a lost account is created from."""
+        member = self._run(steps)
+        self._run(note_quarantine(self.namespace, member))
         return member
 
     def take_back(self, name: str) -> Member:

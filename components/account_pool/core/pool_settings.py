@@ -1,15 +1,17 @@
 """Steps on what a pool says about itself: read it, sign it, and hold the pool.
 
-A stack creates lost settings again, but only an operator knows what `pool hold` said. So a copy has it, which
-counts until a claimer or an operator has signed the settings.
+A stack creates lost settings and accounts again, but only operators know what they said of them by commands.
+So a copy has it. What it has of holds counts until a claimer or an operator has signed the settings.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
-from typing import Final
+from typing import Any, Final, cast
 
 from components.account_pool.core.calls import Create, Kind, Pause, Replace, Steps
 from components.account_pool.core.config_map import (
@@ -20,11 +22,14 @@ from components.account_pool.core.config_map import (
     with_pool_uid,
 )
 from components.account_pool.core.holds import Holds, describe_hold
-from components.account_pool.core.model import JsonObject
+from components.account_pool.core.keys import CUT, STATE_BEFORE, STATE_REASON
+from components.account_pool.core.model import JsonObject, Member, State
 from components.account_pool.core.steps import read, write
+from components.documents import read_json
 from components.errors import Misconfigured, NotAllowed
 
 COPY_OF_HOLDS: Final = "credfleet-holds"
+_QUARANTINED: Final = "quarantined"
 
 
 def read_holds(settings: JsonObject | None) -> Steps[Holds]:
@@ -79,17 +84,49 @@ def note_hold(namespace: str, scope: str, reason: str) -> Steps[Holds]:
                 fix=holds.fix(scope, namespace),
             )
         after = holds.said_of(scope, reason)
-        if (yield from sign(body, after)) is not None and (yield from _copy(namespace, after)):
+        if (yield from sign(body, after)) is not None and (yield from _copy(namespace, after.write)):
             return after
     raise AssertionError
 
 
-def _copy(namespace: str, holds: Holds) -> Steps[bool]:
-    """Write the copy of what operators said; False where it changed since."""
+def note_quarantine(namespace: str, member: Member) -> Steps[None]:
+    """Note that an operator keeps an account away, or does no more."""
+    why = {
+        key: text
+        for key in (STATE_REASON, STATE_BEFORE, CUT)
+        if (text := member.annotations.get(key)) is not None
+    }
+
+    def noted(data: Mapping[str, str]) -> dict[str, str]:
+        others = {name: each for name, each in _quarantines(data).items() if name != member.name}
+        here = others | ({member.name: why} if member.state == State.QUARANTINED else {})
+        rest = {key: text for key, text in data.items() if key != _QUARANTINED}
+        return {**rest, **({_QUARANTINED: json.dumps(here, sort_keys=True)} if here else {})}
+
+    for attempt in count():
+        if (yield from _copy(namespace, noted)):
+            return
+        yield Pause(attempt)
+
+
+def list_quarantines() -> Steps[Mapping[str, Mapping[str, str]]]:
+    """Return with which annotations operators keep accounts away, by their names."""
+    copy = yield from read(Kind.RECORD, COPY_OF_HOLDS)
+    return _quarantines({} if copy is None else copy.get("data") or {})
+
+
+def _quarantines(data: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    return cast("dict[str, Any]", read_json(data.get(_QUARANTINED, "{}")))
+
+
+def _copy(namespace: str, change: Callable[[Mapping[str, str]], dict[str, str]]) -> Steps[bool]:
+    """Change the copy of what operators said; False where another did meanwhile."""
     found = yield from read(Kind.RECORD, COPY_OF_HOLDS)
-    data = holds.write({})
-    if found is None:
-        metadata = {"name": COPY_OF_HOLDS, "namespace": namespace}
-        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-        return not data or (yield from write(Create(Kind.RECORD, made))) is not None
-    return (yield from write(Replace(Kind.RECORD, {**found, "data": data}))) is not None
+    before = {} if found is None else found.get("data") or {}
+    after = change(before)
+    if after == before:
+        return True
+    metadata = {"name": COPY_OF_HOLDS, "namespace": namespace}
+    body = found or {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    call = (Create if found is None else Replace)(Kind.RECORD, {**body, "data": after})
+    return (yield from write(call)) is not None

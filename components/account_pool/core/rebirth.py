@@ -19,8 +19,10 @@ from components.account_pool.core.keys import (
     CLAIM_POLICY,
     CLAIM_TOKEN,
     CREATED_AGAIN,
+    CUT,
     POOL_STATE,
     SHARED_CLAIMS,
+    STATE_BEFORE,
     STATE_REASON,
     TENANT_ID,
 )
@@ -50,6 +52,8 @@ _ANNOTATIONS: Final = (
     SHARED_CLAIMS,
     CREATED_AGAIN,
     STATE_REASON,
+    STATE_BEFORE,
+    CUT,
 )
 
 
@@ -103,6 +107,17 @@ def marks_of_records(name: str, declared: DeclaredMember, records: Sequence[Reco
     return marks_of_lost(None, declared) if named else None
 
 
+def keep_away(marks: Marks | None, declared: DeclaredMember, why: Mapping[str, str] | None) -> Marks | None:
+    """Return marks with the quarantine of an operator, unless nothing is known of a dedicated account.
+
+    why: the annotations of a quarantine; None where there was none.
+    """
+    if why is None or (declared.capacity is None and (marks is None or POOL_STATE in marks.labels)):
+        return marks
+    known = marks or Marks()
+    return Marks({**known.labels, POOL_STATE: str(State.QUARANTINED)}, {**known.annotations, **why})
+
+
 def marks_of_lost(owner: str | None, declared: DeclaredMember) -> Marks:
     """Return what a member is born with that only the state remembers. owner: the tenant that had it."""
     if owner is not None:
@@ -154,7 +169,7 @@ def birth_lines(namespace: str, births: Mapping[str, Marks]) -> Iterator[str]:
         for name, marks in births.items()
         if (tenant := marks.annotations.get(TENANT_ID)) is not None
     ]
-    dirty = [name for name, marks in births.items() if POOL_STATE in marks.labels]
+    dirty = [name for name, marks in births.items() if CREATED_AGAIN in marks.annotations]
     kept = f"; {first_named(owned)} stay with their tenants" if owned else ""
     unknown = f"; {first_named(dirty)} will be dirty, except for the claims that had them" if dirty else ""
     yield (

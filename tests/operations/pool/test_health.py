@@ -68,7 +68,7 @@ def test_a_user_who_may_do_nothing_is_told_what_each_work_lacks() -> None:
 
 
 def test_a_user_who_is_to_claim_but_may_not_write_is_wrong_and_learns_what_is_lacking() -> None:
-    (found,) = wrongs(user_with("claim", "clean", "operate", without=[("create", "configmaps")]))
+    (found,) = wrongs(user_with("claim", "clean", without=[("create", "configmaps")]))
     assert found.text == "this user is to claim accounts, but may not create configmaps"
     assert "accountPool.claimers" in found.fix
 

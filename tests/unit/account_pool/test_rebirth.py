@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
+from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.declared import Declaration, DeclaredMember
-from components.account_pool.core.keys import CLAIM_ORIGIN, CLAIM_TOKEN, CREATED_AGAIN, POOL_STATE
+from components.account_pool.core.driver import Driver
+from components.account_pool.core.keys import (
+    CLAIM_ORIGIN,
+    CLAIM_TOKEN,
+    CREATED_AGAIN,
+    POOL_STATE,
+    SHARED_CAPACITY,
+    STATE_REASON,
+)
 from components.account_pool.core.label_scheme import LabelScheme
-from components.account_pool.core.model import Member, Phase
-from components.account_pool.core.rebirth import Marks, find_lost, kept_marks, marks_of_lost, marks_of_records
+from components.account_pool.core.model import ClaimRequest, Member, Phase
+from components.account_pool.core.pool import Pool
+from components.account_pool.core.pool_settings import list_quarantines
+from components.account_pool.core.rebirth import (
+    Marks,
+    find_lost,
+    keep_away,
+    kept_marks,
+    marks_of_lost,
+    marks_of_records,
+)
 from components.account_pool.core.snapshot import PoolSnapshot
 from tests.support import records
 from tests.support.cases import tabled
+from tests.support.memory_pool import POOL, MemoryServer
 
 ONE = DeclaredMember("aws", "111")
 BOUND = replace(records.BOUND, member="m", member_uid="old", attempt=2)
@@ -35,6 +55,36 @@ def test_member_that_another_record_names_is_created_dirty(phase: Phase) -> None
     assert marks is not None
     assert marks.on(ONE.as_member("m")).is_created_again
     assert marks_of_records("other", ONE, [BOUND]) is None
+
+
+@pytest.mark.parametrize("command", ["quarantine", "evacuate"])
+def test_quarantine_by_command_is_remembered_beside_the_secret_until_it_ends(command: str) -> None:
+    server = MemoryServer()
+    server.add_member("m0")
+    pool = Pool(server, POOL, PoolConfigMap())
+    pool.claim(ClaimRequest("acme", "aws"))
+    member = getattr(pool, command)("m0", "leaked")
+    born = keep_away(marks_of_records("m0", ONE, [*server.records]), ONE, remembered(server)["m0"])
+    assert born is not None
+    again = born.on(ONE.as_member("m0"))
+    assert (again.state, again.is_to_be_left) == (member.state, member.is_to_be_left)
+    assert again.carries(*server.records)
+    pool.unquarantine("m0")
+    assert remembered(server) == {}
+
+
+@pytest.mark.parametrize("declared", [ONE, replace(ONE, annotations={SHARED_CAPACITY: "2"})])
+def test_quarantine_is_said_of_a_shared_account_and_not_of_one_whose_use_is_unknown(
+    declared: DeclaredMember,
+) -> None:
+    for marks in (None, marks_of_lost(None, declared)):
+        born = keep_away(marks, declared, {STATE_REASON: "leaked"})
+        kept = Marks({POOL_STATE: "quarantined"}, {STATE_REASON: "leaked"})
+        assert born == (marks if declared.capacity is None else kept)
+
+
+def remembered(server: MemoryServer) -> Mapping[str, Mapping[str, str]]:
+    return Driver(server, POOL).run(list_quarantines(), 1)
 
 
 @tabled("live, renamed, is_lost")
