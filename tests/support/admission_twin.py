@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from components.account_pool.admission.conditions import COMPARED
-from components.account_pool.admission.record_transitions import READABLE
+from components.account_pool.admission.record_transitions import FIELDS
 from components.account_pool.admission.state_machine import (
     AllowedValues,
     Field,
@@ -22,6 +22,7 @@ from components.account_pool.admission.state_machine import (
     Transition,
     Verb,
 )
+from components.account_pool.admission.table import list_readable
 from components.account_pool.core import keys
 from components.account_pool.core.audit import COMPONENT
 from components.account_pool.core.config_map import CONFIG_MAP
@@ -201,7 +202,7 @@ def _has_room(change: _Change) -> bool:
 
 
 def _is_unreadable(change: _Change) -> bool:
-    return not all(permits(values, change.old(one.name)) for one, values in READABLE.items())
+    return not all(permits(values, change.old(one.name)) for one, values in list_readable(FIELDS).items())
 
 
 def _are_leavers_remembered(change: _Change) -> bool:

@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from types import MappingProxyType
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from components.account_pool.admission.state_machine import (
-    ABSENT,
     ANNOTATIONS,
-    ANYTHING,
     BINARY_DATA,
     DATA,
     FINALIZERS,
     IMMUTABLE,
     LABELS,
     OWNER_REFERENCES,
-    AllowedValues,
-    Condition,
     Field,
     ObjectPart,
-    Transition,
-    Verb,
-    one_of,
 )
-from components.account_pool.core.model import Policy
 from components.labels import HYPERSCALER_TYPE, TENANT_NAME
-
-BRING, CLAIM, CLEAN, OPERATE = Verb.BRING, Verb.CLAIM, Verb.CLEAN, Verb.OPERATE
-RELEASERS: Final = (CLAIM, OPERATE)
-POLICIES: Final = one_of(*(str(policy) for policy in Policy))
 
 _ASK: Final = "or ask for the verb operate on accounts.credfleet.io"
 BY_CLAIMS: Final = "run `credfleet pool claim` or `credfleet pool release`"
@@ -50,21 +36,6 @@ KEEPERS: Final = Field("finalizers", FINALIZERS, _BLOCKING)
 LOCKED: Final = Field("immutable", IMMUTABLE, _BLOCKING)
 
 BLOCKING: Final = (OWNERS, KEEPERS, LOCKED)
-
-
-def change(*fields: Field) -> dict[Field, AllowedValues]:
-    """Let a transition make anything of these fields."""
-    return dict.fromkeys(fields, ANYTHING)
-
-
-def clear(*fields: Field) -> dict[Field, AllowedValues]:
-    """Have a transition take these fields off."""
-    return dict.fromkeys(fields, ABSENT)
-
-
-def allow(by: Sequence[Verb], transitions: Mapping[str, Transition]) -> dict[str, Transition]:
-    """Let users with any of these verbs make these transitions."""
-    return {name: replace(transition, by=tuple(by)) for name, transition in transitions.items()}
 
 
 def join_and(conditions: Iterable[str]) -> str:
@@ -93,39 +64,6 @@ def has_any_key(part: ObjectPart, keys: Sequence[str]) -> str:
 
 CEL_NAME: Final = "(object == null ? oldObject : object).metadata.name"
 """Unlike `request.name`, it is there when many are deleted at once."""
-
-_NAMESPACE_GOES: Final = Condition(
-    "namespaceIsBeingDeleted", "namespaceObject.metadata.?deletionTimestamp.hasValue()"
-)
-_COLLECTED: Final = Condition(
-    "onlyTheGarbageCollectorKeepsIt",
-    "oldObject.metadata.?deletionTimestamp.hasValue() &&\n"
-    "variables.oldFinalizers.all(each, each in ['foregroundDeletion', 'orphan'])",
-)
-OWNER_AGREES: Final = Condition(
-    "ownerIsTheTenant",
-    "variables.newOwner.orValue('') == variables.newTenant.orValue('') ||\n"
-    "variables.newOwner.orValue('').startsWith('enc-')",
-)
-COLLECTED: Final = {
-    "isGarbageCollected": Transition(
-        "the garbage collector lets an object go that was deleted in the foreground",
-        new=clear(KEEPERS),
-        when=(_COLLECTED,),
-    )
-}
-WRITE_OTHER_ANNOTATIONS: Final = {
-    "writesOtherAnnotations": Transition(
-        "write annotations that mean nothing to the pool", new=change(OTHER_ANNOTATIONS)
-    )
-}
-
-
-def delete_with_namespace(old: Mapping[Field, AllowedValues] = MappingProxyType({})) -> dict[str, Transition]:
-    """Let every user delete an object of these fields when its namespace is being deleted."""
-    does = "delete it with its namespace"
-    return {"isDeletedWithNamespace": Transition(does, old=old, when=(_NAMESPACE_GOES,), on="DELETE")}
-
 
 TEXT: Final = r'"(?:[^"\\]|\\.)*"'
 COMPARED: Final = 500

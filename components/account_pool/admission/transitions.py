@@ -1,13 +1,14 @@
 """The state machines of a pool: of its settings, Events and quotas; `list_state_machines` returns all.
 
-Those of accounts and records stand in `member_transitions.py` and `record_transitions.py`. A new transition
-is a row of its table: the API server keeps it (`policies.py`), the tests try it. The letters are steps of
-docs/design/claim-protocol.md. The program declares a pool with the operators' verb.
+Those of accounts and records are in `member_transitions.py` and `record_transitions.py`. A new transition
+is a row of `transitions.yaml`: the API server keeps it (`policies.py`), the tests try it. The letters are
+steps of docs/design/claim-protocol.md. The program declares a pool with the operators' verb.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 from components.account_pool.admission.conditions import (
@@ -15,31 +16,22 @@ from components.account_pool.admission.conditions import (
     BY_CLAIMS,
     BY_STACK,
     CEL_NAME,
-    CLAIM,
-    CLEAN,
-    COLLECTED,
-    OPERATE,
     OTHER_ANNOTATIONS,
     OTHER_BINARY_DATA,
     OTHER_DATA,
     OTHER_LABELS,
-    change,
-    delete_with_namespace,
     has_any_key,
     join_or,
 )
 from components.account_pool.admission.member_transitions import build_member_machine
 from components.account_pool.admission.record_transitions import build_record_machine
 from components.account_pool.admission.state_machine import (
-    ABSENT,
     DATA,
     LABELS,
-    PRESENT,
-    Condition,
     Field,
     StateMachine,
-    Transition,
 )
+from components.account_pool.admission.table import list_transitions
 from components.account_pool.core.audit import COMPONENT
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID
 from components.account_pool.core.keys import POOL_QUOTA
@@ -47,98 +39,59 @@ from components.account_pool.core.quotas import COUNTED_IN, ENTERED
 
 _OTHERS: Final = (OTHER_DATA, OTHER_BINARY_DATA, OTHER_LABELS, OTHER_ANNOTATIONS, *BLOCKING)
 
-_SIGNATURE: Final = Field("signature", DATA, BY_STACK, POOL_UID)
-_SIGNED: Final = Condition("signsWithItsUid", "variables.newSignature.orValue('') == oldObject.metadata.uid")
-_SETTINGS: Final = (_SIGNATURE, *_OTHERS)
-SETTINGS: Final = StateMachine(
-    name="settings",
-    noun="pool",
-    resource="configmaps",
-    fix=BY_STACK,
-    belongs=f"{CEL_NAME} == '{CONFIG_MAP}'",
-    fields=_SETTINGS,
-    transitions={
-        "declaresPool": Transition(
-            "divide the pool, or restore its settings", new=change(*_SETTINGS), on="CREATE", by=(OPERATE,)
-        ),
-        "changesPool": Transition("change the settings of the pool", new=change(*_SETTINGS), by=(OPERATE,)),
-        "signsPool": Transition(
-            "add its uid, once", {_SIGNATURE: ABSENT}, {_SIGNATURE: PRESENT}, when=(_SIGNED,), by=(CLAIM,)
-        ),
-        **COLLECTED,
-        "removesPool": Transition("remove the pool", on="DELETE", by=(OPERATE,)),
-        **delete_with_namespace(),
-    },
+_SETTINGS: Final = (Field("signature", DATA, BY_STACK, POOL_UID), *_OTHERS)
+_QUOTA: Final = (
+    Field("entries", DATA, BY_CLAIMS, ENTERED),
+    Field("counted", DATA, BY_CLAIMS, COUNTED_IN),
+    *_OTHERS,
 )
-"""What a pool says about itself."""
 
-_SIGNED_BY_WRITER: Final = Condition(
-    "isSignedByItsWriter", "object.?reportingInstance.orValue('') == request.userInfo.username"
-)
-_OF_CLAIMS: Final = Condition(
-    "reasonBelongsToClaims", "object.?reason.orValue('') in ['Claimed', 'ClaimRefused', 'Released']"
-)
-_OF_CLEANING: Final = Condition("reasonBelongsToCleaning", "object.?reason.orValue('') == 'Cleaned'")
-EVENTS: Final = StateMachine(
-    name="events",
-    noun="event",
-    resource="events",
-    fix="an Event is written by the user who did what it reports, under that user's name, and stays as it is",
-    belongs=join_or(
-        f"({moment} != null && '{COMPONENT}' in [{moment}.?reportingComponent.orValue(''),"
-        f" {moment}.?source.?component.orValue('')])"
-        for moment in ("object", "oldObject")
-    ),
-    fields=(),
-    transitions={
-        "reportsOwnClaims": Transition(
-            "report claims and releases under one's own name",
-            when=(_SIGNED_BY_WRITER, _OF_CLAIMS),
-            on="CREATE",
-            by=(CLAIM,),
-        ),
-        "reportsOwnCleanings": Transition(
-            "report cleaning under one's own name",
-            when=(_SIGNED_BY_WRITER, _OF_CLEANING),
-            on="CREATE",
-            by=(CLEAN,),
-        ),
-        "reportsOwnActs": Transition(
-            "report anything under one's own name", when=(_SIGNED_BY_WRITER,), on="CREATE", by=(OPERATE,)
-        ),
-        "deletesEvent": Transition("delete an Event", on="DELETE", by=(OPERATE,)),
-        **delete_with_namespace(),
-    },
-)
-"""The Events that report what was done: they come, and never change."""
 
-_ENTRIES: Final = Field("entries", DATA, BY_CLAIMS, ENTERED)
-_COUNTER: Final = Field("counted", DATA, BY_CLAIMS, COUNTED_IN)
-_COUNTED: Final = Condition(
-    "countsInTheQuotaItself", "variables.newCounted.orValue('') == oldObject.metadata.uid"
-)
-_QUOTA: Final = (_ENTRIES, _COUNTER, *_OTHERS)
-QUOTAS: Final = StateMachine(
-    name="quotas",
-    noun="quota",
-    resource="configmaps",
-    fix=BY_STACK,
-    belongs=join_or((f"{CEL_NAME}.startsWith('quota-')", has_any_key(LABELS, (POOL_QUOTA,)))),
-    fields=_QUOTA,
-    transitions={
-        "declaresQuota": Transition(
-            "declare a quota, or restore one", new=change(*_QUOTA), on="CREATE", by=(OPERATE,)
+@cache
+def build_settings_machine() -> StateMachine:
+    """Return the state machine of what a pool says about itself."""
+    return StateMachine(
+        name="settings",
+        noun="pool",
+        resource="configmaps",
+        fix=BY_STACK,
+        belongs=f"{CEL_NAME} == '{CONFIG_MAP}'",
+        fields=_SETTINGS,
+        transitions=list_transitions("settings", _SETTINGS),
+    )
+
+
+@cache
+def build_event_machine() -> StateMachine:
+    """Return the state machine of the Events that report what was done: they come, and never change."""
+    return StateMachine(
+        name="events",
+        noun="event",
+        resource="events",
+        fix="an Event is written by the user who did what it reports, under that user's name, and stays as it"
+        " is",
+        belongs=join_or(
+            f"({moment} != null && '{COMPONENT}' in [{moment}.?reportingComponent.orValue(''),"
+            f" {moment}.?source.?component.orValue('')])"
+            for moment in ("object", "oldObject")
         ),
-        "changesQuota": Transition("change a quota", new=change(*_QUOTA), by=(OPERATE,)),
-        "entersClaim": Transition(
-            "Q2: enter a claim", new={_ENTRIES: PRESENT, _COUNTER: PRESENT}, when=(_COUNTED,), by=(CLAIM,)
-        ),
-        **COLLECTED,
-        "removesQuota": Transition("remove a quota", on="DELETE", by=(OPERATE,)),
-        **delete_with_namespace(),
-    },
-)
-"""What counts the accounts of a consumer."""
+        fields=(),
+        transitions=list_transitions("events", ()),
+    )
+
+
+@cache
+def build_quota_machine() -> StateMachine:
+    """Return the state machine of what counts the accounts of a consumer."""
+    return StateMachine(
+        name="quotas",
+        noun="quota",
+        resource="configmaps",
+        fix=BY_STACK,
+        belongs=join_or((f"{CEL_NAME}.startsWith('quota-')", has_any_key(LABELS, (POOL_QUOTA,)))),
+        fields=_QUOTA,
+        transitions=list_transitions("quotas", _QUOTA),
+    )
 
 
 def list_state_machines(
@@ -150,4 +103,5 @@ def list_state_machines(
     """
     keys = sorted(partition_keys)
     members, records = build_member_machine(keys, new_keys), build_record_machine(keys)
-    return members, records, SETTINGS, EVENTS, *((QUOTAS,) if quotas else ())
+    others = build_settings_machine(), build_event_machine()
+    return members, records, *others, *((build_quota_machine(),) if quotas else ())

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from components.account_pool.admission.state_machine import Verb
-from components.account_pool.admission.transitions import QUOTAS
+from components.account_pool.admission.transitions import build_quota_machine
 from components.account_pool.core.calls import Answer, Found, Get, Kind, ListPage, Replace, Steps, Yielded
 from components.account_pool.core.config_map import CONFIG_MAP, PoolConfigMap
 from components.account_pool.core.consumers import Consumer
@@ -201,7 +201,7 @@ def test_a_claimer_enters_claims_in_a_quota_and_only_operators_say_how_many_ther
     assert isinstance(after, Found)
 
     def may(verb: Verb, body: JsonObject | None) -> bool:
-        return allows(QUOTAS, Write(before.body, body, frozenset({verb}), "user"))
+        return allows(build_quota_machine(), Write(before.body, body, frozenset({verb}), "user"))
 
     assert may(Verb.CLAIM, after.body)
     assert not may(Verb.CLEAN, after.body)

@@ -48,7 +48,7 @@ from components.account_pool.admission.record_transitions import (
     build_record_machine,
 )
 from components.account_pool.admission.state_machine import Field, StateMachine, Transition, Verb
-from components.account_pool.admission.transitions import SETTINGS
+from components.account_pool.admission.transitions import build_settings_machine
 from components.account_pool.core import cleaning, protocol
 from components.account_pool.core.calls import ApiRefusal, Kind, Refused, Result, Steps
 from components.account_pool.core.config_map import CONFIG_MAP, POOL_UID, PoolConfigMap
@@ -303,7 +303,9 @@ def _settings_after(said: Said, user: str) -> Iterator[Said]:
         return None if data is None else {"metadata": {"name": CONFIG_MAP, "uid": "u1"}, "data": dict(data)}
 
     for data in _OTHERS:
-        if data != said.data and allows(SETTINGS, Write(body(said.data), body(data), USERS[user], user)):
+        if data != said.data and allows(
+            build_settings_machine(), Write(body(said.data), body(data), USERS[user], user)
+        ):
             yield Said(data)
 
 
