@@ -88,15 +88,14 @@ class ClaimForecasts:
             if elsewhere:
                 settings = Pool.settings_of(target, declared.namespace) or PoolConfigMap()
             seen = Pool.snapshot(target, declared.namespace, None if elsewhere else settings.clock)
-            missing = declared.members.keys() - {member.name for member in seen.members}
-            away = Pool.quarantines(target, declared.namespace) if missing else {}
         except (Misconfigured, NotSignedIn) as error:
             raise pulumi.RunError(str(error)) from None
         except CredfleetError as error:
             return cls(lines=[*forecast.unseen_lines(declared.namespace, str(error))] if claims else ())
+        missing = declared.members.keys() - {member.name for member in seen.members}
         of_missing = {name: declared.members[name] for name in missing}
         named = {
-            name: keep_away(marks_of_records(name, one, seen.records), one, away.get(name))
+            name: keep_away(marks_of_records(name, one, seen.records), one, seen.quarantines.get(name))
             for name, one in of_missing.items()
         }
         born = {name: marks for name, marks in named.items() if marks is not None}

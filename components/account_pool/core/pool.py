@@ -184,7 +184,8 @@ class Pool:
         members = driver.run(list_all(Kind.MEMBER, MEMBERS), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
         records = driver.run(list_all(Kind.RECORD, RECORDS), _OPENING_SECONDS)
         holds = driver.run(read_holds(settings), _OPENING_SECONDS)
-        return PoolSnapshot.of(members, records, holds, consumers_of(settings))
+        seen = PoolSnapshot.of(members, records, holds, consumers_of(settings))
+        return replace(seen, quarantines=driver.run(list_quarantines(), _OPENING_SECONDS))
 
     @staticmethod
     def record(target: ClusterTarget, namespace: str, name: str) -> Record | None:
@@ -198,12 +199,6 @@ class Pool:
         driver = Driver(_api(target, namespace, CLAIMS), f"pool {namespace}")
         body = driver.run(read(Kind.RECORD, CONFIG_MAP), _OPENING_SECONDS, patience=FIRST_ANSWER_SECONDS)
         return None if body is None else PoolConfigMap.parse(body)
-
-    @staticmethod
-    def quarantines(target: ClusterTarget, namespace: str) -> Mapping[str, Mapping[str, str]]:
-        """Return with which annotations operators keep accounts away, by name; raises as `snapshot`."""
-        driver = Driver(_api(target, namespace, CLAIMS), f"pool {namespace}")
-        return driver.run(list_quarantines(), _OPENING_SECONDS)
 
     @staticmethod
     def survey(target: ClusterTarget, namespace: str, settings: PoolConfigMap) -> SweepReport:

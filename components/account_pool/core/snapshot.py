@@ -6,7 +6,7 @@ the rest of the pool is read all the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from components.account_pool.core.config_map import CONFIG_MAP
@@ -23,7 +23,8 @@ class PoolSnapshot:
 
     unreadable: names of records that cannot be read; whether the claims they stand for live is not judged.
     namespace: of the records.
-    holds: where the pool gives no new accounts. consumers: whom it names.
+    holds: where the pool gives no new accounts. consumers: whom it names. quarantines: the annotations of
+    accounts that operators keep away, by name, as far as they were read.
     """
 
     members: tuple[Member, ...]
@@ -32,6 +33,7 @@ class PoolSnapshot:
     namespace: str = ""
     holds: Holds = field(default_factory=Holds)
     consumers: tuple[Consumer, ...] = ()
+    quarantines: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
 
     @classmethod
     def of(
