@@ -48,7 +48,6 @@ from components.account_pool.core.model import (
     Phase,
     Policy,
     Record,
-    Wanted,
 )
 from components.account_pool.core.pool_settings import sign_settings
 from components.account_pool.core.selection import MEMBERS, RECORDS
@@ -371,18 +370,19 @@ class Claims:
     opened: bool = False
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> ClaimRequest:
         """The request, placed."""
         partition = AWS_SHARED if self.shared else AWS
-        wanted = Wanted(POOL, partition, self.tenant, self.slot, self.holder, self.policy, self.limit)
-        return replace(wanted, spill=self.spill, former=self.former, state=self.state)
+        wanted = ClaimRequest.at(POOL, partition, self.tenant, self.slot, self.holder)
+        wanted = replace(wanted, policy=self.policy, limit=self.limit, spill=self.spill)
+        return replace(wanted, former=self.former, state=self.state)
 
     def start(self, _held: Mapping[str, Claimed] = NOT_HELD, _run: Run | None = None) -> Steps[Any]:
         """Begin, or begin again after a crash."""
         claim = protocol.claim_with_spill if self.spill else protocol.claim
         return self._by_pool() if self.opened else claim(self.wanted, self._begin)
 
-    def _begin(self, wanted: Wanted) -> Steps[tuple[Record | None, Consumer | None]]:
+    def _begin(self, wanted: ClaimRequest) -> Steps[tuple[Record | None, Consumer | None]]:
         return (yield from get_record(wanted.record)), consumer_of(self.consumers, wanted.holder)
 
     def _by_pool(self) -> Steps[Any]:
@@ -391,7 +391,7 @@ class Claims:
         begin = opened._begin  # pyright: ignore[reportPrivateUsage]
         avoid = opened._placed(ClaimRequest(self.tenant, "aws")).avoid  # pyright: ignore[reportPrivateUsage]
         partition = Partition.of("aws", {}, settings.partition_keys, shared=self.shared)
-        return (yield from protocol.claim(replace(self.wanted, partition=partition, avoid=avoid), begin))
+        return (yield from protocol.claim(replace(self.wanted, place=partition, avoid=avoid), begin))
 
     def last_of(self, held: Mapping[str, Claimed]) -> Claimed | None:
         """Find what was claimed last in these words, wherever it spilled to."""

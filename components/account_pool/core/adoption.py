@@ -44,7 +44,7 @@ class SlotNames:
         stated = [
             claim
             for claim in self.claims
-            if (tenant_label(claim.tenant), claim.placed("", keys).partition) == (member.tenant, place)
+            if (tenant_label(claim.tenant), claim.placed("", keys).place) == (member.tenant, place)
         ]
         named = {(claim.tenant, claim.slot): claim for claim in stated}
         mapped = [

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from components.account_pool.core.model import Partition, Record, Wanted
+from components.account_pool.core.model import ClaimRequest, Partition, Record
 from components.errors import NotAllowed, how_many
 from components.naming import STACK_HOLDER, config_path
 
@@ -78,7 +78,7 @@ def consumer_of(consumers: Sequence[Consumer], holder: str) -> Consumer | None:
     return next((one for one in consumers if one.claims_as(holder)), None)
 
 
-def refusal(consumers: Sequence[Consumer], wanted: Wanted) -> NotAllowed | None:
+def refusal(consumers: Sequence[Consumer], wanted: ClaimRequest) -> NotAllowed | None:
     """Return why a pool with these consumers serves no new claim like this; None when it may."""
     if not consumers:
         return None
@@ -92,7 +92,7 @@ def refusal(consumers: Sequence[Consumer], wanted: Wanted) -> NotAllowed | None:
         )
     place = f"consumer {consumer.name}"
     said = config_path("accountPool", "consumers", consumer.name)
-    partition = wanted.partition
+    partition = wanted.place
     if consumer.types and partition.type not in consumer.types:
         return NotAllowed(
             place=place,
@@ -121,7 +121,7 @@ def keeping(records: Iterable[Record], consumers: Sequence[Consumer]) -> Iterato
     unserved: dict[tuple[str, str], list[str]] = defaultdict(list)
     for record in records:
         for holder in sorted(record.holders):
-            wanted = Wanted("", record.partition, record.tenant, record.slot, holder)
+            wanted = ClaimRequest.at("", record.partition, record.tenant, record.slot, holder)
             if (refused := refusal(consumers, wanted)) is not None:
                 unserved[holder_in_words(holder), refused.problem].append(f"{record.tenant}/{record.slot}")
     for (who, problem), claims in unserved.items():

@@ -585,12 +585,15 @@ class ClaimRequest:
     former: the account that the claim had before its record was lost; it is asked for first. state: of the
     stack that claims, None of others. takes_over: it claims what another state holds under its name.
     previously: the holders as which it was claimed under former names of its tenant or slot.
+
+    Once placed, namespace and place say in which part of which pool. only: the one member to take, for an
+    adoption; else any. avoid: others not to take, as far as is known when they are chosen.
     """
 
     tenant: str
     type: str
     slot: str = "0"
-    partition: Mapping[str, str] = field(default_factory=dict[str, str])
+    partition: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
     shared: bool = False
     holder: str = "cli"
     policy: Policy | None = None
@@ -601,15 +604,25 @@ class ClaimRequest:
     state: str | None = None
     takes_over: bool = False
     previously: tuple[str, ...] = ()
+    namespace: str = ""
+    place: Partition = Partition("")
+    only: str | None = None
+    avoid: Container[str] = field(default=frozenset[str](), compare=False, repr=False)
 
     def under(self, holder: str) -> ClaimRequest:
         """Return the claim as it was under a former name. holder: who held it then."""
         tenant, slot = holder.rsplit("/", 2)[1:]
         return replace(self, tenant=tenant, slot=slot, holder=holder, previously=())
 
+    @classmethod
+    def at(cls, namespace: str, place: Partition, tenant: str, slot: str, holder: str) -> ClaimRequest:
+        """Return a request on a part of a pool."""
+        asked = cls(tenant, place.type, slot, place.given, place.shared, holder, Policy.CLEAN)
+        return replace(asked, namespace=namespace, place=place)
+
     def placed(
         self, namespace: str, keys: Iterable[str], policy: Policy = Policy.CLEAN, limit: int | None = None
-    ) -> Wanted:
+    ) -> ClaimRequest:
         """Place it in a pool with these keys, and with this policy and limit where it names none.
 
         Raises Misconfigured for a request that no pool could serve.
@@ -623,47 +636,18 @@ class ClaimRequest:
                     fix=f"give the {what} a name without blanks around it",
                 )
         tenant_label(self.tenant)
-        return Wanted(
+        return replace(
+            self,
             namespace=namespace,
-            partition=Partition.of(self.type, self.partition, keys, shared=self.shared),
-            tenant=self.tenant,
-            slot=self.slot,
-            holder=self.holder,
+            place=Partition.of(self.type, self.partition, keys, shared=self.shared),
             policy=self.policy or policy,
             limit=(limit if self.limit is None else self.limit) or None,
-            spill=self.spill,
-            former=self.former,
-            state=self.state,
-            takes_over=self.takes_over,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A request placed in its pool: which record it means, and what that record says when it is new.
-
-    only: the one member to take, for an adoption; else any. former: the one to try first. avoid: others not
-    to take, as far as is known when they are chosen.
-    """
-
-    namespace: str
-    partition: Partition
-    tenant: str
-    slot: str
-    holder: str
-    policy: Policy = Policy.CLEAN
-    limit: int | None = None
-    only: str | None = None
-    spill: bool = False
-    former: str | None = None
-    state: str | None = None
-    takes_over: bool = False
-    avoid: Container[str] = field(default=frozenset[str](), compare=False, repr=False)
 
     @property
     def record(self) -> str:
-        """The name of its record."""
-        return record_name(self.partition, self.tenant, self.slot)
+        """The name of its record, once it is placed."""
+        return record_name(self.place, self.tenant, self.slot)
 
     @property
     def owner(self) -> str:

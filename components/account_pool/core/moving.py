@@ -14,14 +14,14 @@ from itertools import count
 from components.account_pool.core import changes
 from components.account_pool.core.calls import Create, Get, Kind, Pause, Steps
 from components.account_pool.core.consumers import holder_in_words
-from components.account_pool.core.model import Claimed, ClaimRequest, Phase, Record, Wanted
+from components.account_pool.core.model import Claimed, ClaimRequest, Phase, Record
 from components.account_pool.core.protocol import finish, lost, refuse_other_state, release
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.steps import change_member, get_member, read_both, replace_record, write
 from components.errors import NotAllowed, Withheld
 
 
-def move(wanted: Wanted, former: str, holder: str) -> Steps[Claimed | None]:
+def move(wanted: ClaimRequest, former: str, holder: str) -> Steps[Claimed | None]:
     """Return the claim under its new name; None where its holder has none under the former one.
 
     former: the record of that name. holder: as who it was held. Raises NotAllowed, Withheld, LostMember.
@@ -63,7 +63,7 @@ def move(wanted: Wanted, former: str, holder: str) -> Steps[Claimed | None]:
     raise AssertionError
 
 
-def _renamed(old: Record, wanted: Wanted) -> Record:
+def _renamed(old: Record, wanted: ClaimRequest) -> Record:
     return replace(
         old,
         name=wanted.record,
@@ -81,7 +81,7 @@ def _renamed(old: Record, wanted: Wanted) -> Record:
     )
 
 
-def _refuse_others(old: Record, wanted: Wanted, holder: str) -> None:
+def _refuse_others(old: Record, wanted: ClaimRequest, holder: str) -> None:
     """Raise NotAllowed where the account would go from under others, who know it by its former name."""
     if others := sorted(holder_in_words(each) for each in old.holders if each != holder):
         raise NotAllowed(
@@ -113,7 +113,7 @@ def as_moved(snapshot: PoolSnapshot, claims: Iterable[ClaimRequest], keys: Seque
                 tenant_slot = claim.under(holder)
                 slot = claim.slot + old.slot.removeprefix(tenant_slot.slot)
                 wanted = replace(claim, slot=slot).placed(snapshot.namespace, keys)
-                if old.phase is not Phase.BOUND or old.partition != wanted.partition:
+                if old.phase is not Phase.BOUND or old.partition != wanted.place:
                     continue
                 _refuse_others(old, wanted, holder)
                 new = records.get(wanted.record) or replace(_renamed(old, wanted), uid=old.uid)

@@ -54,7 +54,6 @@ from components.account_pool.core.model import (
     Phase,
     Policy,
     Record,
-    Wanted,
 )
 from components.account_pool.core.pool_settings import (
     list_quarantines,
@@ -115,7 +114,7 @@ _WAKING_SECONDS: Final = 1.0
 """How long a wait in a thread lasts at most before a Ctrl-C is seen."""
 
 T = TypeVar("T")
-Take: TypeAlias = Callable[[Wanted, Begin, Choose], Steps[Claimed]]
+Take: TypeAlias = Callable[[ClaimRequest, Begin, Choose], Steps[Claimed]]
 Wipe: TypeAlias = Callable[[Member], str | None]
 Hold: TypeAlias = Callable[[Member], AbstractContextManager[Holder | None]]
 Ask: TypeAlias = Callable[[AskProgram], Told]
@@ -220,7 +219,7 @@ class Pool:
         """Name the record of a request, whether or not it exists; one that spills, where its holder is."""
         return self._in_series(request).record
 
-    def _in_series(self, request: ClaimRequest) -> Wanted:
+    def _in_series(self, request: ClaimRequest) -> ClaimRequest:
         """Place a request; one that spills, where its holder is."""
         wanted = self._placed(request)
         return find_place(wanted, self._run(protocol.series_of(wanted))) if wanted.spill else wanted
@@ -532,7 +531,7 @@ class Pool:
         """Wait for the Events still being written; False when some may be missing."""
         return self._journal.flush(seconds)
 
-    def _begin(self, wanted: Wanted) -> Steps[tuple[Record | None, Consumer | None]]:
+    def _begin(self, wanted: ClaimRequest) -> Steps[tuple[Record | None, Consumer | None]]:
         """C0: read the record of a claim, and beside it, once a second, whom the pool serves."""
         now = self._clock()
         if now - self._hold_seen <= _HOLD_SECONDS:
@@ -544,7 +543,7 @@ class Pool:
             self._consumers = consumers_of(settings)
             record = None if body is None else Record.parse(body)
         if record is None:
-            yield from self._may_begin(wanted.partition)
+            yield from self._may_begin(wanted.place)
         elif wanted.only not in (None, record.member) and record.phase is not Phase.RELEASING:
             raise Withheld(
                 place=f"Secret {wanted.only}",
@@ -557,7 +556,7 @@ class Pool:
             return record, self._served(wanted)
         return record, consumer_of(self._consumers, wanted.holder)
 
-    def _served(self, wanted: Wanted) -> Consumer | None:
+    def _served(self, wanted: ClaimRequest) -> Consumer | None:
         """Return which consumer claims, None where the pool names none; raises NotAllowed."""
         refused = refusal(self._consumers, wanted)
         if refused is not None:
@@ -596,7 +595,7 @@ class Pool:
 
     def _enter(self, record: Record, holder: str) -> Steps[None]:
         """Q2: let a claim be held under another name; raises NotAllowed, QuotaReached."""
-        wanted = Wanted(self.namespace, record.partition, record.tenant, record.slot, holder)
+        wanted = ClaimRequest.at(self.namespace, record.partition, record.tenant, record.slot, holder)
         consumer = self._served(wanted)
         if consumer is not None and consumer.quota_on(record.partition) is not None:
             yield from quotas.enter(wanted, consumer, record)
@@ -604,7 +603,7 @@ class Pool:
     def _run(self, steps: Steps[T], seconds: float = SECONDS) -> T:
         return self._driver.run(steps, seconds)
 
-    def _claimed(self, wanted: Wanted, take: Take, seconds: float = SECONDS) -> Claimed:
+    def _claimed(self, wanted: ClaimRequest, take: Take, seconds: float = SECONDS) -> Claimed:
         """Run a claim beside others of this process, and note how it ended."""
         try:
             with self._running.choosing() as choose:
@@ -617,12 +616,12 @@ class Pool:
         self._note_member(claimed.secret_name, claimed.member_uid, "Claimed", message)
         return claimed
 
-    def _placed(self, request: ClaimRequest) -> Wanted:
+    def _placed(self, request: ClaimRequest) -> ClaimRequest:
         limit = self.settings.limit_for(request.type)
         wanted = request.placed(self.namespace, self.settings.partition_keys, self.settings.policy, limit)
         return replace(wanted, avoid=self._twins)
 
-    def _note_refusal(self, wanted: Wanted, refusal: PoolError) -> None:
+    def _note_refusal(self, wanted: ClaimRequest, refusal: PoolError) -> None:
         asked = f"tenant {wanted.tenant}, slot {wanted.slot}, by {wanted.holder}"
         message = f"claim refused for {asked}: {refusal.code}: {refusal.problem}"
         if isinstance(refusal, LimitReached | LostMember) or (

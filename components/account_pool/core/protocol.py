@@ -33,6 +33,7 @@ from components.account_pool.core.judgement import (
 from components.account_pool.core.model import (
     NO_MEMBER,
     Claimed,
+    ClaimRequest,
     Fence,
     JsonObject,
     Member,
@@ -41,7 +42,6 @@ from components.account_pool.core.model import (
     Record,
     State,
     Token,
-    Wanted,
 )
 from components.account_pool.core.selection import (
     Choose,
@@ -90,16 +90,16 @@ class Again(Enum):
 
 AGAIN = Again.AGAIN
 Choice: TypeAlias = Member | Again | None
-Begin: TypeAlias = Callable[[Wanted], Steps[tuple[Record | None, Consumer | None]]]
+Begin: TypeAlias = Callable[[ClaimRequest], Steps[tuple[Record | None, Consumer | None]]]
 """Reads the record of a claim, and which consumer claims where the pool names some; raises where the holder
 is not in it and the pool takes no new claims of its."""
 
 
-def _begin(wanted: Wanted) -> Steps[tuple[Record | None, Consumer | None]]:
+def _begin(wanted: ClaimRequest) -> Steps[tuple[Record | None, Consumer | None]]:
     return (yield from get_record(wanted.record)), None
 
 
-def claim(wanted: Wanted, begin: Begin = _begin, choose: Choose = next_to_take) -> Steps[Claimed]:
+def claim(wanted: ClaimRequest, begin: Begin = _begin, choose: Choose = next_to_take) -> Steps[Claimed]:
     """Find the one account of this tenant's slot, or take one from the pool.
 
     Raises Exhausted, LimitReached, QuotaReached, Misconfigured, LostMember, NotAllowed or Restored; ends by
@@ -111,7 +111,7 @@ def claim(wanted: Wanted, begin: Begin = _begin, choose: Choose = next_to_take) 
             yield Pause(attempt - 1)
         record, consumer = yield from begin(wanted)  # C0
         refuse_other_state(None if wanted.takes_over else record, wanted.holder, wanted.state)
-        counted = None if consumer is None or consumer.quota_on(wanted.partition) is None else consumer
+        counted = None if consumer is None or consumer.quota_on(wanted.place) is None else consumer
         member: Member | None = None
         room: quotas.Room | None = None
         if record is None:
@@ -146,7 +146,7 @@ def refuse_other_state(record: Record | None, holder: str, state: str | None) ->
         raise held_by_another_state(record.tenant, record.slot, holder)
 
 
-def _candidate(wanted: Wanted, choose: Choose) -> Steps[Member | None]:
+def _candidate(wanted: ClaimRequest, choose: Choose) -> Steps[Member | None]:
     """C1: choose a member for a claim that is not there; None: look at its record again."""
     former = yield from _former(wanted)
     if former is not None:
@@ -157,16 +157,18 @@ def _candidate(wanted: Wanted, choose: Choose) -> Steps[Member | None]:
     return None if isinstance(choice, Again) else choice
 
 
-def _former(wanted: Wanted) -> Steps[Member | None]:
+def _former(wanted: ClaimRequest) -> Steps[Member | None]:
     """C1: the account that the claim had before its record was lost, unless another has it."""
     member = None if wanted.former is None else (yield from get_member(wanted.former))
     if member is None:
         return None
-    takes = judge(member, wanted.partition, wanted.owner).takes
-    return member if takes or may_take_back(member, wanted.partition, wanted.owner, wanted.former) else None
+    takes = judge(member, wanted.place, wanted.owner).takes
+    return member if takes or may_take_back(member, wanted.place, wanted.owner, wanted.former) else None
 
 
-def _entered(wanted: Wanted, consumer: Consumer, record: Record, room: quotas.Room | None) -> Steps[bool]:
+def _entered(
+    wanted: ClaimRequest, consumer: Consumer, record: Record, room: quotas.Room | None
+) -> Steps[bool]:
     """Q2, Q3: the record is in its consumer's quota, if need be; False: look at the record again.
 
     Raises QuotaReached, after it took back a record that this holder alone began.
@@ -184,7 +186,9 @@ def _entered(wanted: Wanted, consumer: Consumer, record: Record, room: quotas.Ro
     return True
 
 
-def claim_with_spill(wanted: Wanted, begin: Begin = _begin, choose: Choose = next_to_take) -> Steps[Claimed]:
+def claim_with_spill(
+    wanted: ClaimRequest, begin: Begin = _begin, choose: Choose = next_to_take
+) -> Steps[Claimed]:
     """Find a place in the accounts of this tenant's slot, or take one more account when all are full.
 
     Raises as `claim`, but LimitReached.
@@ -206,13 +210,13 @@ def claim_with_spill(wanted: Wanted, begin: Begin = _begin, choose: Choose = nex
     raise AssertionError
 
 
-def series_of(wanted: Wanted) -> Steps[tuple[Record, ...]]:
+def series_of(wanted: ClaimRequest) -> Steps[tuple[Record, ...]]:
     """LIST the records of the tenant on the type, among them those of the slot's series."""
-    bodies = yield from list_all(Kind.RECORD, records_of(wanted.partition.type, wanted.owner))
+    bodies = yield from list_all(Kind.RECORD, records_of(wanted.place.type, wanted.owner))
     return PoolSnapshot.of((), bodies).records
 
 
-def find(wanted: Wanted, untried: list[JsonObject], choose: Choose) -> Steps[Choice]:
+def find(wanted: ClaimRequest, untried: list[JsonObject], choose: Choose) -> Steps[Choice]:
     """Choose a member to take at the resourceVersion it was listed; None when there is none to take.
 
     untried: members of an earlier answer not tried yet, in order; refilled here. Using an old entry is safe,
@@ -220,7 +224,7 @@ def find(wanted: Wanted, untried: list[JsonObject], choose: Choose) -> Steps[Cho
     """
     if (member := choose(wanted, untried)) is not None:
         return member
-    partition = wanted.partition
+    partition = wanted.place
     if partition.shared:
         bodies = yield from list_all(Kind.MEMBER, members_shared(partition))
         usable = yield from _usable(wanted, bodies)
@@ -244,7 +248,7 @@ def find(wanted: Wanted, untried: list[JsonObject], choose: Choose) -> Steps[Cho
     return AGAIN if isinstance(usable, Again) else usable[0]
 
 
-def _usable(wanted: Wanted, bodies: Iterable[JsonObject]) -> Steps[Sequence[Member] | Again]:
+def _usable(wanted: ClaimRequest, bodies: Iterable[JsonObject]) -> Steps[Sequence[Member] | Again]:
     """Return what it may take, in order; AGAIN when a token on one of them changes what it has to do."""
     members = [Member.parse(body) for body in asked_for(wanted, bodies)]
     for member in members:
@@ -260,9 +264,9 @@ def _usable(wanted: Wanted, bodies: Iterable[JsonObject]) -> Steps[Sequence[Memb
     return in_order(wanted, members)
 
 
-def tokens_to_look_behind(wanted: Wanted, member: Member) -> Sequence[Token]:
+def tokens_to_look_behind(wanted: ClaimRequest, member: Member) -> Sequence[Token]:
     """Return what may keep the member from this claim without need: left on its tenant's own, or its own."""
-    match judge(member, wanted.partition, wanted.owner).verdict:
+    match judge(member, wanted.place, wanted.owner).verdict:
         case Verdict.CLAIMED if member.tenant == wanted.owner:
             return member.tokens
         case Verdict.ROOM | Verdict.FULL:
@@ -271,9 +275,9 @@ def tokens_to_look_behind(wanted: Wanted, member: Member) -> Sequence[Token]:
             return ()
 
 
-def refusal(wanted: Wanted) -> Steps[PoolError]:
+def refusal(wanted: ClaimRequest) -> Steps[PoolError]:
     """Return why nothing could be claimed, as everything of the type shows it."""
-    partition = wanted.partition
+    partition = wanted.place
     bodies = yield from list_all(Kind.MEMBER, members_of_type(partition.type))
     members = mark_twins(Member.parse(body) for body in bodies)
     keys = [key for key, _ in partition.values]
@@ -303,20 +307,20 @@ def _is_absent(name: str) -> Steps[bool]:
     return (yield from get_record(name)) is None
 
 
-def _create(wanted: Wanted, member: Member) -> Steps[Record | None]:
+def _create(wanted: ClaimRequest, member: Member) -> Steps[Record | None]:
     """C2: the record comes first; its fixed name is where two first claims of one tenant collide."""
     record = Record(
         name=wanted.record,
         uid="",
         resource_version="",
         tenant=wanted.tenant,
-        partition=wanted.partition,
+        partition=wanted.place,
         slot=wanted.slot,
         member=member.name,
         member_uid=NO_MEMBER,
         attempt=1,
         phase=Phase.PENDING,
-        policy=wanted.policy,
+        policy=wanted.policy or Policy.CLEAN,
         limit=wanted.limit,
         holders={wanted.holder: 1},
         states={} if wanted.state is None else {wanted.holder: wanted.state},
@@ -326,7 +330,7 @@ def _create(wanted: Wanted, member: Member) -> Steps[Record | None]:
 
 
 def _secure(
-    record: Record, candidate: Member | None, wanted: Wanted, untried: list[JsonObject], choose: Choose
+    record: Record, candidate: Member | None, wanted: ClaimRequest, untried: list[JsonObject], choose: Choose
 ) -> Steps[tuple[Record, Member] | None]:
     """C3, C4, C6: until the member a Pending record names carries it. None: look at the record again."""
     member = candidate
@@ -384,7 +388,7 @@ def _set_right(record: Record, member: Member | None, namespace: str) -> Steps[C
 
 
 def _move(
-    record: Record, wanted: Wanted, untried: list[JsonObject], choose: Choose
+    record: Record, wanted: ClaimRequest, untried: list[JsonObject], choose: Choose
 ) -> Steps[tuple[Record, Member] | None]:
     """C6: the record's member is not to be had; try another, or take the record back and say why."""
     choice = yield from find(wanted, untried, choose)
@@ -401,7 +405,7 @@ def _move(
 
 
 def _bind(
-    record: Record, member: Member, wanted: Wanted, consumer: Consumer | None = None
+    record: Record, member: Member, wanted: ClaimRequest, consumer: Consumer | None = None
 ) -> Steps[Claimed | None]:
     """C5, C7: the record says that the member was taken for good, or the member is given back.
 
@@ -448,7 +452,7 @@ def _give_back(record: Record, member: Member | None) -> Steps[None]:
         member = yield from get_member(member.name)
 
 
-def _join(record: Record, wanted: Wanted) -> Steps[Claimed | None]:
+def _join(record: Record, wanted: ClaimRequest) -> Steps[Claimed | None]:
     """C8: one more holder of a Bound record, or a known one again. None: look at the record again."""
     member = yield from get_member(record.member)
     if member is not None and record.moves is not None and member.bears(record.moves):

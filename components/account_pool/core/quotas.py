@@ -18,7 +18,7 @@ from typing import Any, Final
 from components.account_pool.core.calls import Kind, Pause, Replace, Steps
 from components.account_pool.core.consumers import Consumer
 from components.account_pool.core.keys import POOL_QUOTA
-from components.account_pool.core.model import JsonObject, Phase, Record, Wanted
+from components.account_pool.core.model import ClaimRequest, JsonObject, Phase, Record
 from components.account_pool.core.selection import records_of_type
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.account_pool.core.steps import list_all, read, write
@@ -65,17 +65,17 @@ class Room:
         return {**self.body, "data": {**self.body["data"], **written}}
 
 
-def look(wanted: Wanted, consumer: Consumer, entry: str | None = None) -> Steps[Room]:
+def look(wanted: ClaimRequest, consumer: Consumer, entry: str | None = None) -> Steps[Room]:
     """Q1: see that a claim has room in the quota of its consumer.
 
     entry: of the record, if there is one already. Raises QuotaReached, and Misconfigured where the quota is
     not there or cannot be read.
     """
-    body = yield from read(Kind.RECORD, quota_name(consumer.name, wanted.partition.type))
+    body = yield from read(Kind.RECORD, quota_name(consumer.name, wanted.place.type))
     most, entries = _read(body, wanted, consumer)
     if body is not None and entries is not None and (entry in entries or len(entries) < most):
         return Room(body, entries, is_whole=True)
-    found = PoolSnapshot.of((), (yield from list_all(Kind.RECORD, records_of_type(wanted.partition.type))))
+    found = PoolSnapshot.of((), (yield from list_all(Kind.RECORD, records_of_type(wanted.place.type))))
     counted = {each for each in entries or () if each.partition(".")[0] in found.unreadable}
     having: list[Record] = []
     for record in found.records:
@@ -84,11 +84,11 @@ def look(wanted: Wanted, consumer: Consumer, entry: str | None = None) -> Steps[
             having.append(record)
     if entry not in counted and len(counted) >= most:
         who = ", ".join(sorted(f"{one.tenant}/{one.slot}" for one in having))
-        raise QuotaReached(consumer=consumer.name, account_type=wanted.partition.type, most=most, who=who)
+        raise QuotaReached(consumer=consumer.name, account_type=wanted.place.type, most=most, who=who)
     return Room(body or {}, frozenset(counted), is_whole=False)
 
 
-def enter(wanted: Wanted, consumer: Consumer, record: Record, room: Room | None = None) -> Steps[None]:
+def enter(wanted: ClaimRequest, consumer: Consumer, record: Record, room: Room | None = None) -> Steps[None]:
     """Q2: enter a record in the quota of its consumer, unless it is there; raises as `look`."""
     entry = entry_of(record)
     for attempt in count():
@@ -109,9 +109,11 @@ def entry_of(record: Record) -> str:
     return f"{record.name}.{record.uid}"
 
 
-def _read(body: JsonObject | None, wanted: Wanted, consumer: Consumer) -> tuple[int, frozenset[str] | None]:
+def _read(
+    body: JsonObject | None, wanted: ClaimRequest, consumer: Consumer
+) -> tuple[int, frozenset[str] | None]:
     """Return how many there may be, and the entries; None where they were never counted in this object."""
-    name = quota_name(consumer.name, wanted.partition.type)
+    name = quota_name(consumer.name, wanted.place.type)
     data: Mapping[str, str] = (body or {}).get("data") or {}
     try:
         most = int(data["most"])
@@ -119,7 +121,7 @@ def _read(body: JsonObject | None, wanted: Wanted, consumer: Consumer) -> tuple[
     except (KeyError, ValueError, TypeError):
         raise Misconfigured(
             place=f"ConfigMap {name}",
-            problem=f"it says how many {wanted.partition.type} accounts consumer {consumer.name} may have,"
+            problem=f"it says how many {wanted.place.type} accounts consumer {consumer.name} may have,"
             f" and {'is not there' if body is None else 'cannot be read'}, so no more are given",
             fix="run `up` in the stack that declares the pool, which writes it again",
         ) from None

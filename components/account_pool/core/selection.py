@@ -16,10 +16,10 @@ from typing import TypeAlias
 
 from components.account_pool.core.judgement import Judgement, Verdict, judge
 from components.account_pool.core.keys import FREED, INTERNAL, POOL_RECORD, POOL_STATE
-from components.account_pool.core.model import JsonObject, Member, Partition, Wanted, written_at
+from components.account_pool.core.model import ClaimRequest, JsonObject, Member, Partition, written_at
 from components.labels import HYPERSCALER_TYPE, SHARED, TENANT_NAME
 
-Choose: TypeAlias = Callable[[Wanted, list[JsonObject]], Member | None]
+Choose: TypeAlias = Callable[[ClaimRequest, list[JsonObject]], Member | None]
 """Takes from members in the order of a claim the one that it tries next, and all before it."""
 
 RECORDS = f"{POOL_RECORD}=true"
@@ -77,7 +77,7 @@ def _is_kept(metadata: JsonObject) -> bool:
     return bool(metadata.get("restsUntil") or metadata.get("keyEndsSoon"))
 
 
-def asked_for(wanted: Wanted, bodies: Iterable[JsonObject]) -> list[JsonObject]:
+def asked_for(wanted: ClaimRequest, bodies: Iterable[JsonObject]) -> list[JsonObject]:
     """Return those of listed members that this claim is about."""
     named = (
         (body["metadata"]["name"], body) for body in bodies if wanted.only in (None, body["metadata"]["name"])
@@ -85,13 +85,13 @@ def asked_for(wanted: Wanted, bodies: Iterable[JsonObject]) -> list[JsonObject]:
     return [body for name, body in named if name == wanted.former or name not in wanted.avoid]
 
 
-def in_order(wanted: Wanted, members: Iterable[Member]) -> list[Member]:
+def in_order(wanted: ClaimRequest, members: Iterable[Member]) -> list[Member]:
     """Return what this claim may take, in the order it tries them.
 
     First what is its tenant's own, then of what is free the half that has rested longest, each by hash; of
     shared ones those with the fewest claims first.
     """
-    owner, partition, of = wanted.owner, wanted.partition, turn(wanted.record)
+    owner, partition, of = wanted.owner, wanted.place, turn(wanted.record)
     judged = ((judge(member, partition, owner), member) for member in members)
     takes = [each for each in judged if each[0].takes]
     rested = _last_rested(member.freed_at for found, member in takes if found.verdict is not Verdict.OWN)
@@ -103,7 +103,7 @@ def in_order(wanted: Wanted, members: Iterable[Member]) -> list[Member]:
     return [member for _, member in sorted(takes, key=place)]
 
 
-def in_turn(wanted: Wanted, bodies: Iterable[JsonObject]) -> list[JsonObject]:
+def in_turn(wanted: ClaimRequest, bodies: Iterable[JsonObject]) -> list[JsonObject]:
     """Return members without an owner in the order this claim tries them, none of them judged yet."""
     of = turn(wanted.record)
     asked = [(body, written_at(body["metadata"], FREED, "annotations")) for body in asked_for(wanted, bodies)]
@@ -112,14 +112,14 @@ def in_turn(wanted: Wanted, bodies: Iterable[JsonObject]) -> list[JsonObject]:
     return [body for body, _ in asked]
 
 
-def next_to_take(wanted: Wanted, untried: list[JsonObject]) -> Member | None:
+def next_to_take(wanted: ClaimRequest, untried: list[JsonObject]) -> Member | None:
     """Take the first from these that this claim may take, and all before it.
 
     Of hundreds that are listed most claims need one, so no other is read.
     """
     while untried:
         member = Member.parse(untried.pop(0))
-        if judge(member, wanted.partition, wanted.owner).takes:
+        if judge(member, wanted.place, wanted.owner).takes:
             return member
     return None
 
@@ -140,7 +140,7 @@ class RunningClaims:
         """Yield how a claim chooses as long as it runs."""
         records = set[str]()
 
-        def choose(wanted: Wanted, untried: list[JsonObject]) -> Member | None:
+        def choose(wanted: ClaimRequest, untried: list[JsonObject]) -> Member | None:
             records.add(wanted.record)
             return self._choose(wanted, untried)
 
@@ -151,9 +151,9 @@ class RunningClaims:
                 for record in records:
                     self._chosen.pop(record, None)
 
-    def _choose(self, wanted: Wanted, untried: list[JsonObject]) -> Member | None:
+    def _choose(self, wanted: ClaimRequest, untried: list[JsonObject]) -> Member | None:
         """Put last what other claims are about to take. A shared member has room for several."""
-        if wanted.partition.shared:
+        if wanted.place.shared:
             return next_to_take(wanted, untried)
         with self._lock:
             self._chosen.pop(wanted.record, None)

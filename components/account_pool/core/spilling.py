@@ -12,10 +12,10 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 from itertools import count
 
-from components.account_pool.core.model import Record, Wanted
+from components.account_pool.core.model import ClaimRequest, Record
 
 
-def find_place(wanted: Wanted, records: Iterable[Record], closed: Container[str] = ()) -> Wanted:
+def find_place(wanted: ClaimRequest, records: Iterable[Record], closed: Container[str] = ()) -> ClaimRequest:
     """Return the request at the slot of its series it goes to.
 
     records: of the tenant, as they were listed at one moment. closed: slots of accounts without new holders.
@@ -34,9 +34,9 @@ def _series(slot: str) -> Iterator[str]:
     yield from (f"{slot}+{number}" for number in count(1))
 
 
-def _is_in_series(record: Record, wanted: Wanted) -> bool:
+def _is_in_series(record: Record, wanted: ClaimRequest) -> bool:
     _, plus, number = record.slot.removeprefix(wanted.slot).rpartition("+")
     is_next = record.slot == f"{wanted.slot}+{number}" and number.isdecimal() and bool(plus)
-    return (record.tenant, record.partition) == (wanted.tenant, wanted.partition) and (
+    return (record.tenant, record.partition) == (wanted.tenant, wanted.place) and (
         record.slot == wanted.slot or is_next
     )

@@ -14,7 +14,7 @@ from components.account_pool.core.discrepancies import discrepancies
 from components.account_pool.core.holds import Holds
 from components.account_pool.core.judgement import BY_TIME, Verdict, describe_end, judge, misconfiguration
 from components.account_pool.core.keys import KEY_REASON, STATE_REASON, TENANT_ID
-from components.account_pool.core.model import Member, Origin, Phase, Record, Token, Wanted
+from components.account_pool.core.model import ClaimRequest, Member, Origin, Phase, Record, Token
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.errors import Problem
 
@@ -135,7 +135,7 @@ def _shares(
     )
     for consumer in settings.consumers:
         for named, place in sorted(places.items(), key=lambda each: (each[1].type, each[0])):
-            asked = Wanted("", place, "", "", next(iter(consumer.holders), ""))
+            asked = ClaimRequest.at("", place, "", "", next(iter(consumer.holders), ""))
             if refusal(settings.consumers, asked) is None:
                 has, most = held[consumer.name, place.type], consumer.quota_on(place)
                 free = counts[place.type, named][AccountUse.FREE]

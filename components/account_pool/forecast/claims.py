@@ -27,16 +27,7 @@ from components.account_pool.core.judgement import (
     may_take,
     unusable,
 )
-from components.account_pool.core.model import (
-    ClaimRequest,
-    Member,
-    Partition,
-    Phase,
-    Record,
-    State,
-    Token,
-    Wanted,
-)
+from components.account_pool.core.model import ClaimRequest, Member, Partition, Phase, Record, State, Token
 from components.account_pool.core.protocol import tokens_to_look_behind
 from components.account_pool.core.selection import in_order
 from components.account_pool.core.snapshot import PoolSnapshot, list_displaced
@@ -180,13 +171,13 @@ def explain(snapshot: PoolSnapshot, request: ClaimRequest, partition_keys: Seque
     taken = expected.member or (usable[0].name if usable else None)
     reasons = {member.name: _why_named(member, claim) for member in named if claim is not None}
     for place, member in enumerate(usable, start=1):
-        why = judge(member, wanted.partition, wanted.owner).why
+        why = judge(member, wanted.place, wanted.owner).why
         reasons[member.name] = f"{why}, number {place} in the order of this claim"
-        if claim is None and snapshot.holds.on(wanted.partition):
-            reasons[member.name] = judge(member, wanted.partition, wanted.owner, holds=snapshot.holds).why
-    for member in sorted(rest, key=lambda m: (m.place(partition_keys) != wanted.partition, m.name)):
+        if claim is None and snapshot.holds.on(wanted.place):
+            reasons[member.name] = judge(member, wanted.place, wanted.owner, holds=snapshot.holds).why
+    for member in sorted(rest, key=lambda m: (m.place(partition_keys) != wanted.place, m.name)):
         reasons[member.name] = judge(
-            member, wanted.partition, wanted.owner, records, unreadable=snapshot.unreadable
+            member, wanted.place, wanted.owner, records, unreadable=snapshot.unreadable
         ).why
     served = expected.kind in _SERVED
     others = (
@@ -233,7 +224,7 @@ class _Allotment:
 
     def allot(self, requests: Sequence[ClaimRequest]) -> tuple[ClaimForecast, ...]:
         expected: dict[int, ClaimForecast] = {}
-        waiting: dict[int, Wanted] = {}
+        waiting: dict[int, ClaimRequest] = {}
         for position, request in enumerate(requests):
             try:
                 waiting[position] = _in_series(request.placed("", self._keys), self._census)
@@ -263,7 +254,7 @@ class _Allotment:
         for partition, (before, left) in sorted(places.items(), key=lambda each: str(each[0])):
             yield Vacancy(_described(partition), before, left - self._handed[partition])
 
-    def _settle(self, wanted: Wanted) -> None:
+    def _settle(self, wanted: ClaimRequest) -> None:
         """Do to the members what the claim does before it chooses."""
         record = self._records.get(wanted.record)
         if record is not None:
@@ -274,7 +265,7 @@ class _Allotment:
                 del self._records[record.name]
             elif member is not None and _may_be_set_right(member, record):
                 self._remove_dead(member, member.tokens)
-        for name in self._owned["" if wanted.partition.shared else wanted.owner]:
+        for name in self._owned["" if wanted.place.shared else wanted.owner]:
             member = self.members[name]
             self._remove_dead(member, tokens_to_look_behind(wanted, member))
 
@@ -293,7 +284,7 @@ class _Allotment:
         if not left.shared and left.tenant != member.tenant:
             self._owned[left.tenant or ""].append(left.name)
 
-    def _present(self, wanted: Wanted) -> ClaimForecast | None:
+    def _present(self, wanted: ClaimRequest) -> ClaimForecast | None:
         """Return what a claim that is there already, or begun, comes to."""
         if wanted.record in self._census.unreadable:
             raise Misconfigured(
@@ -315,22 +306,22 @@ class _Allotment:
         text = f"expected to get {member.name}, which was chosen for it already"
         return self._limited(wanted, _expect(wanted, ForecastKind.REUSE, text, member.name))
 
-    def _unserved(self, wanted: Wanted) -> ClaimForecast | None:
+    def _unserved(self, wanted: ClaimRequest) -> ClaimForecast | None:
         """Return why the pool does not serve this consumer; who holds an account keeps it."""
         refused = None if self._is_held(wanted) else refusal(self._census.consumers, wanted)
         return refused and _refusal(wanted, NotAllowed, f"{refused.place}: {refused.problem}")
 
-    def _is_held(self, wanted: Wanted) -> bool:
+    def _is_held(self, wanted: ClaimRequest) -> bool:
         record = self._records.get(wanted.record)
         return record is not None and wanted.holder in record.holders
 
-    def _counted_out(self, wanted: Wanted) -> ClaimForecast | None:
+    def _counted_out(self, wanted: ClaimRequest) -> ClaimForecast | None:
         """Return that the quota of its consumer is used up, else count the claim in it."""
         consumer = consumer_of(self._census.consumers, wanted.holder)
-        most = None if consumer is None else consumer.quota_on(wanted.partition)
+        most = None if consumer is None else consumer.quota_on(wanted.place)
         if consumer is None or most is None or self._is_held(wanted):
             return None
-        account_type = wanted.partition.type
+        account_type = wanted.place.type
         having = self._counted.setdefault(
             (consumer.name, account_type),
             {
@@ -346,18 +337,18 @@ class _Allotment:
         having.add(wanted.record)
         return None
 
-    def _refused(self, wanted: Wanted) -> ClaimForecast | None:
+    def _refused(self, wanted: ClaimRequest) -> ClaimForecast | None:
         """Return why no new claim is made in this pool; None when nothing speaks against it."""
-        hold = self._census.holds.on(wanted.partition)
+        hold = self._census.holds.on(wanted.place)
         if hold is not None and wanted.record not in self._records:
             return _refusal(wanted, Withheld, describe_hold(*hold))
         for problem in list_displaced(self._census.records, self._keys):
             return _refusal(wanted, Misconfigured, f"{problem.place}: {problem.problem}")
         return None
 
-    def _own(self, wanted: Wanted) -> ClaimForecast | None:
+    def _own(self, wanted: ClaimRequest) -> ClaimForecast | None:
         """Return which account its tenant brought along, if there is one left."""
-        if wanted.partition.shared:
+        if wanted.place.shared:
             return None
         mine = (self.members[name] for name in self._owned[wanted.owner] if name not in self._given)
         own = next((m for m in in_order(wanted, mine) if m.tenant == wanted.owner), None)
@@ -369,11 +360,11 @@ class _Allotment:
         text = f"expected to get {own.name}, its tenant's own"
         return self._limited(wanted, _expect(wanted, ForecastKind.OWN, text, own.name))
 
-    def _free(self, waiting: Mapping[int, Wanted]) -> Iterable[tuple[int, ClaimForecast]]:
+    def _free(self, waiting: Mapping[int, ClaimRequest]) -> Iterable[tuple[int, ClaimForecast]]:
         """Hand out what has no owner, partition by partition: as many claims as there are places."""
         queues: dict[Partition, list[int]] = defaultdict(list)
         for position, wanted in waiting.items():
-            queues[wanted.partition].append(position)
+            queues[wanted.place].append(position)
         for partition, queue in queues.items():
             places = sum(_places(m, partition) for m in self.members.values() if m.name not in self._given)
             for position in queue:
@@ -390,7 +381,7 @@ class _Allotment:
                     text = self._shortage(partition, places, len(queue))
                     yield position, _refusal(wanted, Exhausted, text)
 
-    def _limited(self, wanted: Wanted, forecast: ClaimForecast) -> ClaimForecast:
+    def _limited(self, wanted: ClaimRequest, forecast: ClaimForecast) -> ClaimForecast:
         """Return what a claim comes to that helps another to its account and may not use it itself."""
         record = self._records.get(wanted.record)
         return forecast if record is None or record.has_room_for(wanted.holder) else _full(wanted, record)
@@ -411,12 +402,12 @@ class _Allotment:
 
     def _leaves(self, request: ClaimRequest, partition: Partition) -> bool:
         try:
-            return request.placed("", self._keys).partition == partition
+            return request.placed("", self._keys).place == partition
         except Misconfigured:
             return False
 
 
-def _in_series(wanted: Wanted, snapshot: PoolSnapshot) -> Wanted:
+def _in_series(wanted: ClaimRequest, snapshot: PoolSnapshot) -> ClaimRequest:
     """Return the request where it goes if its slot spills: one that takes no new holder has no room."""
     if not wanted.spill:
         return wanted
@@ -471,7 +462,7 @@ def _described(partition: Partition, noun: str = "") -> str:
     return f"{kind}{noun}" + (f" with {with_}" if with_ else "")
 
 
-def _joined(request: Wanted, record: Record, member: Member) -> ClaimForecast:
+def _joined(request: ClaimRequest, record: Record, member: Member) -> ClaimForecast:
     """Return what a claim comes to whose tenant's slot has an account."""
     if request.holder in record.holders and record.phase is Phase.BOUND:
         return _expect(request, ForecastKind.HELD, f"has {member.name}", member.name)
@@ -485,20 +476,17 @@ def _joined(request: Wanted, record: Record, member: Member) -> ClaimForecast:
     return _expect(request, ForecastKind.REUSE, text, member.name)
 
 
-def _full(request: Wanted, record: Record) -> ClaimForecast:
+def _full(request: ClaimRequest, record: Record) -> ClaimForecast:
     text = f"account {record.member} has its {record.limit} consumers; raise the limit"
     return _refusal(request, LimitReached, text, record.member)
 
 
 def _refusal(
-    request: ClaimRequest | Wanted, refusal: type[PoolError], text: str, member: str | None = None
+    request: ClaimRequest, refusal: type[PoolError], text: str, member: str | None = None
 ) -> ClaimForecast:
     kind = ForecastKind.EXHAUSTED if refusal is Exhausted else ForecastKind.REFUSED
     return replace(_expect(request, kind, text, member), refusal=refusal)
 
 
-def _expect(
-    request: ClaimRequest | Wanted, kind: ForecastKind, text: str, member: str | None = None
-) -> ClaimForecast:
-    account_type = request.type if isinstance(request, ClaimRequest) else request.partition.type
-    return ClaimForecast(request.tenant, request.slot, account_type, kind, text, member)
+def _expect(request: ClaimRequest, kind: ForecastKind, text: str, member: str | None = None) -> ClaimForecast:
+    return ClaimForecast(request.tenant, request.slot, request.type, kind, text, member)

@@ -20,7 +20,7 @@ from components.account_pool.core.holds import Holds
 from components.account_pool.core.judgement import judge
 from components.account_pool.core.keys import CLAIM_TOKEN, INTERNAL, SHARED_CAPACITY
 from components.account_pool.core.label_scheme import LabelScheme
-from components.account_pool.core.model import Claimed, ClaimRequest, Record, Wanted
+from components.account_pool.core.model import Claimed, ClaimRequest, Record
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.selection import members_free, members_owned, members_shared
 from components.account_pool.core.snapshot import PoolSnapshot
@@ -38,10 +38,10 @@ from tests.support.proving import counted, tried
 MOST_CALLS = 300
 
 
-def outcome(wanted: Wanted, api: PoolApi, hold: str = "") -> Claimed | PoolError:
+def outcome(wanted: ClaimRequest, api: PoolApi, hold: str = "") -> Claimed | PoolError:
     """Claim alone, and say how it ended; an operation that asks without end fails. hold: of the pool."""
 
-    def begin(wanted: Wanted) -> Steps[tuple[Record | None, None]]:
+    def begin(wanted: ClaimRequest) -> Steps[tuple[Record | None, None]]:
         record = yield from get_record(wanted.record)
         if hold and record is None:
             raise NotAllowed(place=POOL, problem=hold, fix="")
@@ -82,7 +82,7 @@ def test_a_stranger_gets_a_member_exactly_when_the_status_says_that_it_is_free_o
     places = {member.name: member.place(KEYS) for member in snapshot.members}
     for account in status_of(snapshot, SETTINGS).accounts:
         place = places[account.secret_name]
-        wanted = Wanted(POOL, place, "stranger", "0", "h", only=account.secret_name)
+        wanted = replace(ClaimRequest.at(POOL, place, "stranger", "0", "h"), only=account.secret_name)
         is_taken = isinstance(outcome(wanted, spoken.copy().api), Claimed)
         has_room = account.standing is AccountUse.SHARED and account.used < account.capacity
         assert is_taken == (account.standing is AccountUse.FREE or has_room), account
@@ -94,7 +94,7 @@ def test_the_api_server_is_asked_for_every_member_that_would_be_taken(
     spoken: Spoken, request: ClaimRequest
 ) -> None:
     wanted = request.placed(POOL, KEYS)
-    partition = wanted.partition
+    partition = wanted.place
     selectors = (
         [members_shared(partition)]
         if partition.shared

@@ -95,8 +95,8 @@ def cleaned(server: MemoryServer, failing: dict[str, str] | None = None) -> dict
 
 def test_an_eu_request_gets_the_eu_account_and_any_other_the_other() -> None:
     server = server_of(eu={TENANT_NAME: "a", "eu-access": "true"}, plain={TENANT_NAME: "a"})
-    assert claim(server, partition=EU).secret_name == "eu"
-    assert claim(server, partition=NOT_EU).secret_name == "plain"
+    assert claim(server, place=EU).secret_name == "eu"
+    assert claim(server, place=NOT_EU).secret_name == "plain"
 
 
 def test_shared_accounts_fill_evenly_and_get_no_owner() -> None:
@@ -110,7 +110,7 @@ def test_shared_accounts_fill_evenly_and_get_no_owner() -> None:
 
 def test_of_a_type_the_pool_has_none_of_it_is_exhausted_and_says_so() -> None:
     with pytest.raises(Exhausted, match=r"no free gcp account .*: the pool has no account of this type;"):
-        claim(server_of("m0"), partition=Partition("gcp"))
+        claim(server_of("m0"), place=Partition("gcp"))
 
 
 def test_an_exhausted_pool_says_how_many_stand_how_and_changes_nothing() -> None:

@@ -129,7 +129,7 @@ def test_a_shared_account_that_does_not_say_how_many_claims_it_takes_takes_what_
 
 
 def test_selectors_select_no_less_than_the_protocol_asks_for() -> None:
-    partition = ClaimRequest("acme", "aws", partition={EU_ACCESS: "true"}).placed("", (EU_ACCESS,)).partition
+    partition = ClaimRequest("acme", "aws", partition={EU_ACCESS: "true"}).placed("", (EU_ACCESS,)).place
     assert KEB.selector(members_free(partition)).split(",") == [
         "hyperscalerType=aws",
         "euAccess=true",

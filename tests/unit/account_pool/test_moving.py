@@ -55,7 +55,7 @@ def forecast(server: MemoryServer, claim: Claims, *previously: str) -> Sequence[
     request = ClaimRequest(
         claim.tenant, "aws", claim.slot, shared=claim.shared, holder=claim.holder, previously=previously
     )
-    keys = [key for key, _ in claim.wanted.partition.values]
+    keys = [key for key, _ in claim.wanted.place.values]
     snapshot = PoolSnapshot(tuple(server.members), tuple(server.records))
     moved = as_moved(snapshot, [request], keys)
     assert [*leaving(moved.records, [request])] == []

@@ -15,13 +15,13 @@ from components.account_pool.core.keys import (
     POOL_STATE,
 )
 from components.account_pool.core.model import (
+    ClaimRequest,
     Member,
     Partition,
     Phase,
     Policy,
     Record,
     Token,
-    Wanted,
     record_name,
 )
 from components.account_pool.core.selection import in_order, members_free, members_owned, members_shared, turn
@@ -116,7 +116,7 @@ def test_different_claims_start_at_different_members() -> None:
 
 def test_what_is_a_tenants_own_comes_before_what_is_free() -> None:
     members = [*(member(f"m{index}") for index in range(9)), member("own", {TENANT_NAME: "acme"})]
-    assert in_order(Wanted("pool", PLAIN, "acme", "x", "h"), members)[0].name == "own"
+    assert in_order(ClaimRequest.at("pool", PLAIN, "acme", "x", "h"), members)[0].name == "own"
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=20)

@@ -14,7 +14,7 @@ from components.account_pool.core.calls import Create, Found, Kind, ListPage, Pa
 from components.account_pool.core.cleaning import Wiped
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import CLAIM_TOKEN, POOL_STATE
-from components.account_pool.core.model import Claimed, Token, Wanted
+from components.account_pool.core.model import Claimed, ClaimRequest, Token
 from components.account_pool.core.sweeping import SweepReport, sweep
 from components.errors import Exhausted, LimitReached, Restored
 from components.labels import TENANT_NAME
@@ -30,15 +30,15 @@ def server() -> MemoryServer:
     return server_of("m0")
 
 
-def only(claim: Claims, member: str) -> Wanted:
+def only(claim: Claims, member: str) -> ClaimRequest:
     return replace(claim.wanted, only=member)
 
 
-def claim(server: MemoryServer, wanted: Wanted) -> Claimed:
+def claim(server: MemoryServer, wanted: ClaimRequest) -> Claimed:
     return run(protocol.claim(wanted), server)
 
 
-def paused(server: MemoryServer, wanted: Wanted) -> Paused:
+def paused(server: MemoryServer, wanted: ClaimRequest) -> Paused:
     return Paused(protocol.claim(wanted), server)
 
 

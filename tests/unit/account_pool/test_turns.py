@@ -7,7 +7,7 @@ from dataclasses import replace
 from components.account_pool.core.calls import Kind, Page, Refused, Result
 from components.account_pool.core.config_map import PoolConfigMap
 from components.account_pool.core.keys import FREED, SHARED_CAPACITY
-from components.account_pool.core.model import ClaimRequest, JsonObject, Member, Wanted
+from components.account_pool.core.model import ClaimRequest, JsonObject, Member
 from components.account_pool.core.pool import Pool
 from components.account_pool.core.selection import (
     Choose,
@@ -30,7 +30,7 @@ def free_accounts(count: int) -> list[JsonObject]:
     return list(page.items)
 
 
-def chosen(choose: Choose, wanted: Wanted, bodies: list[JsonObject]) -> str | None:
+def chosen(choose: Choose, wanted: ClaimRequest, bodies: list[JsonObject]) -> str | None:
     member = choose(wanted, in_turn(wanted, bodies))
     return member and member.name
 
@@ -97,7 +97,7 @@ def test_the_least_used_shared_account_comes_first_whoever_is_about_to_use_it() 
     turns = RunningClaims()
     with turns.choosing() as first, turns.choosing() as second:
         for choose, tenant in ((first, "a"), (second, "b")):
-            member = choose(replace(Claims(tenant, "h").wanted, partition=AWS_SHARED), list(page.items))
+            member = choose(replace(Claims(tenant, "h").wanted, place=AWS_SHARED), list(page.items))
             assert member is not None
             assert member.name == "m0"
 

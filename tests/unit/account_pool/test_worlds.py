@@ -56,12 +56,12 @@ from components.account_pool.core.judgement import judge
 from components.account_pool.core.keys import POOL_RECORD
 from components.account_pool.core.model import (
     Claimed,
+    ClaimRequest,
     JsonObject,
     Member,
     Phase,
     Policy,
     Record,
-    Wanted,
     record_name,
 )
 from components.account_pool.core.selection import RECORDS
@@ -601,7 +601,7 @@ def _used_on(
             return f"{name} is wiped, and {bound[name]} has it"
         soiled[name] = False
     for tenant, slot in (("initech", "0"), ("acme", "1"), ("globex", "1")):
-        claimed = outcome(clean, Wanted(POOL, AWS, tenant, slot, "new"), world.said)
+        claimed = outcome(clean, ClaimRequest.at(POOL, AWS, tenant, slot, "new"), world.said)
         if not isinstance(claimed, Claimed):
             continue
         name = claimed.secret_name
@@ -625,10 +625,10 @@ def cleaned(still: Still) -> tuple[Sequence[str], Still]:
 
 
 @lru_cache(KEPT)
-def outcome(still: Still, wanted: Wanted, said: Said) -> Claimed | PoolError:
+def outcome(still: Still, wanted: ClaimRequest, said: Said) -> Claimed | PoolError:
     """Claim under the pool's settings as they are."""
 
-    def begin(wanted: Wanted) -> Steps[tuple[Record | None, None]]:
+    def begin(wanted: ClaimRequest) -> Steps[tuple[Record | None, None]]:
         asked = yield from get_record(wanted.record)
         record = yield from any_record(RECORDS)
         metadata = {"name": CONFIG_MAP, "namespace": POOL, "uid": "u1"}
