@@ -1,19 +1,24 @@
 """What a rule is: a function from what is declared to what is wrong with it, made a policy with a level.
 
-A policy has its function's name, with dashes: `aso_secret_one_method` is `aso-secret-one-method`. Here alone
-are the proxies of the host turned into plain values. A value that is not known in a preview becomes UNKNOWN
-and is judged at the update; it does not silence the rest of its rule.
+A policy has its function's name, with dashes: `aso_secret_one_method` is `aso-secret-one-method`. What a
+preview does not know becomes UNKNOWN and is judged at the update; it does not silence the rest of its rule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
-from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
-from late_reading import Late
+from late_reading import (
+    UNKNOWN,
+    Late,
+    TypedPolicy,
+    is_one_of,
+    known_text,
+    resource_type,
+    with_secrets,
+)
 from pulumi_policy import (
     EnforcementLevel,
     PolicyConfigSchema,
@@ -26,19 +31,8 @@ from pulumi_policy import (
     StackValidationArgs,
     StackValidationPolicy,
 )
-from pulumi_policy.proxy import UnknownValueError
 
-from components.seals import COULD_NOT, hides
-
-
-class _Unknown:
-    """A value that only the update knows; it is not a string, no number and empty."""
-
-    def __bool__(self) -> bool:
-        return False
-
-
-UNKNOWN: Final = _Unknown()
+from components.seals import COULD_NOT
 
 UNDECIDED: Final = f"{COULD_NOT}\n→ preview with the keys to decide it"
 
@@ -94,7 +88,7 @@ class Resource:
 
     def is_a(self, *types: str) -> bool:
         """Whether the resource is of one of these types; a `*` in one stands for anything."""
-        return any(fnmatchcase(self.type, type_) for type_ in types)
+        return is_one_of(self.type, types)
 
 
 Check: TypeAlias = Callable[[Resource], Iterator[str]]
@@ -125,17 +119,23 @@ def resource_rule(
     remedy: fixes before the check judges; it runs at level REMEDIATE alone.
     marks: the check gets inputs as a remedy does, with secrets inside `Secret`.
     """
+    asked = tuple(types)
 
     def make(check: Check) -> ResourceValidationPolicy:
         def validate(args: ResourceValidationArgs, report_violation: ReportViolation) -> None:
-            touched = Touched()
-            read = with_marks if marks else partial(plain, touched=touched)
-            for violation in check(_applicable(args, types, read)):
+            late = _late(args.props)
+            type_ = resource_type(args.resource_type, *late.kind)
+            if not is_one_of(type_, asked):
+                args.not_applicable()
+            late.touched.clear()
+            inputs = late.marked if marks else late.plain
+            for violation in check(Resource(type_, inputs, args.urn, args.get_config())):
                 report_violation(f"{violation}\n→ {fix}", None)
-            if touched:
+            if late.touched:
                 report_violation(UNDECIDED, None)
 
-        return ResourceValidationPolicy(
+        return TypedPolicy(
+            types,
             _name(check),
             description,
             validate=validate,
@@ -164,18 +164,23 @@ def stack_rule(
     types: of the resources whose properties it reads; all others it gets without.
     components: it reads what components and the stack itself put out as well, with secrets inside `Secret`.
     """
+    asked = tuple(types)
 
     def make(check: StackCheck) -> StackValidationPolicy:
         def validate(args: StackValidationArgs, report_violation: ReportViolation) -> None:
             config = args.get_config()
-            touched = {one.urn: Touched() for one in args.resources}
+            lates = {one.urn: _late(one.props) for one in args.resources}
 
             def read(each: PolicyResource) -> Resource:
-                one = Resource(_type(each.resource_type, each.props), {}, each.urn, config, _sources(each))
-                if one.is_a(*types):
-                    return replace(one, inputs=plain(each.props, touched[each.urn]))
+                late = lates[each.urn]
+                pass
+                one = Resource(
+                    resource_type(each.resource_type, *late.kind), {}, each.urn, config, _sources(each)
+                )
+                if is_one_of(one.type, asked):
+                    return replace(one, inputs=late.plain)
                 is_read = components and each.provider is None and not one.is_a("pulumi:providers:*")
-                return replace(one, inputs=with_marks(each.props)) if is_read else one
+                return replace(one, inputs=late.marked) if is_read else one
 
             resources = [
                 read(each) for each in sorted(args.resources, key=lambda each: (len(each.urn), each.urn))
@@ -183,7 +188,7 @@ def stack_rule(
             for urn, violation in check(resources):
                 report_violation(f"{violation}\n→ {fix}", urn)
             for one in resources:  # providers are given the whole configuration, which is not judged
-                if touched[one.urn] and not one.is_a("pulumi:providers:*"):
+                if lates[one.urn].touched and not one.is_a("pulumi:providers:*"):
                     report_violation(UNDECIDED, one.urn)
 
         return StackValidationPolicy(
@@ -203,39 +208,29 @@ def _name(rule: Callable[..., Any]) -> str:
 
 
 def _remediation(remedy: Remedy, types: Sequence[str]) -> ResourceRemediation:
+    asked = tuple(types)
+
     def remediate(args: ResourceValidationArgs) -> Mapping[str, Any] | None:
-        return remedy(_applicable(args, types, with_secrets))
+        inputs = with_secrets(args.props)
+        type_ = resource_type(
+            args.resource_type, *(known_text(inputs.get(key)) for key in ("apiVersion", "kind"))
+        )
+        if not is_one_of(type_, asked):
+            args.not_applicable()
+        return remedy(Resource(type_, inputs, args.urn, args.get_config()))
 
     # The host takes the inputs themselves; its type asks for an awaitable of them only.
     return cast("ResourceRemediation", remediate)
 
 
-def _applicable(
-    args: ResourceValidationArgs, types: Sequence[str], read: Callable[[Any], Mapping[str, Any]]
-) -> Resource:
-    """Return what a rule is to judge, its properties read only where its type is one of the rule's."""
-    resource = Resource(_type(args.resource_type, args.props), {}, args.urn, args.get_config())
-    if not resource.is_a(*types):
-        args.not_applicable()
-    return replace(resource, inputs=read(args.props))
+def _late(props: Any) -> Late:
+    """Return properties that are read late.
 
-
-def _type(called: str, props: Mapping[str, Any]) -> str:
-    """Return what a resource is: an object of Kubernetes is what its inputs say, whatever it is called."""
-    if not called.startswith("kubernetes:"):
-        return called
-    version, kind = _known(props, "apiVersion"), _known(props, "kind")
-    if not isinstance(version, str) or not isinstance(kind, str):
-        return called
-    meant = f"kubernetes:{version if '/' in version else f'core/{version}'}:{kind}"
-    return called if called == f"{meant}Patch" else meant
-
-
-def _known(props: Mapping[str, Any], key: str) -> Any:
-    try:
-        return reveal(props.get(key))
-    except UnknownValueError:
-        return None
+    Raises TypeError where the host was not made to: then it shows no marks.
+    """
+    if not isinstance(props, Late):
+        raise TypeError("the host shows no marks: `pack` is to be imported before it judges")
+    return props
 
 
 def _sources(resource: PolicyResource) -> Mapping[str, Sequence[str]]:
@@ -249,69 +244,6 @@ def _schema(config: Mapping[str, Mapping[str, Any]] | None) -> PolicyConfigSchem
     return PolicyConfigSchema({name: dict(schema) for name, schema in config.items()})
 
 
-class Touched(list[None]):
-    """Not empty once a rule has looked into what cannot be read: then it did not decide."""
-
-
-class _Sealed(dict[str, Any]):
-    """An object in which something stands in for what is unknown; it notes who looks into it."""
-
-    def __init__(self, items: Mapping[str, Any], touched: Touched) -> None:
-        super().__init__(items)
-        self.touched = touched
-
-
-def _noting(name: str) -> Any:
-    def look(self: _Sealed, *words: Any) -> Any:
-        self.touched.append(None)
-        return getattr(super(_Sealed, self), name)(*words)
-
-    return look
-
-
-for _method in ("__getitem__", "__contains__", "__iter__", "get", "items", "keys", "values"):
-    setattr(_Sealed, _method, _noting(_method))
-
-
-def plain(value: Any, touched: Touched | None = None) -> Any:
-    """Turn what the host passes into plain dicts and lists, unknowns into UNKNOWN.
-
-    touched: is told when a rule looks into an object that holds what stands in for unseen secrets.
-    """
-    if isinstance(value, Mapping):
-        found = {key: _item(value, key, touched) for key in value}
-        sealed = touched is not None and any(
-            hides(each) for pair in found.items() for each in pair if isinstance(each, str)
-        )
-        return _Sealed(found, touched) if sealed and touched is not None else found
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_item(value, index, touched) for index in range(len(value))]
-    return value
-
-
-def with_secrets(value: Any) -> Any:
-    """Turn what the host passes to a remedy into plain dicts and lists, with secrets inside `Secret`."""
-    if isinstance(value, Secret):
-        return Secret(with_secrets(value.value))
-    if isinstance(value, Mapping):
-        # Through its items, the host's proxy would hand out secrets unmarked.
-        held = value if isinstance(value, dict) else value["__target"]
-        return {key: with_secrets(item) for key, item in held.items()}
-    if isinstance(value, list):
-        return [with_secrets(item) for item in value]
-    return value
-
-
-def with_marks(props: Any) -> Mapping[str, Any]:
-    """Turn what the host passes to a check into what a remedy gets.
-
-    Raises TypeError where the host was not made to read late: then it shows no marks.
-    """
-    if not isinstance(props, Late):
-        raise TypeError("the host shows no marks: `pack` is to be imported before it judges")
-    return with_secrets(props.marked)
-
-
 def reveal(value: Any) -> Any:
     """Take the marks of secrets off a value."""
     if isinstance(value, Secret):
@@ -319,10 +251,3 @@ def reveal(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: reveal(item) for key, item in value.items()}
     return [reveal(item) for item in value] if isinstance(value, list) else value
-
-
-def _item(holder: Any, key: Any, touched: Touched | None) -> Any:
-    try:
-        return plain(holder[key], touched)
-    except UnknownValueError:
-        return UNKNOWN

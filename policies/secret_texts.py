@@ -73,8 +73,8 @@ class Digests:
         return Trace(_EDGE + row + _EDGE, longest + _WIDTH) if whole and parts[1:] else Trace(row, longest)
 
     def _digest(self, part: str) -> bytes:
-        encoded = part.encode(errors="surrogatepass")
-        return hashlib.blake2b(encoded, key=self._key, digest_size=_WIDTH).digest()
+        encoded = part.encode("utf-8", "surrogatepass")
+        return hashlib.blake2s(encoded, key=self._key, digest_size=_WIDTH).digest()
 
 
 class Traces:
@@ -88,11 +88,11 @@ class Traces:
 
     def stand_in(self, row: bytes) -> bool:
         """Whether one of them stands in a text, given by its row."""
-        return any(
-            place >= trace.longest and row.startswith(trace.row, place - trace.longest)
-            for place in range(0, len(row), _WIDTH)
-            for trace in self._by_longest.get(row[place : place + _WIDTH], ())
-        )
+        for place in range(0, len(row), _WIDTH) if self._by_longest else ():
+            for trace in self._by_longest.get(row[place : place + _WIDTH], ()):
+                if place >= trace.longest and row.startswith(trace.row, place - trace.longest):
+                    return True
+        return False
 
 
 def is_public(text: str) -> bool:

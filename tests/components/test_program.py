@@ -10,10 +10,9 @@ import pytest
 import yaml
 from secret_values import declared_secrets
 
-from tests.support import stacks
 from tests.support.cases import table
-from tests.support.policies import objections
-from tests.support.recorder import Recorder, Unknown, record
+from tests.support.policies import objections, record_dev
+from tests.support.recorder import Recorder, Unknown
 from tests.support.stacks import ROOT
 
 COUNTS: Any = table(__file__, "COUNTS")
@@ -22,10 +21,7 @@ COUNTS: Any = table(__file__, "COUNTS")
 
 @pytest.fixture(scope="module")
 def dev(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
-    values, secret_keys = stacks.dev(tmp_path_factory.mktemp("backend"))
-    return record(
-        stacks.program, config=values, secret_keys=secret_keys, preview=True, calls=stacks.NO_ENTRIES
-    )
+    return record_dev(tmp_path_factory.mktemp("backend"))
 
 
 def test_the_dev_stack_declares_what_it_always_has(dev: Recorder) -> None:

@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, NoReturn, cast
 
 import pytest
@@ -11,7 +13,9 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.struct_pb2 import Struct
 from late_reading import Late
 from pack import POLICIES
+from pulumi.runtime.proto import analyzer_pb2 as proto
 from pulumi_policy import (
+    EnforcementLevel,
     PolicyProviderResource,
     PolicyResource,
     PolicyResourceOptions,
@@ -19,12 +23,14 @@ from pulumi_policy import (
     ResourceValidationPolicy,
     StackValidationArgs,
     StackValidationPolicy,
+    policy,
 )
 from pulumi_policy.deserialize import deserialize_properties, serialize_properties
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE, unknown_checking_proxy
 from secret_values import Sightings, declared_secrets
 
-from tests.support.recorder import Recorder
+from tests.support import stacks
+from tests.support.recorder import Recorder, record
 from tests.support.stacks import ROOT
 
 UNKNOWN: Final = UNKNOWN_STRING_VALUE
@@ -123,7 +129,7 @@ def judge_stack(
     return list(zip((urn for urn, _ in found), _cut([message for _, message in found]), strict=True))
 
 
-def _as_sent(inputs: Mapping[str, Any]) -> Late:
+def _as_sent(inputs: Mapping[str, Any]) -> Any:
     message = Struct()
     message.update(inputs)
     return Late(message)
@@ -161,3 +167,68 @@ def objections(environment: str, recorder: Recorder) -> list[tuple[str, object]]
                             (policy.name, each) for each in judge(policy, type_, inputs, given, urn=str(urn))
                         ]
     return found
+
+
+def record_dev(backend: Path) -> Recorder:
+    """Record the stack `dev` as it is in the repository, its credentials decrypted, in a preview."""
+    values, secret_keys = stacks.dev(backend)
+    return record(
+        stacks.program, config=values, secret_keys=secret_keys, preview=True, calls=stacks.NO_ENTRIES
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the engine asks of the host of the pack for a program, and the host, in this process."""
+
+    host: Any
+    requests: Sequence[proto.AnalyzeRequest]
+    stack: proto.AnalyzeStackRequest
+
+    @classmethod
+    def of(cls, recorder: Recorder) -> "Asked":
+        """Make what is asked of what a program registered."""
+        host = vars(policy)["_PolicyAnalyzerServicer"](
+            "credfleet", "0", [*POLICIES], EnforcementLevel.MANDATORY
+        )
+        told = proto.AnalyzerStackConfigureRequest(
+            config=recorder.config, config_secret_keys=recorder.secret_keys
+        )
+        host.ConfigureStack(told, None)
+        by_urn = {one.urn: one for one in recorder.registrations}
+        requests: list[proto.AnalyzeRequest] = []
+        for one in recorder.registrations:
+            its = by_urn.get(one.provider.rpartition("::")[0])
+            provider = its and proto.AnalyzerProviderResource(
+                type=its.type, urn=its.urn, name=its.name, properties=its.request.object
+            )
+            requests.append(
+                proto.AnalyzeRequest(
+                    type=one.type,
+                    urn=one.urn,
+                    name=one.name,
+                    properties=one.request.object,
+                    provider=provider,
+                )
+            )
+        stack = proto.AnalyzeStackRequest(
+            resources=[
+                proto.AnalyzerResource(
+                    type=one.type,
+                    urn=one.urn,
+                    name=one.name,
+                    properties=one.properties,
+                    provider=one.provider if one.HasField("provider") else None,
+                )
+                for one in requests
+            ]
+        )
+        return cls(host, requests, stack)
+
+    def judge_each(self) -> Sequence[tuple[proto.AnalyzeResponse, proto.RemediateResponse]]:
+        """Ask for each resource as the engine does."""
+        return [(self.host.Analyze(one, None), self.host.Remediate(one, None)) for one in self.requests]
+
+    def judge_stack(self) -> proto.AnalyzeResponse:
+        """Ask at the end, for all."""
+        return self.host.AnalyzeStack(self.stack, None)
