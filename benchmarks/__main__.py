@@ -3,6 +3,7 @@
 `python -m benchmarks`: stack dev and a fleet of 100 tenants beside their floors, with and without policies.
 `python -m benchmarks stack`, `… fleet 100 300`: one of these, in other sizes.
 `python -m benchmarks claims [--full] [--peers]`: claims; minutes without `--full`, half an hour with it.
+`python -m benchmarks policies`: what the policies cost per resource of stack dev; a minute.
 `python -m benchmarks split 1000 10`: a fleet of so many tenants shared out among so many stacks.
 `python -m benchmarks shards 5000 50`: what so many stacks cost that claim from one pool.
 """
@@ -14,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from benchmarks import claims, fleet
+from benchmarks import claims, fleet, policies
 from benchmarks.comparison import Row, table
 from benchmarks.stacks import serving
 
@@ -29,6 +30,8 @@ def main() -> None:
                 plan = replace(claims.FULL if options.full else claims.QUICK, peers=options.peers)
                 with serving(folder) as kubeconfig:
                     print(claims.report(claims.measure(kubeconfig, folder, plan)))
+            case "policies":
+                print(policies.report(folder))
             case "split":
                 print(fleet.split(folder, *(options.tenants or (1000, 10))))
             case "shards":
@@ -49,7 +52,7 @@ def _compared(folder: Path, what: str | None, sizes: Sequence[int]) -> Iterator[
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Speed, as ratios in one run.")
-    known = ("stack", "fleet", "claims", "split", "shards")
+    known = ("stack", "fleet", "claims", "policies", "split", "shards")
     parser.add_argument("what", nargs="?", choices=known, help="only one of them")
     sizes = "sizes of fleets; of a split and of shards: tenants and stacks"
     parser.add_argument("tenants", nargs="*", type=int, help=sizes)
