@@ -1,5 +1,9 @@
 """Declare the fleet of a stack."""
 
+import gc
+
+gc.disable()  # nothing of what is imported is garbage
+
 import pulumi
 
 from components.fleet import Fleet

@@ -13,16 +13,9 @@ from components.sdk_costs import settle
 from tests.support import pulumi_shell
 from tests.support.fleet_project import FleetProject
 
-PLAIN = """from components.fleet import Fleet
+PLAIN = f"""from components.fleet import Fleet
 from components.stack_config.stack import Settings
-
-
-
-
-
-
-
-Fleet("fleet", Settings.load()).export()
+{chr(10) * 11}Fleet("fleet", Settings.load()).export()
 """
 """The program without it; what it declares stands in the same line."""
 
