@@ -33,6 +33,11 @@ def secret_labels(cluster_id: str, cluster_name: str | None = None) -> dict[str,
     return {**_SAME_FOR_ALL, "cluster-id": cluster_id, **named}
 
 
+def is_pull_secret(labels: Mapping[str, str]) -> bool:
+    """Whether labels are those of a cluster's secret."""
+    return _SAME_FOR_ALL.items() <= labels.items()
+
+
 def label_value(text: str) -> str:
     """Make a text a label's value: lower case, `-` for what Google would refuse, cut at the end."""
     return _REFUSED.sub("-", text.lower())[:_LIMIT]

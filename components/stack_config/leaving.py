@@ -20,6 +20,7 @@ from components.config.section import Section
 from components.errors import Problem
 from components.labels import TENANT
 from components.naming import TENANT_NAMESPACE, TENANT_NAMESPACE_END, config_path
+from components.pull_secret.labels import is_pull_secret, label_value
 from components.stack_config.models import Tenant
 from components.stack_config.stack import Settings
 
@@ -98,6 +99,8 @@ def read_entries(resources: Mapping[str, Mapping[str, Any]]) -> _Entries:
                     outputs["namespace"],
                     {each["remoteKey"] for each in _data_of(outputs.get("push"))},
                 )
+            case "Secret" if is_pull_secret(outputs.get("labels") or {}):
+                found["clusters"][name.removesuffix("-entry")] = outputs["labels"].get("cluster-name")
             case "Secret" | "LoginSecret" if name.startswith("stores/"):
                 found["providers"][own] = _namespace_of(outputs)
             case "SecretStore" | "ClusterSecretStore":
@@ -146,6 +149,23 @@ def _renamed_entries(former: _Entries, settings: Settings, advise: _Advise) -> I
                 )
 
 
+def _renamed_clusters(former: Mapping[str, object], settings: Settings) -> Iterator[Problem]:
+    """Yield what looks like a cluster under another id, for which there is no former name to write."""
+    section = settings.pull_secrets
+    declared = {} if section is None else section.clusters
+    gone = {old: name for old, name in former.items() if old not in declared}
+    for id_, cluster in declared.items():
+        named = None if id_ in former else label_value(cluster.name)
+        for old in (each for each, name in gone.items() if name == named):
+            yield Problem(
+                config_path("pullSecrets", "clusters", id_),
+                f"its name is that of {old}, which is in the configuration no more: {old} would lose its pull"
+                " secret",
+                f"HyperFleet looks for a pull secret by the cluster's id, which never changes: write {old};"
+                f" if {id_} is another cluster, take {old} out in an update of its own first",
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class Losses:
     """What an update would take away that nothing says is to go.
@@ -186,6 +206,7 @@ def find_losses(
         *_too_many("accounts in use", slots, in_use),
     ]
     renames += _renamed_entries(entries, settings, advise)
+    renames += _renamed_clusters(entries.get("clusters", {}), settings)
     return Losses(renames, removals, settings.allow_removals)
 
 

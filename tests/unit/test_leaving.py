@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from components.pull_secret.labels import secret_labels
 from components.stack_config.leaving import find_losses, read_entries, read_former
 from tests.support.cases import table, tabled
 from tests.support.stacks import problems, settings, stack
@@ -123,6 +124,33 @@ def losses_of(declared: Mapping[str, Any]) -> list[str]:
     }
     found = find_losses({}, settings(stack(**declared)), Path(), read_entries(known))
     return [each.fix for each in found.refused]
+
+
+@pytest.mark.parametrize(
+    ("id_", "name", "is_refused"),
+    [
+        ("cls-2", "Prod EU", True),
+        ("cls-2", "other", False),  # a cluster comes and another goes
+        ("cls-1", "Prod EU", False),
+        ("cls-1", "other", False),  # its name is for people
+    ],
+)
+def test_cluster_of_the_same_name_under_another_id_is_refused_and_told_why(
+    id_: str, name: str, *, is_refused: bool
+) -> None:
+    labels = secret_labels("cls-1", "Prod EU")
+    entry = {"type": "gcp:secretmanager/secret:Secret", "outputs": {"labels": labels}}
+    others = {**entry, "outputs": {"labels": {"cluster-name": "prod-eu"}}}
+    known = {"urn:pulumi:dev::p::x::cls-1-entry": entry, "urn:pulumi:dev::p::x::of-others": others}
+    cluster = {"name": name, "generation": 1, "pullSecretFrom": "token", "project": "example-project"}
+    declared = stack(
+        credentials__token='{"auths": {"quay.io": {"auth": "YTpi"}}}',
+        pullSecrets={"clusters": {id_: cluster}},
+    )
+    refused = find_losses({}, settings(declared), Path(), read_entries(known)).refused
+    assert [(each.place, "HyperFleet looks for" in each.fix) for each in refused] == (
+        [(f"credfleet:pullSecrets.clusters.{id_}", True)] if is_refused else []
+    )
 
 
 def test_entries_of_sections_that_look_renamed_are_refused_with_the_lines_to_paste() -> None:
