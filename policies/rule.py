@@ -173,7 +173,6 @@ def stack_rule(
 
             def read(each: PolicyResource) -> Resource:
                 late = lates[each.urn]
-                pass
                 one = Resource(
                     resource_type(each.resource_type, *late.kind), {}, each.urn, config, _sources(each)
                 )
