@@ -39,6 +39,15 @@ class DeletionPolicy(StrEnum):
     NONE = "None"
 
 
+class DecodingStrategy(StrEnum):
+    """How a value is decoded; Auto tries both of base64, and leaves what is neither."""
+
+    AUTO = "Auto"
+    BASE64 = "Base64"
+    BASE64_URL = "Base64URL"
+    NONE = "None"
+
+
 RemoteKey: TypeAlias = Annotated[
     str,
     must(
@@ -66,6 +75,7 @@ class RemoteRef(Shape):
     key: RemoteKey
     property_name: Property = None
     version: RemoteKey | None = None
+    decoding_strategy: DecodingStrategy | None = None
 
 
 class NamePattern(Shape):
@@ -79,6 +89,7 @@ class Find(Shape):
 
     name: NamePattern | None = None
     tags: Mapping[str, str] | None = None
+    decoding_strategy: DecodingStrategy | None = None
 
     @property
     def way(self) -> str:

@@ -22,7 +22,14 @@ from components.config.field_types import (
     must,
 )
 from components.projection.settings import CredentialFrom
-from components.secret_stores.consumers import Backend, DeletionPolicy, Property, RemoteKey, UpdatePolicy
+from components.secret_stores.consumers import (
+    Backend,
+    DecodingStrategy,
+    DeletionPolicy,
+    Property,
+    RemoteKey,
+    UpdatePolicy,
+)
 from components.secret_stores.model import Condition, DataKey, RetrySettings
 from components.secret_stores.registry import CLUSTER_GROUP, GROUP, VERSION
 
@@ -130,17 +137,19 @@ class StoreEntry(_Named):
         return self
 
 
-class ReadValue(ConfigModel):
+class _Decoded(ConfigModel):
+    decoding_strategy: DecodingStrategy | None = Field(default=None, description="Absent: None.")
+
+
+class ReadValue(_Decoded):
     """A value of a store: by its key there, or of an account its tenant claims."""
 
     account: Text | None = Field(
         default=None, description="tenant/slot: the Secret of a claimed account, where the pool keeps it."
     )
     key: RemoteKey = Field(description="Key in the store; with account, key of the account's Secret.")
-    property_name: Property = Field(
-        default=None, alias="property", description="Property of the value, if it has any."
-    )
-    version: RemoteKey | None = Field(default=None, description="Version of the value; absent: the newest.")
+    property_name: Property = Field(default=None, alias="property", description="Property of the value.")
+    version: RemoteKey | None = Field(default=None, description="Absent: the newest.")
 
     @model_validator(mode="after")
     def _is_found_one_way(self) -> Self:
@@ -152,7 +161,7 @@ class ReadValue(ConfigModel):
         return self
 
 
-class ExtractEntry(ConfigModel):
+class ExtractEntry(_Decoded):
     """A secret whose fields become keys: one of the store, or that of an account its tenant claims."""
 
     account: Text | None = Field(
@@ -162,7 +171,7 @@ class ExtractEntry(ConfigModel):
     property_name: Property = Field(
         default=None, alias="property", description="Property of the value whose fields are meant."
     )
-    version: RemoteKey | None = Field(default=None, description="Version of the value; absent: the newest.")
+    version: RemoteKey | None = Field(default=None, description="Absent: the newest.")
 
     @model_validator(mode="after")
     def _is_one_secret(self) -> Self:
@@ -176,11 +185,11 @@ class ExtractEntry(ConfigModel):
         return self
 
 
-class FindEntry(ConfigModel):
+class FindEntry(_Decoded):
     """Secrets of a store, each under its name."""
 
     name: Text | None = Field(default=None, description="Regular expression (RE2) that matches in a name.")
-    tags: Mapping[str, str] = Field(default={}, description="Labels a secret has, all of them.")
+    tags: Mapping[str, str] = Field(default={}, description="Labels, all of them.")
 
     @model_validator(mode="after")
     def _is_one_way(self) -> Self:
@@ -209,11 +218,9 @@ class _Consumer(_Named):
     store: ObjectName = Field(description="Entry of stores.")
     backend: Backend = Field(
         default=Backend.DIRECT,
-        description="Who carries it out: this program, or External Secrets Operator in the cluster.",
+        description="This program, or External Secrets Operator.",
     )
-    refresh_interval: Duration | None = Field(
-        default=None, description="How often External Secrets Operator looks; absent: 1h."
-    )
+    refresh_interval: Duration | None = Field(default=None, description="How often ESO looks; absent: 1h.")
 
     @model_validator(mode="after")
     def _looks_when_it_can(self) -> Self:

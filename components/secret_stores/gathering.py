@@ -5,14 +5,19 @@ As External Secrets Operator 2.9.0 does it, by its `GetSecretMap` and `GetAllSec
 
 from __future__ import annotations
 
+import base64
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from components.errors import Problem, StoreError
 from components.naming import is_data_key
 from components.secret_stores.conditions import regex_objections
-from components.secret_stores.consumers import DataSource, ExternalSecret
+from components.secret_stores.consumers import DataSource, DecodingStrategy, ExternalSecret
 from components.secret_stores.registry import ProviderKind
+
+_BASE64: Final = re.compile(rb"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 
 
 def gathering_objections(read: ExternalSecret, kind: ProviderKind) -> Iterator[Problem]:
@@ -45,6 +50,24 @@ def as_keys(found: Mapping[str, bytes], place: str) -> Mapping[str, bytes]:
         made[key] = content
     made.pop("", None)
     return made
+
+
+def decode(content: bytes, strategy: DecodingStrategy | None, place: str) -> bytes:
+    """Decode a value as `Decode` of ESO does: with all padding, without line ends, which Go skips.
+
+    Raises StoreError, without the value.
+    """
+    if strategy in {None, DecodingStrategy.NONE}:
+        return content
+    text = content.translate(None, b"\r\n")
+    if strategy is not DecodingStrategy.BASE64_URL and _BASE64.fullmatch(text):
+        return base64.b64decode(text)
+    standard = text.translate(bytes.maketrans(b"-_+/", b"+/-_"))
+    if strategy is not DecodingStrategy.BASE64 and _BASE64.fullmatch(standard):
+        return base64.b64decode(standard)
+    if strategy is DecodingStrategy.AUTO:
+        return content
+    raise _refused(place, f"its value is not {strategy}", "correct decodingStrategy, or leave it out")
 
 
 def _fits(character: str) -> bool:

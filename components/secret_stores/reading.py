@@ -29,7 +29,7 @@ from components.secret_stores.clients.client import GatheringClient, Place, Secr
 from components.secret_stores.clients.kubernetes import KubernetesClient
 from components.secret_stores.consumers import ExternalSecret, Find, FindOthers, RemoteRef
 from components.secret_stores.direct import StackTarget, client_of
-from components.secret_stores.gathering import as_keys
+from components.secret_stores.gathering import as_keys, decode
 
 STORE: Final = "STORE"
 """Namespace of what is not a Secret; none of the cluster's is called so."""
@@ -123,6 +123,7 @@ def list_versions(read: ExternalSecret, client: SecretsClient) -> JsonObject:
     gathering = cast("GatheringClient", client)  # of any other kind `data_from` is refused before
     for index, source in enumerate(read.data_from):
         place = f"{read.title}, dataFrom[{index}]"
+        meant = source.find or source.extract
         if source.find is not None:
             gathered = gathering.find(_others(read, source.find, client))
         elif source.extract is not None:
@@ -131,11 +132,13 @@ def list_versions(read: ExternalSecret, client: SecretsClient) -> JsonObject:
         else:
             continue
         for key, content in as_keys(gathered.contents, place).items():
-            data[key] = base64.b64encode(content).decode()
+            decoded = decode(content, meant and meant.decoding_strategy, f"{place}, key {key}")
+            data[key] = base64.b64encode(decoded).decode()
         versions.append(gathered.version)
     for key, remote in read.data.items():
-        value = client.read(remote) or _absent(read, f"{read.title}, key {key}", remote)
-        data[key] = base64.b64encode(value.content).decode()
+        place = f"{read.title}, key {key}"
+        value = client.read(remote) or _absent(read, place, remote)
+        data[key] = base64.b64encode(decode(value.content, remote.decoding_strategy, place)).decode()
         versions.append(f"{remote.key}@{value.version}")
     if not data:
         raise StoreError(

@@ -22,10 +22,13 @@ from components.secret_stores.admission import Purpose, StoreUse, admit, push_ob
 from components.secret_stores.conditions import condition_objections, requirement_faults
 from components.secret_stores.consumers import Backend, ExternalSecret, PushSecret
 from components.secret_stores.entries import (
+    ExtractEntry,
+    FindEntry,
     ProviderEntry,
     PushEntry,
     PushValue,
     ReadEntry,
+    ReadValue,
     SourceEntry,
     StoreEntry,
 )
@@ -128,9 +131,9 @@ class SecretStoresSection(Section):
         """Return a read as ExternalSecret has it, without namespace and backend."""
         read = self.reads[name]
         data = {
-            key: {"key": named(value.account), "property": value.key}
+            key: {"key": named(value.account), "property": value.key, **_decoding(value)}
             if value.account is not None
-            else _given(key=value.key, property=value.property_name, version=value.version)
+            else _remote(value.key, value)
             for key, value in read.data.items()
         }
         document = {**self._consumer(name, read), "target": self.target(name), "data": data}
@@ -528,10 +531,20 @@ class _Review:
 def _source(given: SourceEntry, named: Named) -> Mapping[str, Any]:
     if (one := given.extract) is not None:
         key = one.key if one.account is None else named(one.account)
-        return {"extract": _given(key=key, property=one.property_name, version=one.version)}
+        return {"extract": _remote(key, one)}
     if (wanted := given.find) is None:
         raise TypeError("settings let a source through that is none")
-    return {"find": {"tags": dict(wanted.tags)} if wanted.name is None else {"name": {"regexp": wanted.name}}}
+    way = {"tags": dict(wanted.tags)} if wanted.name is None else {"name": {"regexp": wanted.name}}
+    return {"find": {**way, **_decoding(wanted)}}
+
+
+def _remote(key: Any, given: ReadValue | ExtractEntry) -> Mapping[str, Any]:
+    return _given(key=key, property=given.property_name, version=given.version, **_decoding(given))
+
+
+def _decoding(given: ReadValue | ExtractEntry | FindEntry) -> Mapping[str, str]:
+    strategy = given.decoding_strategy
+    return {} if strategy is None else {"decodingStrategy": str(strategy)}
 
 
 def _as_model(document: Mapping[str, Any], given: ReadEntry | PushEntry) -> Mapping[str, Any]:

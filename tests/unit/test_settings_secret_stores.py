@@ -67,17 +67,17 @@ def gathers(*sources: Any) -> dict[str, Any]:
 
 def test_a_read_gathers_all_keys_of_an_account_and_secrets_that_it_finds() -> None:
     sources = [
-        {"extract": {"account": "acme/aws"}},
+        {"extract": {"account": "acme/aws", "decodingStrategy": "Auto"}},
         {"find": {"tags": {"team": "a"}}},
-        {"find": {"name": "^x"}},
+        {"find": {"name": "^x", "decodingStrategy": "Base64"}},
     ]
     section = settings(stores(**gathers(*sources))).secret_stores
     assert section is not None
     assert section.reads["account"].accounts == [("dataFrom[0].extract", "acme/aws")]
     assert section.read_document("account", lambda account: f"of {account}")["dataFrom"] == [
-        {"extract": {"key": "of acme/aws"}},
+        {"extract": {"key": "of acme/aws", "decodingStrategy": "Auto"}},
         {"find": {"tags": {"team": "a"}}},
-        {"find": {"name": {"regexp": "^x"}}},
+        {"find": {"name": {"regexp": "^x"}, "decodingStrategy": "Base64"}},
     ]
 
 

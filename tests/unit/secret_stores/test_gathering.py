@@ -201,8 +201,43 @@ def test_both_back_ends_refuse_the_same_sources(
         compile_read(read(*sources, backend="eso"), its, KINDS)
 
 
+@cases("strategy, content, decoded", table(__file__, "test_values_are_decoded_as_the_operator_decodes"))
+def test_values_are_decoded_as_the_operator_decodes(
+    strategy: str, content: str, decoded: list[int] | None
+) -> None:
+    client = FakeClient("it", FakeSpec.model_validate({"data": [{"key": "k", "value": content}]}))
+    way = {"decodingStrategy": strategy}
+    for source, data in (
+        ({"find": {"name": {"regexp": "k"}, **way}}, {}),
+        (None, {"k": {"key": "k", **way}}),
+    ):
+        if decoded is None:
+            with pytest.raises(StoreError, match=f"key k.*not {strategy}"):
+                made(client, *filter(None, [source]), **data)
+        else:
+            assert made(client, *filter(None, [source]), **data) == {"k": bytes(decoded)}
+
+
+def test_the_fields_of_a_secret_are_decoded_one_by_one() -> None:
+    assert made(FAKE, extract("db", property="inner", decodingStrategy="Auto")) == {"a": b"b"}
+    with pytest.raises(StoreError, match="key user") as told:
+        made(FAKE, extract("db", decodingStrategy="Base64"))
+    assert "ann" not in str(told.value)
+
+
 def test_the_operator_is_given_the_sources_as_it_has_them() -> None:
-    sources = [extract("db", property="a.b"), name("^db"), {"find": {"tags": {"team": "a"}}}]
-    manifest = compile_read(read(*sources, backend="eso"), provider("GCPSM", {"projectID": "p"}, "a"), KINDS)
-    assert manifest["spec"]["dataFrom"] == [extract("db", property="a\\.b"), *sources[1:]]
+    sources = [
+        extract("db", property="a.b", decodingStrategy="Auto"),
+        name("^db"),
+        {"find": {"tags": {"team": "a"}, "decodingStrategy": "Base64URL"}},
+    ]
+    google = provider("GCPSM", {"projectID": "p"}, "a")
+    manifest = compile_read(read(*sources, backend="eso"), google, KINDS)
+    assert manifest["spec"]["dataFrom"] == [
+        extract("db", property="a\\.b", decodingStrategy="Auto"),
+        *sources[1:],
+    ]
     assert "data" not in manifest["spec"]
+    data = {"k": {"key": "db", "decodingStrategy": "Base64"}}
+    (named,) = compile_read(read(backend="eso", data=data), google, KINDS)["spec"]["data"]
+    assert named["remoteRef"] == data["k"]
