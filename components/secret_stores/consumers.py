@@ -85,8 +85,12 @@ class NamePattern(Shape):
 
 
 class Find(Shape):
-    """Secrets of a store, by their names or by all of their tags, which a cluster and Google call labels."""
+    """Secrets of a store, by their names or by all of their tags, which a cluster and Google call labels.
 
+    path: under which they are, as far as the kind has paths; how the names begin at Google.
+    """
+
+    path: RemoteKey | None = None
     name: NamePattern | None = None
     tags: Mapping[str, str] | None = None
     decoding_strategy: DecodingStrategy | None = None

@@ -37,9 +37,7 @@ from components.secret_stores.registry import CLUSTER_GROUP, GROUP, VERSION
 class _Named(ConfigModel):
     _keeps_its_name = called_first("name")
     previously: FormerNames = ()
-    name: ObjectName | None = Field(
-        default=None, description="Its name; absent: its key. Each namespace may have one of a name."
-    )
+    name: ObjectName | None = Field(default=None, description="Absent: its key. Unique in a namespace.")
 
 
 class ProviderEntry(_Named):
@@ -190,6 +188,7 @@ class FindEntry(_Decoded):
 
     name: Text | None = Field(default=None, description="Regular expression (RE2) that matches in a name.")
     tags: Mapping[str, str] = Field(default={}, description="Labels, all of them.")
+    path: RemoteKey | None = Field(default=None, description="Where it looks, or how names begin.")
 
     @model_validator(mode="after")
     def _is_one_way(self) -> Self:
@@ -212,9 +211,7 @@ class SourceEntry(ConfigModel):
 
 
 class _Consumer(_Named):
-    namespace: NamespaceName = Field(
-        description="Namespace it belongs to: a tenant's, or one of cluster.existingNamespaces."
-    )
+    namespace: NamespaceName = Field(description="A tenant's, or one of cluster.existingNamespaces.")
     store: ObjectName = Field(description="Entry of stores.")
     backend: Backend = Field(
         default=Backend.DIRECT,

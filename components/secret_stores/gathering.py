@@ -31,6 +31,12 @@ def gathering_objections(read: ExternalSecret, kind: ProviderKind) -> Iterator[P
         elif source.find is not None and source.find.name is not None:
             for fault in regex_objections(f"{place}.find.name", source.find.name.regexp):
                 yield Problem(read.title, fault.problem, fault.fix)
+        if source.find is not None and source.find.path is not None:
+            if "path" in kind.gathers or kind.facts.get("findsPath"):
+                faults = kind.names(source.find.path, None, None)
+            else:
+                faults = [(f"providers of kind {kind.name} find nothing by a path", "leave path out")]
+            yield from (Problem(read.title, f"{place}.find.path: {problem}", fix) for problem, fix in faults)
         if source.extract is not None:
             yield from _extract_objections(read, place, source, kind)
 

@@ -74,7 +74,7 @@ class ProviderKind:
     never share one. has_properties: a push goes to a property of a key, as into a Secret; else it is the
     whole value. has_namespaces: a push may say in which it is. has_versions: a read may ask for an older
     value. credential: key of a Secret → selector in the spec, for a Secret that is drawn for a provider.
-    gathers: by what reads may gather keys: extract, name, tags.
+    gathers: by what reads may gather keys: extract, name, tags, path.
     """
 
     name: str

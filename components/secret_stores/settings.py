@@ -535,7 +535,7 @@ def _source(given: SourceEntry, named: Named) -> Mapping[str, Any]:
     if (wanted := given.find) is None:
         raise TypeError("settings let a source through that is none")
     way = {"tags": dict(wanted.tags)} if wanted.name is None else {"name": {"regexp": wanted.name}}
-    return {"find": {**way, **_decoding(wanted)}}
+    return {"find": {**way, **_given(path=wanted.path), **_decoding(wanted)}}
 
 
 def _remote(key: Any, given: ReadValue | ExtractEntry) -> Mapping[str, Any]:

@@ -81,6 +81,19 @@ def test_a_read_gathers_all_keys_of_an_account_and_secrets_that_it_finds() -> No
     ]
 
 
+def test_a_read_finds_by_a_path_at_google_and_not_in_a_cluster() -> None:
+    find = {"find": {"name": "^x", "path": "p"}}
+    google = {"kind": "GCPSM", "namespace": "tenant-acme", "spec": {"projectID": "acme-prod"}}
+    store = {"namespace": "tenant-acme", "providerRef": "google"}
+    wanted = gathers(find)
+    assert "leave path out" in told(**wanted).fix
+    wanted["reads__account"]["store"] = "google"
+    section = settings(stores(**wanted, providers__google=google, stores__google=store)).secret_stores
+    assert section is not None
+    (source,) = section.read_document("account", str)["dataFrom"]
+    assert source == {"find": {"name": {"regexp": "^x"}, "path": "p"}}
+
+
 def test_a_store_means_the_provider_of_each_caller() -> None:
     section = settings(stores(**WHOSE, providers__globex={**OWN, "namespace": "tenant-globex"})).secret_stores
     assert section is not None

@@ -216,4 +216,4 @@ def matches(wanted: Find, name: str) -> bool:
     """Whether a secret of this name is meant, as far as names say."""
     if isinstance(wanted, FindOthers) and name == wanted.without:
         return False
-    return wanted.name is None or is_found(wanted.name.regexp, name)
+    return name.startswith(wanted.path or "") and (wanted.name is None or is_found(wanted.name.regexp, name))

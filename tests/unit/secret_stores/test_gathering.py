@@ -23,6 +23,7 @@ from components.secret_stores.eso import compile_read
 from components.secret_stores.gathering import as_keys
 from components.secret_stores.kinds import KINDS
 from components.secret_stores.reading import list_versions
+from components.secret_stores.registry import ProviderKind
 from components.secret_stores.specs import FakeSpec
 from sandbox.tests.support import clouds
 from tests.support.cases import cases, table
@@ -175,6 +176,9 @@ def test_secrets_of_a_project_are_found_by_name_and_by_all_labels(google: Secret
     assert made(client, extract(f"{run}-db")) == {"user": b"ann"}
     assert {*made(client, name(f"^{run}"))} == {f"{run}-db", f"{run}-api"}
     assert [*made(client, {"find": {"tags": {"team": run, "tier": "x"}}})] == [f"{run}-db"]
+    assert [*made(client, {"find": {"tags": {"team": run}, "path": f"{run}-a"}})] == [f"{run}-api"]
+    with pytest.raises(StoreError, match="has no key"):
+        made(client, {"find": {"name": {"regexp": run}, "path": run[1:]}})
     manager.create(secret_name(PROJECT, f"{run}-empty"), {})
     with pytest.raises(StoreError, match="no version"):
         made(client, name(f"^{run}"))
@@ -199,6 +203,17 @@ def test_both_back_ends_refuse_the_same_sources(
     assert said_ in str(problem)
     with pytest.raises(CredfleetError):
         compile_read(read(*sources, backend="eso"), its, KINDS)
+
+
+def test_the_operator_is_given_a_path_where_its_provider_looks_at_it() -> None:
+    by_path = {"find": {"name": {"regexp": "x"}, "path": "a"}}
+    taking = set[str]()
+    for reference in KINDS.references():
+        kind = KINDS.referred(*reference)
+        assert isinstance(kind, ProviderKind)
+        if not any("by a path" in told.problem for told in read_objections(read(by_path), kind)):
+            taking.add(kind.embedded)
+    assert taking == set(table(__file__, "KINDS_WITH_PATHS"))
 
 
 @cases("strategy, content, decoded", table(__file__, "test_values_are_decoded_as_the_operator_decodes"))
@@ -229,7 +244,7 @@ def test_the_operator_is_given_the_sources_as_it_has_them() -> None:
     sources = [
         extract("db", property="a.b", decodingStrategy="Auto"),
         name("^db"),
-        {"find": {"tags": {"team": "a"}, "decodingStrategy": "Base64URL"}},
+        {"find": {"tags": {"team": "a"}, "path": "d", "decodingStrategy": "Base64URL"}},
     ]
     google = provider("GCPSM", {"projectID": "p"}, "a")
     manifest = compile_read(read(*sources, backend="eso"), google, KINDS)
