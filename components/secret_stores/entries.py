@@ -103,9 +103,7 @@ class StoreEntry(_Named):
         default=None, description="Class of who serves it; credfleet: the direct back end only."
     )
     retry_settings: RetrySettings | None = Field(default=None, description="How often a call is tried again.")
-    refresh_interval: Duration | None = Field(
-        default=None, description="How often External Secrets Operator validates it."
-    )
+    refresh_interval: Duration | None = Field(default=None, description="How often ESO validates it.")
 
     @model_validator(mode="after")
     def _is_somebodys(self) -> Self:
@@ -186,8 +184,8 @@ class ExtractEntry(_Decoded):
 class FindEntry(_Decoded):
     """Secrets of a store, each under its name."""
 
-    name: Text | None = Field(default=None, description="Regular expression (RE2) that matches in a name.")
-    tags: Mapping[str, str] = Field(default={}, description="Labels, all of them.")
+    name: Text | None = Field(default=None, description="Regular expression (RE2).")
+    tags: Mapping[str, str] = Field(default={}, description="All labels.")
     path: RemoteKey | None = Field(default=None, description="Where it looks, or how names begin.")
 
     @model_validator(mode="after")
@@ -215,7 +213,7 @@ class _Consumer(_Named):
     store: ObjectName = Field(description="Entry of stores.")
     backend: Backend = Field(
         default=Backend.DIRECT,
-        description="This program, or External Secrets Operator.",
+        description="credfleet or ESO.",
     )
     refresh_interval: Duration | None = Field(default=None, description="How often ESO looks; absent: 1h.")
 
@@ -241,6 +239,16 @@ _DEMANDED: Final = {
 _UNKNOWN: Final = "Kubernetes has no such type, or makes its Secrets itself", f"use {', '.join(_DEMANDED)}"
 
 
+_OWNED: Final = (
+    "a read owns its Secret: it overwrites no other, and removes its own with itself",
+    "write Owner, or give target a name of its own",
+)
+_RETAINED: Final = (
+    "a Secret stays with all its keys while its store lacks a value, and the update says what is missing",
+    "write Retain; remove the read to remove its Secret",
+)
+
+
 class ReadEntry(_Consumer):
     """A Secret made of values of a store."""
 
@@ -250,6 +258,12 @@ class ReadEntry(_Consumer):
         | None
     ) = Field(default=None, description="Type of the Secret; absent: Opaque.")
     labels: Mapping[OwnLabel, LabelValue] = Field(default={}, description="Labels of the Secret.")
+    creation_policy: Annotated[Text, must(lambda it: it == "Owner", *_OWNED)] = Field(
+        default="Owner", description="Owner."
+    )
+    deletion_policy: Annotated[Text, must(lambda it: it == "Retain", *_RETAINED)] = Field(
+        default="Retain", description="Retain."
+    )
     data: Annotated[Mapping[DataKey, ReadValue], Field(min_length=1)] = Field(
         default={}, description="Key of the Secret → value."
     )

@@ -81,6 +81,15 @@ def test_a_read_gathers_all_keys_of_an_account_and_secrets_that_it_finds() -> No
     ]
 
 
+def test_the_policies_that_every_read_has_may_be_written() -> None:
+    plain = settings(stores()).secret_stores
+    policies = {"reads__account__creationPolicy": "Owner", "reads__account__deletionPolicy": "Retain"}
+    written = settings(stores(**policies)).secret_stores
+    assert plain is not None
+    assert written is not None
+    assert plain.read_document("account", str) == written.read_document("account", str)
+
+
 def test_a_read_finds_by_a_path_at_google_and_not_in_a_cluster() -> None:
     find = {"find": {"name": "^x", "path": "p"}}
     google = {"kind": "GCPSM", "namespace": "tenant-acme", "spec": {"projectID": "acme-prod"}}
