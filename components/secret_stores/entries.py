@@ -137,13 +137,10 @@ class _Decoded(ConfigModel):
     decoding_strategy: DecodingStrategy | None = Field(default=None, description="Absent: None.")
 
 
-class ReadValue(_Decoded):
-    """A value of a store: by its key there, or of an account its tenant claims."""
-
+class _Remote(_Decoded):
     account: Text | None = Field(
         default=None, description="tenant/slot: the Secret of a claimed account, where the pool keeps it."
     )
-    key: RemoteKey = Field(description="Key in the store; with account, key of the account's Secret.")
     property_name: Property = Field(default=None, alias="property", description="Property of the value.")
     version: RemoteKey | None = Field(default=None, description="Absent: the newest.")
 
@@ -157,27 +154,21 @@ class ReadValue(_Decoded):
         return self
 
 
-class ExtractEntry(_Decoded):
+class ReadValue(_Remote):
+    """A value of a store: by its key there, or of an account its tenant claims."""
+
+    key: RemoteKey = Field(description="Key in the store; with account, key of the account's Secret.")
+
+
+class ExtractEntry(_Remote):
     """A secret whose fields become keys: one of the store, or that of an account its tenant claims."""
 
-    account: Text | None = Field(
-        default=None, description="tenant/slot: all keys of the Secret of a claimed account."
-    )
     key: RemoteKey | None = Field(default=None, description="Key in the store.")
-    property_name: Property = Field(
-        default=None, alias="property", description="Property of the value whose fields are meant."
-    )
-    version: RemoteKey | None = Field(default=None, description="Absent: the newest.")
 
     @model_validator(mode="after")
     def _is_one_secret(self) -> Self:
         if (self.account is None) == (self.key is None):
             raise config_error("its fields are those of one secret", "give key or account")
-        if self.account is not None and (self.property_name or self.version):
-            raise config_error(
-                "the Secret of an account has keys, and neither properties nor versions",
-                "leave property and version out",
-            )
         return self
 
 
