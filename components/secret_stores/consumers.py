@@ -157,12 +157,6 @@ class ExternalSecret(Shape):
     def _is_named_after_itself(cls, given: Any) -> Any:
         return {"target": given.get("name"), **given} if isinstance(given, Mapping) else given
 
-    @model_validator(mode="after")
-    def _reads_something(self) -> Self:
-        if not self.data and not self.data_from:
-            raise config_error("it reads nothing, and makes an empty Secret", "give data or dataFrom")
-        return self
-
     def takes(self, secret: str) -> bool:
         """Whether it reads a Secret of this name, if its store is a namespace with it; labels say nothing."""
         sources = [each.find.name for each in self.data_from if each.find is not None]
