@@ -7,7 +7,7 @@ Where refresh and destroy run the program, resources without a state answer with
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import pulumi
 from pulumi.output import UNKNOWN
@@ -25,6 +25,19 @@ def declare_unless(
 def once_made(output: pulumi.Output[T | None]) -> pulumi.Output[T]:
     """Return an output of a resource that is unknown, not None, as long as the resource is not made."""
     return output.apply(lambda known: cast(T, UNKNOWN) if known is None else known)
+
+
+def apply_to_unknowns(
+    function: Callable[..., pulumi.Input[T]], *inputs: pulumi.Input[Any]
+) -> pulumi.Output[T]:
+    """Apply a function also where a preview does not know what it is given: that is UNKNOWN, each by itself.
+
+    `Output.apply` with `run_with_unknowns` gives one UNKNOWN in place of a list whose unknown parts the SDK
+    has as None, and None beside parts that it has as UNKNOWN.
+    """
+    outputs = map(pulumi.Output[Any].from_input, inputs)
+    each = (one.apply(lambda value: value, run_with_unknowns=True) for one in outputs)
+    return pulumi.Output.all(*each).apply(lambda known: function(*known), run_with_unknowns=True)
 
 
 def join_reasons(waits: Iterable[pulumi.Input[str]]) -> pulumi.Output[str]:

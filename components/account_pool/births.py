@@ -14,6 +14,7 @@ from components.account_pool.core.model import Member
 from components.account_pool.core.rebirth import Marks, birth_lines, kept_marks, marks_of_lost
 from components.account_pool.remembered import recall
 from components.account_pool.roster import PoolRoster
+from components.waiting import apply_to_unknowns
 
 Texts: TypeAlias = pulumi.Input[Mapping[str, str]]
 
@@ -35,9 +36,7 @@ class Births:
         self._present = {} if seen is None else {member.name: member for member in seen.members}
         self._lost: pulumi.Output[Mapping[str, Marks]] | None = None
         if forecasts.missing:
-            made = roster.made.apply(lambda made: made, run_with_unknowns=True)
-            known = pulumi.Output.all(roster.lost, made)
-            self._lost = known.apply(self._recall, run_with_unknowns=True)
+            self._lost = apply_to_unknowns(self._recall, roster.lost, roster.made)
 
     def metadata(self, shown: Member) -> tuple[Texts, Texts]:
         """Return labels and annotations of a member, of which what is declared is given."""
@@ -69,8 +68,7 @@ class Births:
         else:
             self._lost.apply(tell)
 
-    async def _recall(self, known: Any) -> Mapping[str, Marks]:
-        lost, made = known
+    async def _recall(self, lost: Any, made: Any) -> Mapping[str, Marks]:
         if not self._forecasts.names_lost(lost):
             return {}
         noted = made if isinstance(made, list) else []

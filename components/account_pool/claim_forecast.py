@@ -34,6 +34,7 @@ from components.connection import ClusterTarget
 from components.dynamic import WARNING
 from components.errors import CredfleetError, Misconfigured, NotAllowed, NotSignedIn
 from components.naming import former_stack
+from components.waiting import apply_to_unknowns
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,7 @@ class ClaimForecasts:
         if not self.missing:
             return self.claims
         return {
-            claim: roster.lost.apply(partial(self._unless_lost, known), run_with_unknowns=True)
+            claim: apply_to_unknowns(partial(self._unless_lost, known), roster.lost)
             for claim, known in self.claims.items()
         }
 
@@ -199,15 +200,15 @@ class ClaimForecasts:
         refuse: to a stack that was renamed, its own accounts look like those of another.
         """
 
-        def tell(known: Sequence[Any]) -> None:
-            is_told = former_stack(known[0], owner) is None and not self.names_lost(known[1])
+        def tell(former: Any, lost: Any) -> None:
+            is_told = former_stack(former, owner) is None and not self.names_lost(lost)
             for line in self.lines if is_told else ():
                 if line.startswith(WARNING):
                     pulumi.log.warn(line.removeprefix(WARNING), roster)
                 else:
                     pulumi.log.info(line, roster)
 
-        pulumi.Output.all(roster.owner, roster.lost).apply(tell, run_with_unknowns=True)
+        apply_to_unknowns(tell, roster.owner, roster.lost)
 
 
 def _as_moved(seen: PoolSnapshot, claims: Sequence[ClaimRequest], keys: Sequence[str]) -> PoolSnapshot:

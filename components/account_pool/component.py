@@ -52,7 +52,7 @@ from components.labels import TENANT_NAME
 from components.projection.model import HANDED_OVER
 from components.projection.provider import MarkedArgs, source_inputs
 from components.projection.sources import Source
-from components.waiting import declare_unless
+from components.waiting import apply_to_unknowns, declare_unless
 
 _REPLACES: Final = (
     "its accounts are left to the default provider of Kubernetes, which replaces a Secret whose data change,"
@@ -388,8 +388,7 @@ class TenantAccounts(pulumi.ComponentResource):
                 ),
                 pulumi.ResourceOptions.merge(pulumi.ResourceOptions(parent=self), _named(wanted)),
             )
-            known = pulumi.Output.all(claim.skipped, args.foreseen.get((args.tenant, wanted.slot)))
-            why = known.apply(_why, run_with_unknowns=True)
+            why = apply_to_unknowns(_why, claim.skipped, args.foreseen.get((args.tenant, wanted.slot)))
             rights = declare_unless(
                 why, partial(self._let_read, f"{name}/{wanted.slot}-reader", args, wanted, claim)
             )
@@ -425,9 +424,8 @@ def _named(claim: ClaimRequest) -> pulumi.ResourceOptions:
     return known_as(f"{claim.tenant}/{claim.slot}", names_of(claim.previously))
 
 
-def _why(known: Sequence[Any]) -> str:
+def _why(reason: Any, foreseen: Any) -> str:
     """Return why a claim is skipped, or kept from its tenant; empty for one that is neither, or not known."""
-    reason, foreseen = known
     cut_off = str(foreseen.get("cut", "")) if isinstance(foreseen, dict) else ""
     return in_words(reason) if isinstance(reason, dict) else cut_off
 

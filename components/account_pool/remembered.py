@@ -12,7 +12,7 @@ from typing import Any
 
 from pulumi.runtime import invoke_async
 
-from components.recalled import READ, this_stack
+from components.recalled import READ, resources_in, this_stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ async def recall(namespace: str, noted: Sequence[str]) -> Remembered:
     except Exception:  # a review, or a test, has no backend: nothing is known, so all is taken for made
         return Remembered()
     of_type: dict[str, list[Mapping[str, Any]]] = {}
-    for one in (answer.get("outputs") or {}).values():
+    for one in resources_in(answer).values():
         outputs = one.get("outputs") or {}
         if outputs.get("namespace") == namespace:
             of_type.setdefault(str(one.get("type")).rpartition(":")[2], []).append(outputs)

@@ -50,7 +50,7 @@ from components.pull_secret.verification import KEY, STORED_AS, TYPE, digest_of
 from components.refusing import Importer, keep
 from components.secret_manager import secret_name
 from components.skipped_lines import skipped_lines
-from components.waiting import once_made
+from components.waiting import apply_to_unknowns, once_made
 
 
 def taken_error(entry: str, labels: Mapping[str, str], resource: Importer) -> PullSecretError:
@@ -455,7 +455,11 @@ def _skipped(decision: Decision, begun: pulumi.Output[bool] | None) -> pulumi.Ou
     if begun is None or decision.proceeds:
         return pulumi.Output.from_input([*decision.unmet])
     # unknown in the preview of a cluster's first update, before which it had nothing
-    return begun.apply(lambda before: [] if before is True else [*decision.unmet], run_with_unknowns=True)
+
+    def skip(before: Any) -> Sequence[str]:
+        return [] if before is True else [*decision.unmet]
+
+    return apply_to_unknowns(skip, begun)
 
 
 def replication_in(replicas: Mapping[str, str | None]) -> secretmanager.SecretReplicationArgsDict:

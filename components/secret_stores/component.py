@@ -41,7 +41,7 @@ from components.secret_stores.provider import (
     SecretReadArgs,
 )
 from components.secret_stores.settings import SecretStoresSection, namespace_labels
-from components.waiting import declare_unless, join_reasons, once_made, pending
+from components.waiting import apply_to_unknowns, declare_unless, join_reasons, once_made, pending
 
 Document: TypeAlias = Mapping[str, Any]
 _Foreseen: TypeAlias = Mapping[str, pulumi.Output[Mapping[str, str] | None]]
@@ -248,7 +248,7 @@ class SecretStores(pulumi.ComponentResource):
         )
         lookout = EsoLookout(f"{self._name}-eso", args, pulumi.ResourceOptions(parent=self))
         waits = pending({each.role: each.waits for each in wanted})
-        refused = lookout.refused.apply(_refused, run_with_unknowns=True)
+        refused = apply_to_unknowns(_refused, lookout.refused)
         return pulumi.Output.all(once_made(lookout.kinds), waits, refused).apply(
             lambda known: declare(
                 self._name,

@@ -42,6 +42,7 @@ from components.projection.settings import CredentialSource, Delivery
 from components.projection.sources import Source
 from components.stack_config.models import Tenant
 from components.stack_config.stack import Settings
+from components.waiting import apply_to_unknowns
 
 Account: TypeAlias = str
 """A claim by the names of the configuration, `tenant/slot`."""
@@ -251,7 +252,7 @@ class Tenants:
             entry = None if member is None else member.credentials_from.entry
             return None if entry is None else credentials.secret_data(entry)
 
-        return secret_name.apply(data, run_with_unknowns=True)
+        return apply_to_unknowns(data, secret_name)
 
 
 def _pool_args(

@@ -59,6 +59,10 @@ def test_member_that_fails_stops_no_claim_and_the_pool_stays_guarded(
 
     assert first.code
     assert "account-pool-aws-1-elsewhere" in first.out
+    assert "account-pool-aws-1-elsewhere" in project.preview().quiet(1).out
+    state = "pulumi stack export --show-secrets --stack test"
+    record = project.typed(f"{state} | credfleet review export --stack test --state -")
+    assert record.quiet().json["stack"] == "test"
     served = owned(admin, project)
     assert {tenant: name for tenant, (name, _) in served.items()}.keys() == {"acme", "globex"}
     assert copied(admin, project, "acme", "globex") == {"acme": True, "globex": True}
