@@ -24,7 +24,7 @@ from components.holding import current_holder, known_as
 from components.projection.provider import CompositionArgs, source_inputs
 from components.projection.settings import CredentialSource
 from components.secret_stores.admission import document_of
-from components.secret_stores.consumers import Backend, ExternalSecret, PushSecret
+from components.secret_stores.consumers import Backend, DecodingStrategy, ExternalSecret, PushSecret
 from components.secret_stores.entries import PushEntry, ReadEntry
 from components.secret_stores.eso import V1, V1ALPHA1, compile_push, compile_read, compile_store
 from components.secret_stores.eso_objects import EsoObject, declare
@@ -209,7 +209,12 @@ class SecretStores(pulumi.ComponentResource):
         self, known: _Foreseen, entry: ReadEntry | PushEntry, place: Callable[[str, Any], tuple[Any, str]]
     ) -> pulumi.Output[Mapping[str, Mapping[str, str]] | None] | None:
         """Return what a preview foresees of Secrets: name → key → digest. place: gives the first two."""
-        values = {key: value for key, value in entry.data.items() if value.account in known}
+        values = {
+            key: value
+            for key, value in entry.data.items()
+            if value.account in known
+            and getattr(value, "decoding_strategy", None) in {None, DecodingStrategy.NONE}
+        }
         places = {key: place(key, value) for key, value in values.items()}
 
         def gathered(told: Sequence[Any]) -> Mapping[str, Mapping[str, str]] | None:

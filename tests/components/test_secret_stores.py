@@ -45,6 +45,7 @@ def declared(
     undelivered: Mapping[str, str] | None = None,
     section: SecretStoresSection = SECTION,
     refused: Mapping[str, str] | None = None,
+    foreseen: Mapping[str, str] | None = None,
 ) -> Recorder:
     """A read by each back end, a push, and a store with a credential of its own."""
 
@@ -57,6 +58,7 @@ def declared(
             namespace=lambda name: name,
             claimed=lambda _account: claim.secret_name,
             delivered=lambda account: account.replace("/", "-"),
+            foreseen={} if foreseen is None else {"acme/aws": pulumi.Output.from_input(foreseen)},
         )
         pulumi.export("skipped", SecretStores("stores", args).skipped)
 
@@ -232,6 +234,25 @@ def test_a_preview_shows_every_object_and_leaves_open_what_a_claim_decides() -> 
         "stores/eso-read": True,
         "stores/token-read": False,
     }
+
+
+@pytest.mark.parametrize("strategy", [None, "None", "Base64"])
+def test_a_preview_foresees_an_account_in_its_reads_unless_they_decode_it(strategy: str | None) -> None:
+    value = {**CLAIMED["key"], **({"decodingStrategy": strategy} if strategy else {})}
+    direct = SECTION.reads["direct"].model_dump(by_alias=True, exclude_unset=True)
+    section = {**SECTION.model_dump(by_alias=True, exclude_unset=True), "pushes": {}}
+    section["reads"] = {"direct": {**direct, "data": {"key": value}}}
+    inputs = (
+        declared(
+            section=SecretStoresSection.model_validate(section),
+            foreseen={"secretAccessKey": "digest"},
+        )
+        .named(READ, "stores/direct-read")
+        .own_inputs
+    )
+    assert inputs.get("foreseen") == (None if strategy == "Base64" else {"copy": {"key": "digest"}})
+    remote = {"key": "aws-1", "property": "secretAccessKey"}
+    assert inputs["read"]["data"]["key"] == remote | ({"decodingStrategy": strategy} if strategy else {})
 
 
 def test_names_of_objects_are_their_own_and_the_state_goes_by_keys() -> None:
