@@ -208,7 +208,7 @@ def _claims(review: Review) -> _Section:
 def _claim(claim: ClaimChange, *, unseen: bool) -> tuple[str, ...]:
     forecast = ("**✗** " if claim.doomed else "") + code(claim.expected or "")
     if not forecast and claim.is_made:
-        forecast = "unknown: no cluster in reach" if unseen else "not told"
+        forecast = "unknown: no cluster in reach" if unseen else "not reported"
     named = (code(claim.tenant), code(claim.slot), code(claim.type))
     return (*named, _CLAIMING[claim.action], code(claim.account or ""), forecast)
 
@@ -219,7 +219,12 @@ def _vacancies(review: Review) -> _Section:
         return _text(title, "Unknown: no cluster was in reach, so the pool was not looked at.")
     if not review.forecast.vacancies:
         is_news = review.failed or any(each.is_made for each in review.claims)
-        return _text(title, "Not told." if is_news else "As they are: no claim of this preview needs one.")
+        return _text(
+            title,
+            "Unknown: the preview does not report them."
+            if is_news
+            else "As they are: no claim of this preview needs one.",
+        )
     return _table(
         title,
         ("Type", "Free now", "Expected to be left"),

@@ -1,4 +1,4 @@
-"""A review without keys, for a pull request: what would change, what could not be told, and why."""
+"""A review without keys, for a pull request: what would change, what is unknown, and why."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _problem(found: Problem) -> str:
 
 
 def _untold(found: Found) -> Iterator[str]:
-    yield from ("", "## What could not be told, and why", "")
+    yield from ("", "## What is unknown, and why", "")
     changed = [each.name for each in found.sealed if each.standing is ValueStanding.CHANGED]
     new = [each.name for each in found.sealed if each.standing is ValueStanding.NEW and found.record.code]
     if not found.sealed:

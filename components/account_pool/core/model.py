@@ -631,8 +631,8 @@ class ClaimRequest:
             if not text or text != text.strip():
                 raise Misconfigured(
                     place=f"{what} {text!r}",
-                    problem=f"a {what} is empty or has blanks around it, so it could not be told from"
-                    " another",
+                    problem=f"a {what} is empty or has blanks around it, so it could not be"
+                    " distinguished from another",
                     fix=f"give the {what} a name without blanks around it",
                 )
         tenant_label(self.tenant)

@@ -203,8 +203,8 @@ def test_with_no_cluster_in_reach_claims_and_accounts_are_unknown():
 
 def test_what_nobody_told_of_claims_is_not_made_up():
     text = comment(claim("create", "acme", "aws"))
-    assert "| not told |" in section(text, "Claims")
-    assert "Not told." in section(text, "Free accounts")
+    assert "| not reported |" in section(text, "Claims")
+    assert "Unknown: the preview does not report them." in section(text, "Free accounts")
     assert "As they are" in section(comment(step("create", "a", SECRET)), "Free accounts")
 
 

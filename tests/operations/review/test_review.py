@@ -150,7 +150,7 @@ def test_the_page_says_what_would_change(reviewed: Reviewed) -> None:
 
 
 def test_the_page_says_what_could_not_be_told_and_why(reviewed: Reviewed) -> None:
-    _, told, untold = reviewed.page.partition("## What could not be told, and why")
+    _, told, untold = reviewed.page.partition("## What is unknown, and why")
     assert told
     for each in ("azure-1", "mail", "could not decide", "secrets-stay-marked-everywhere"):
         assert each in untold
