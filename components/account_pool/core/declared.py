@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from components.account_pool.core.config_map import PoolConfigMap
-from components.account_pool.core.consumers import held_by
+from components.account_pool.core.consumers import held_by, stack_of
+from components.account_pool.core.discrepancies import releases
 from components.account_pool.core.identity import cloud_account, find_other, mark_twins
 from components.account_pool.core.keys import INTERNAL, SHARED_CAPACITY, TENANT_ID
-from components.account_pool.core.model import Member, State, Token, tenant_label
+from components.account_pool.core.model import Member, Record, State, Token, tenant_label
 from components.account_pool.core.snapshot import PoolSnapshot
 from components.errors import Misconfigured, Problem, first_named, how_many
 from components.labels import ACCOUNT_ID, BRING_YOUR_OWN, EXPIRES_AT, HYPERSCALER_TYPE, SHARED, TENANT_NAME
@@ -153,7 +154,7 @@ def refusals(old: Declaration, new: Declaration, snapshot: PoolSnapshot) -> Iter
         )
     if old.namespace != new.namespace and not new.allow_destroy and (lost := describe_lost(snapshot)):
         yield Problem(config_path("accountPool", "namespace"), f"{lost}: it would be lost", KEEP_COPIES)
-    live, held = {member.name: member for member in snapshot.members}, _holders(snapshot)
+    live, held = {member.name: member for member in snapshot.members}, _holders(snapshot, old.namespace)
     for name, loss in _losses(old, new):
         owner = None if name in new.members else old.members[name].tenant
         reason = _blocked(live.get(name), held, old.namespace, allow_destroy=new.allow_destroy)
@@ -252,7 +253,7 @@ def _uncleaned(
 
 def list_blocked(snapshot: PoolSnapshot, namespace: str, *, allow_destroy: bool) -> Iterator[tuple[str, str]]:
     """Return the members that must stay, each with why."""
-    held = _holders(snapshot)
+    held = _holders(snapshot, namespace)
     for member in snapshot.members:
         reason = _blocked(member, held, namespace, allow_destroy=allow_destroy)
         if reason is not None:
@@ -265,11 +266,16 @@ def describe_lost(snapshot: PoolSnapshot) -> str:
     return f"no stack has the credential of {first_named(names)}, imported or brought" if names else ""
 
 
-def _holders(snapshot: PoolSnapshot) -> Mapping[Token, str]:
-    """Return who holds each claim, by what its member carries of it."""
-    return {
-        record.token: held_by(record, snapshot.consumers) for record in snapshot.records if record.holders
-    }
+def _holders(snapshot: PoolSnapshot, namespace: str) -> Mapping[Token, str]:
+    """Return who holds each claim, by what its member carries of it; of no stack, how to release it."""
+
+    def describe(record: Record) -> str:
+        holders = held_by(record, snapshot.consumers)
+        return (
+            holders if any(map(stack_of, record.holders)) else f"{holders}: run {releases(record, namespace)}"
+        )
+
+    return {record.token: describe(record) for record in snapshot.records if record.holders}
 
 
 def _blocked(

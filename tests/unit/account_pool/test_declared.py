@@ -10,7 +10,13 @@ from components.account_pool.admission.member_transitions import build_member_ma
 from components.account_pool.admission.state_machine import Verb
 from components.account_pool.core import protocol
 from components.account_pool.core.calls import Kind
-from components.account_pool.core.declared import Declaration, DeclaredMember, is_touched, refusals
+from components.account_pool.core.declared import (
+    Declaration,
+    DeclaredMember,
+    is_touched,
+    list_blocked,
+    refusals,
+)
 from components.account_pool.core.keys import POOL_STATE, SHARED_CAPACITY, SHARED_CLAIMS
 from components.account_pool.core.model import State
 from components.account_pool.core.snapshot import PoolSnapshot
@@ -110,3 +116,26 @@ def test_what_a_preview_lets_a_tenant_lose_the_api_server_lets_the_program_take(
         )
         write = Write(before, after, frozenset({Verb.OPERATE}))
         assert allows(build_member_machine(()), write) is (state == State.DIRTY)
+
+
+@pytest.mark.parametrize(
+    ("holder", "why"),
+    [
+        ("pulumi/organization/shop/dev/acme/0", "held by stack organization/shop/dev"),
+        (
+            "cli",
+            "held by cli: run `credfleet pool release -n pool"
+            " --type=aws --tenant=acme --slot=0 --holder=cli --yes`",
+        ),
+    ],
+)
+def test_account_in_use_is_named_with_its_stack_or_the_command_that_releases_it(
+    holder: str, why: str
+) -> None:
+    server = MemoryServer()
+    server.add_member("m0")
+    run(protocol.claim(Claims("acme", holder, slot="0").wanted), server)
+    snapshot = PoolSnapshot(tuple(server.members), (*server.records,))
+    assert [*list_blocked(snapshot, "pool", allow_destroy=False)] == [
+        ("m0", f"it is claimed by tenant acme; release the claim first; {why}")
+    ]
