@@ -219,6 +219,11 @@ def place_objections(push: PushSecret, kind: ProviderKind) -> Iterator[Problem]:
     for each in push.data:
         for problem, fix in kind.names(each.remote_key, each.property_name, None):
             yield Problem(push.title, problem, fix)
+        if each.key is None and (otherwise := kind.facts.get("allKeys")):
+            problem = (
+                f"{each.remote_key} is to hold all keys as JSON, and External Secrets Operator {otherwise}"
+            )
+            yield Problem(push.title, problem, "add key")
         if each.remote_namespace is None:
             continue
         if not kind.has_namespaces:

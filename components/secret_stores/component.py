@@ -220,7 +220,9 @@ class SecretStores(pulumi.ComponentResource):
         def gathered(told: Sequence[Any]) -> Mapping[str, Mapping[str, str]] | None:
             found: dict[str, dict[str, str]] = {}
             for key, (digests, secret) in zip(values, told, strict=True):
-                if digests and secret and values[key].key in digests:
+                if digests and secret and values[key].key is None:
+                    found.setdefault(secret, {}).update(digests)
+                elif digests and secret and values[key].key in digests:
                     found.setdefault(secret, {})[places[key][1]] = digests[values[key].key]
             return found or None
 

@@ -120,10 +120,13 @@ class DataSource(Shape):
 
 
 class Pushed(Shape):
-    """One key of a Secret of the consumer's namespace, and where it goes to in the store."""
+    """One key of a Secret of the consumer's namespace, and where it goes to in the store.
+
+    key: absent, all keys as one JSON object of texts.
+    """
 
     secret: ObjectName
-    key: DataKey
+    key: DataKey | None = None
     remote_key: RemoteKey
     property_name: Property = None
     remote_namespace: NamespaceName | None = None

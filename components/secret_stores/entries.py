@@ -285,13 +285,15 @@ class ReadEntry(_Consumer):
 
 
 class PushValue(ConfigModel):
-    """A key of a Secret of the namespace, and where it goes to."""
+    """A key of a Secret of the namespace, or all, and where it goes to."""
 
     secret: ObjectName | None = Field(default=None, description="Secret of the namespace.")
     account: Text | None = Field(
         default=None, description="tenant/slot: the copy of a claimed account (deliverTo)."
     )
-    key: DataKey = Field(description="Key of that Secret.")
+    key: DataKey | None = Field(
+        default=None, description="Key of that Secret; absent: all keys, as one JSON object."
+    )
     remote_key: RemoteKey | None = Field(
         default=None, description="Key in the store; absent: the name of the entry."
     )

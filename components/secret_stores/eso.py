@@ -167,7 +167,7 @@ def compile_push(push: PushSecret, provider: AnyProvider, kinds: RefRegister, ow
         if (name := property_of(kind, each.property_name)) is not None:
             remote["property"] = name
         alone = {"metadata": _metadata(each.remote_namespace, owner)} if kind.has_namespaces else {}
-        match = {"secretKey": each.key, "remoteRef": remote}
+        match = {**({} if each.key is None else {"secretKey": each.key}), "remoteRef": remote}
         data.append({"conversionStrategy": "None", "match": match, **alone})
     return {
         "apiVersion": V1ALPHA1,

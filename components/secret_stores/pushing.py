@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Final, Protocol
 
 from components.errors import StoreError
+from components.go_json import write_texts
 from components.projection.model import JsonObject, SecretRef, data_of
 from components.secret_stores.clients.client import Kept, Place, SecretsClient
 from components.secret_stores.consumers import DeletionPolicy, Pushed, PushSecret, UpdatePolicy
@@ -146,6 +147,8 @@ class Pusher:
 
     def _content(self, pushed: Pushed, sources: Mapping[str, JsonObject]) -> bytes:
         data = data_of(sources[pushed.secret])
+        if pushed.key is None:
+            return write_texts({key: base64.b64decode(value) for key, value in data.items()})
         if pushed.key not in data:
             raise StoreError(
                 code="absent",

@@ -165,7 +165,7 @@ class SecretStoresSection(Section):
         data = [
             {
                 "secret": value.secret if value.account is None else named(value.account),
-                "key": value.key,
+                **_given(key=value.key),
                 "remoteKey": value.remote_key or key,
                 **_given(property=value.property_name, remoteNamespace=value.remote_namespace),
             }

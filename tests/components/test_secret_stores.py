@@ -46,6 +46,7 @@ def declared(
     section: SecretStoresSection = SECTION,
     refused: Mapping[str, str] | None = None,
     foreseen: Mapping[str, str] | None = None,
+    copied: Mapping[str, str] | None = None,
 ) -> Recorder:
     """A read by each back end, a push, and a store with a credential of its own."""
 
@@ -59,6 +60,7 @@ def declared(
             claimed=lambda _account: claim.secret_name,
             delivered=lambda account: account.replace("/", "-"),
             foreseen={} if foreseen is None else {"acme/aws": pulumi.Output.from_input(foreseen)},
+            copied={} if copied is None else {"acme/aws": pulumi.Output.from_input(copied)},
         )
         pulumi.export("skipped", SecretStores("stores", args).skipped)
 
@@ -253,6 +255,15 @@ def test_a_preview_foresees_an_account_in_its_reads_unless_they_decode_it(strate
     assert inputs.get("foreseen") == (None if strategy == "Base64" else {"copy": {"key": "digest"}})
     remote = {"key": "aws-1", "property": "secretAccessKey"}
     assert inputs["read"]["data"]["key"] == remote | ({"decodingStrategy": strategy} if strategy else {})
+
+
+def test_a_preview_foresees_all_keys_of_an_account_where_a_push_has_them() -> None:
+    given = {"namespace": "acme", "store": "shared", "data": {"k": {"account": "acme/aws", "property": "p"}}}
+    digests = {"id": "one", "key": "two"}
+    section = SECTION.model_copy(update=_pushes({"out": given}))
+    inputs = declared(section=section, copied=digests).named(PUSH, "stores/out-push").own_inputs
+    assert inputs["foreseen"] == {"acme-aws": digests}
+    assert "key" not in inputs["push"]["data"][0]
 
 
 def test_names_of_objects_are_their_own_and_the_state_goes_by_keys() -> None:

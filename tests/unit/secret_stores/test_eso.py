@@ -484,6 +484,12 @@ def test_the_operator_pushes_the_value_alone_to_a_secret_of_the_namespace_that_i
     }
 
 
+def test_the_operator_pushes_all_keys_where_no_key_is_said() -> None:
+    wanted = push("SecretStore/s", name="p", data=[{"secret": "s", "remoteKey": "x"}])
+    [entry] = compile_push(wanted, GOOGLE, KINDS)["spec"]["data"]
+    assert entry == {"conversionStrategy": "None", "match": {"remoteRef": {"remoteKey": "x"}}}
+
+
 @cases(
     "name, spec, given, words", table(__file__, "test_a_push_that_eso_would_carry_out_otherwise_is_refused")
 )

@@ -83,6 +83,20 @@ def test_a_place_that_is_pushed_to_no_more_is_cleared_and_anothers_is_not() -> N
     assert [content(client, key) for key in ("db-password", "db-user", "other")] == [None, b"u", b"x"]
 
 
+def test_all_keys_are_one_json_object_as_the_operator_writes_it() -> None:
+    client, whole = fake(), [{"secret": "db", "remoteKey": "db"}]
+    pusher(client, password='a"<&>\x01\u2028', data=whole).write()
+    assert content(client, "db") == b'{"password":"a\\"<&>\\u0001\\u2028","user":"u"}'
+
+
+@cases("name, said", table(__file__, "test_all_keys_go_only_where_both_back_ends_write_them_alike"))
+def test_all_keys_go_only_where_both_back_ends_write_them_alike(name: str, said: str | None) -> None:
+    whole = {"secret": "db", "remoteKey": "k", **({"property": "p"} if name == "Kubernetes" else {})}
+    told = [each.problem for each in push_objections(push(data=[whole]), kind(name))]
+    assert [said in each for each in told if said] == ([True] if said else [])
+    assert len(told) == (said is not None)
+
+
 class Contended(FakeClient):
     """A store in which the same push, run elsewhere, is always faster."""
 
