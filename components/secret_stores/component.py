@@ -104,6 +104,11 @@ class SecretStores(pulumi.ComponentResource):
             for key, entry in entries.items():
                 named = known_as(f"{name}/{key}", [f"{name}/{each}" for each in entry.previously])
                 opts = pulumi.ResourceOptions.merge(opts, named)
+        for key, push in section.pushes.items():
+            for store in push.targets[1:]:
+                former = section.stores[store].previously
+                named = known_as(f"{name}/{key}/{store}", [f"{name}/{key}/{each}" for each in former])
+                opts = pulumi.ResourceOptions.merge(opts, named)
         super().__init__(self.TYPE, name, props, opts)
         self._name, self._args, self._section = name, args, section
         self._labels = namespace_labels(args.tenants)
@@ -234,7 +239,7 @@ class SecretStores(pulumi.ComponentResource):
         reference = self._reference(consumer.entry.store, namespace)
         return {
             "namespace": self._args.namespace(namespace),
-            "owner": self._owner(role, consumer.whole),
+            "owner": self._owner(role, consumer.whole, consumer.entry.store),
             "store": document_of(self._stores[consumer.entry.store]),
             "provider": None if reference is None else document_of(self._models[reference]),
             "labels": self._labels.get(namespace, {}),
@@ -298,21 +303,26 @@ class SecretStores(pulumi.ComponentResource):
 
     def _eso_callers(self) -> Iterator[Mapping[str, Any]]:
         """Yield who uses a store whose conditions go by labels, which the cluster knows."""
-        for role, consumers in (("reads", self._section.reads), ("pushes", self._section.pushes)):
-            for key, each in consumers.items():
-                store = self._stores[each.store]
-                if each.backend is Backend.ESO and goes_by_labels(store):
-                    yield {
-                        "place": self._section.place(role, key),
-                        "namespace": each.namespace,
-                        "store": store.title,
-                        "conditions": document_of(store)["spec"]["conditions"],
-                        "labels": self._labels.get(each.namespace, {}),
-                    }
+        reads, pushes = self._section.reads.items(), self._section.pushes.items()
+        to_each = [("pushes", key, each) for key, push in pushes for each in push.to_each()]
+        for role, key, each in (*(("reads", key, read) for key, read in reads), *to_each):
+            store = self._stores[each.store]
+            if each.backend is Backend.ESO and goes_by_labels(store):
+                yield {
+                    "place": self._section.place(role, key),
+                    "namespace": each.namespace,
+                    "store": store.title,
+                    "conditions": document_of(store)["spec"]["conditions"],
+                    "labels": self._labels.get(each.namespace, {}),
+                }
 
-    def _owner(self, role: str, key: str) -> str:
+    def _owner(self, role: str, key: str, store: str = "") -> str:
+        """Return who owns what an entry makes; what a push has in a further store is that one's alone."""
         entries: Mapping[str, Any] = getattr(self._section, role)
-        return current_holder(self._section.KEY, f"{role}/{first_name(key, entries[key].previously)}")
+        owner = f"{role}/{first_name(key, entries[key].previously)}"
+        if role == "pushes" and store in self._section.pushes[key].targets[1:]:
+            owner += f"/{first_name(store, self._section.stores[store].previously)}"
+        return current_holder(self._section.KEY, owner)
 
     def _eso_stores(self) -> Iterator[EsoObject]:
         for key, store in self._stores.items():
@@ -360,7 +370,7 @@ class SecretStores(pulumi.ComponentResource):
         provider = _sound(self._section.provider_of(entry.store))
         if isinstance(entry, ReadEntry):
             return compile_read(ExternalSecret.model_validate(given), provider, KINDS)["spec"]
-        owner = self._owner("pushes", key)
+        owner = self._owner("pushes", key, entry.store)
         return compile_push(PushSecret.model_validate(given), provider, KINDS, owner)["spec"]
 
     def _reference(self, store: str, caller: str) -> str | None:

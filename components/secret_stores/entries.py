@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Final, Self
 
 from pydantic import Field, JsonValue, model_validator
@@ -313,8 +313,13 @@ class PushValue(ConfigModel):
 
 
 class PushEntry(_Consumer):
-    """Keys of Secrets that are written to a store."""
+    """Keys of Secrets that are written to stores."""
 
+    store: ObjectName = Field(default_factory=str, description="Entry of stores.")
+    stores: tuple[ObjectName, ...] = Field(
+        default=(),
+        description="Entries of stores, beside store or instead of it; each is pushed to by itself.",
+    )
     update_policy: UpdatePolicy = Field(
         default=UpdatePolicy.REPLACE, description="Whether a value that is there already is kept."
     )
@@ -324,3 +329,21 @@ class PushEntry(_Consumer):
     data: Annotated[Mapping[RemoteKey, PushValue], Field(min_length=1)] = Field(
         description="Key in the store → value."
     )
+
+    @property
+    def targets(self) -> Sequence[str]:
+        """Every store it goes to."""
+        return [*([self.store] if self.store else ()), *self.stores]
+
+    def to_each(self) -> Iterator[Self]:
+        """Yield a push for each of its stores."""
+        for store in self.targets:
+            yield self.model_copy(update={"store": store, "stores": ()})
+
+    @model_validator(mode="after")
+    def _goes_to_each_store_once(self) -> Self:
+        if not self.targets:
+            raise config_error("it goes to no store", "give store or stores")
+        if len({*self.targets}) < len(self.targets):
+            raise config_error("it goes to one store twice", "name each store once")
+        return self

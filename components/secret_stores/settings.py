@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, ClassVar, Final, TypeAlias
 
@@ -146,19 +146,21 @@ class SecretStoresSection(Section):
         return self.reads[read].target or self.reads[read].name or read
 
     def parts(self, name: str) -> Iterator[tuple[str, PushEntry]]:
-        """Yield a push as its back end has it, each part under `NAME` or `NAME/SECRET`.
+        """Yield a push as its back end has it, each part under `NAME`, `NAME/SECRET` or `NAME/STORE…`.
 
-        ESO has one for each Secret; the first keeps the name of the push.
+        Each store has one, and of ESO's each Secret; the first keeps the name of the push.
         """
         push = self.pushes[name]
         secrets: dict[str, dict[str, PushValue]] = {}
         for key, value in push.data.items():
             whole = "" if push.backend is Backend.DIRECT else str(value.secret or value.account)
             secrets.setdefault(whole, {})[key] = value
-        for index, (secret, data) in enumerate(secrets.items()):
-            own = f"{push.name or name}-{secret.replace('/', '-')}" if index else push.name
-            part = push.model_copy(update={"data": data, "name": own})
-            yield f"{name}/{secret}" if index else name, part
+        for index, (each, (secret, data)) in enumerate(product(push.to_each(), secrets.items())):
+            further = "" if each.store == push.targets[0] else each.store
+            end = "/".join(filter(None, (further, secret)))
+            own = f"{push.name or name}-{end.replace('/', '-')}" if index else push.name
+            part = each.model_copy(update={"data": data, "name": own})
+            yield f"{name}/{end}" if index else name, part
 
     def push_document(self, name: str, push: PushEntry, named: Named) -> Mapping[str, Any]:
         """Return a push, or a part of it, as PushSecret has it, without namespace and backend."""
@@ -177,7 +179,8 @@ class SecretStoresSection(Section):
     @property
     def served_by_eso(self) -> Collection[str]:
         """The stores that become ESO's objects: all but those that only this program uses, or can use."""
-        consumers = (*self.reads.values(), *self.pushes.values())
+        pushes = chain.from_iterable(each.to_each() for each in self.pushes.values())
+        consumers = (*self.reads.values(), *pushes)
         directly, by_eso = (
             {each.store for each in consumers if each.backend is backend} for backend in Backend
         )
@@ -220,16 +223,16 @@ class SecretStoresSection(Section):
 
     def _twice(self) -> Problems:
         """Find objects of one kind, namespace and name that two entries declare."""
-        first: dict[tuple[str | None, ...], str] = {}
+        first: dict[tuple[str | None, ...], tuple[str, str]] = {}
         for role in ("providers", "stores", "reads", "pushes"):
             entries: Mapping[str, Any] = getattr(self, role)
             parts = map(self.parts, entries) if role == "pushes" else (entries.items(),)
             for key, given in chain.from_iterable(parts):
                 kind = getattr(given, "kind", role)
                 place = self.place(role, key.partition("/")[0])
-                taken = first.setdefault((role, kind, given.namespace, given.name or key), place)
-                if taken != place:
-                    problem = f"{taken} has this name in the same place, {given.name or key}"
+                taken = first.setdefault((role, kind, given.namespace, given.name or key), (place, key))
+                if taken != (place, key):
+                    problem = f"{taken[0]} has this name in the same place, {given.name or key}"
                     yield Problem(f"{place}.name", problem, "give the two different names, or namespaces")
 
     def _reference(self, given: StoreEntry) -> Mapping[str, Any] | None:
@@ -264,7 +267,7 @@ class _Review:
         self._labels = namespace_labels(context.tenants)
         self._sound: set[str] = set()
         self._ways: dict[str, tuple[AnyStore, AnyProvider | None]] = {}
-        self._places: dict[tuple[str, str, str | None], str] = {}
+        self._places: dict[tuple[str, str, str | None], tuple[str, str]] = {}
         self._reads: dict[str, tuple[ExternalSecret, AnyProvider]] = {}
 
     def provider(self, name: str) -> Problems:
@@ -399,15 +402,26 @@ class _Review:
     def push(self, name: str, push: PushEntry) -> Problems:
         """Judge a push by its back end, and that no other goes where it does."""
         place = self._section.place("pushes", name)
-        problems = [*self._consumer(place, push, Purpose.PUSH)]
+        problems: list[Problem] = []
+        for each in push.to_each():
+            role = "store" if each.store == push.store else "stores"
+            problems += self._consumer(place, each, Purpose.PUSH, role)
         for key, value in push.data.items():
             if value.account is not None and push.namespace in self._context.namespaces:
                 problems += self._delivered(f"{place}.data.{key}.account", value.account, push)
-        yield from problems
-        way = self._way(push)
-        if problems or way is None:
+        yield from dict.fromkeys(problems)
+        ways = {each.store: way for each in push.to_each() if (way := self._way(each)) is not None}
+        if problems:
             return
-        provider = way[1]
+        for store, (_, provider) in ways.items():
+            yield from self._goes_alone(place, store, push, provider)
+        for key, part in self._section.parts(name):
+            if part.store in ways:
+                document = self._section.push_document(key, part, _some)
+                yield from self._part(place, document, part, ways[part.store][1])
+
+    def _goes_alone(self, place: str, store: str, push: PushEntry, provider: AnyProvider) -> Problems:
+        """Find what another push, or the same through another store, writes already."""
         own = getattr(provider.spec, "remote_namespace", None)
         for key, each in push.data.items():
             if each.remote_namespace is not None and each.remote_namespace == own:
@@ -415,12 +429,13 @@ class _Review:
                 yield Problem(where, f"providers say {own} themselves", "leave remoteNamespace out")
         places = {(each.remote_key or key, each.remote_namespace): None for key, each in push.data.items()}
         for remote, namespace in places:
-            first = self._places.setdefault((provider.key.title, remote, namespace), place)
-            if first != place:
-                problem = f"{first} writes {remote} of provider {provider.key.title} already"
+            first = self._places.setdefault((provider.key.title, remote, namespace), (place, store))
+            if first[0] != place:
+                problem = f"{first[0]} writes {remote} of provider {provider.key.title} already"
                 yield Problem(place, problem, "push to another key, or make one push of the two")
-        for key, part in self._section.parts(name):
-            yield from self._part(place, self._section.push_document(key, part, _some), part, provider)
+            elif first[1] != store:
+                problem = f"{first[1]} and {store} have one provider, {provider.key.title}"
+                yield Problem(f"{place}.stores", problem, f"leave {store} out")
 
     def _part(
         self, place: str, document: Mapping[str, Any], push: PushEntry, provider: AnyProvider
@@ -438,16 +453,18 @@ class _Review:
             for objection in push_objections(model, KINDS.serving(provider)):
                 yield objection.within(f"{place}.data")
 
-    def _consumer(self, place: str, given: ReadEntry | PushEntry, purpose: Purpose) -> Problems:
+    def _consumer(
+        self, place: str, given: ReadEntry | PushEntry, purpose: Purpose, role: str = "store"
+    ) -> Problems:
         yield from self._context.review_namespace(f"{place}.namespace", given.namespace)
         if given.store not in self._section.stores:
             problem = f"{given.store} is not an entry of stores"
-            yield Problem(f"{place}.store", problem, nearest(given.store, self._section.stores))
+            yield Problem(f"{place}.{role}", problem, nearest(given.store, self._section.stores))
             return
         if given.namespace not in self._context.namespaces or given.store not in self._ways:
             return
         if self._section.stores[given.store].callers_provider is not None:
-            yield from self._callers(place, given)
+            yield from self._callers(place, given, role)
         way = self._way(given)
         if way is None:
             return
@@ -462,7 +479,7 @@ class _Review:
             store = store.model_copy(update={"spec": open_to_all})
         if found.ready is not Ready.READY or given.backend is Backend.DIRECT:
             asked = StoreUse(store, provider, given.namespace, labels, purpose)
-            yield from _refused(f"{place}.store", partial(admit, asked))
+            yield from _refused(f"{place}.{role}", partial(admit, asked))
 
     def _way(self, given: ReadEntry | PushEntry) -> tuple[AnyStore, AnyProvider] | None:
         """Return the store of a consumer and what it means for it; None where either has a fault."""
@@ -477,7 +494,7 @@ class _Review:
             provider = None if isinstance(own, Problem) else own
         return None if provider is None else (store, provider)
 
-    def _callers(self, place: str, given: ReadEntry | PushEntry) -> Problems:
+    def _callers(self, place: str, given: ReadEntry | PushEntry, role: str) -> Problems:
         """Judge a consumer of a store that means the provider of each caller."""
         if given.backend is Backend.ESO:
             problem = (
@@ -486,7 +503,7 @@ class _Review:
             yield Problem(f"{place}.backend", problem, "choose backend: direct, or a store of this namespace")
         reference = self._section.reference(given.store, given.namespace)
         if isinstance(reference, Problem) and self.whole:
-            yield reference.within(f"{place}.store")
+            yield reference.within(f"{place}.{role}")
 
     def _claimed(self, place: str, account: str, read: ReadEntry) -> Problems:
         """Judge a read of an account where the pool keeps it."""

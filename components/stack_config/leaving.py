@@ -95,7 +95,7 @@ def read_entries(resources: Mapping[str, Mapping[str, Any]]) -> _Entries:
             case "SecretRead":
                 found["reads"][own] = outputs.get("namespace"), {*_data_of(outputs.get("read"))}
             case "SecretPush":
-                found["pushes"][own] = (
+                found["pushes"][own.partition("/")[0]] = (
                     outputs["namespace"],
                     {each["remoteKey"] for each in _data_of(outputs.get("push"))},
                 )

@@ -129,7 +129,8 @@ def _reads(settings: Settings) -> Iterator[_Needed]:
 def _of_stores(settings: Settings) -> Iterator[_Needed]:
     """Yield what reads and pushes that this program does itself need for what their providers log in with."""
     stores = settings.secret_stores
-    for each in (*stores.reads.values(), *stores.pushes.values()) if stores else ():
+    pushes = chain.from_iterable(each.to_each() for each in stores.pushes.values()) if stores else ()
+    for each in (*stores.reads.values(), *pushes) if stores else ():
         provider = stores.provider_of(each.store, each.namespace) if stores else None
         login = str(getattr(provider, "spec", ""))
         if each.backend == "direct" and "service_account" in login:

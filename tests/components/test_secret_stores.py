@@ -204,6 +204,41 @@ def test_a_push_of_several_secrets_is_one_object_of_eso_for_each() -> None:
     assert [each["push"]["name"] for each in told] == ["out", "out-acme-aws"]
 
 
+def several(backend: str, former: Sequence[str] = ()) -> Recorder:
+    """Push to two stores, the second of which may have had other names."""
+    values = {"k": {"secret": "db", "key": "k", "property": "p"}}
+    push = {"namespace": "acme", "store": "shared", "stores": ["other"], "backend": backend, "data": values}
+    given = SECTION.model_dump(by_alias=True, exclude_unset=True)
+    providers = {"it": given["providers"]["it"], "far": given["providers"]["it"]}
+    other = {"cluster": True, "providerRef": "far", "previously": [*former]}
+    section = {"providers": providers, "stores": {"shared": given["stores"]["shared"], "other": other}}
+    whole = SecretStoresSection.model_validate({**section, "pushes": {"out": push}})
+    return declared([*ALL, PUSHES], section=whole)
+
+
+def test_a_push_to_several_stores_is_one_for_each_which_owns_its_own() -> None:
+    owner = "pulumi/organization/credfleet/dev/secretStores/pushes/out"
+    direct = several("direct", ["first"]).of_type(PUSH)
+    assert {
+        name: (each.own_inputs["owner"], each.own_inputs["provider"]["name"], each.own_inputs["push"]["name"])
+        for name, each in direct.items()
+    } == {
+        "stores/out-push": (owner, "it", "out"),
+        "stores/out/other-push": (f"{owner}/first", "far", "out-other"),
+    }
+    (alias,) = direct["stores/out/other-push"].request.aliases
+    assert alias.spec.name == "stores/out/first-push"
+    by_eso = [one for name, one in eso_objects(several("eso")).items() if name.endswith("-push")]
+    assert [
+        (one.name, one.inputs["metadata"]["name"], one.inputs["spec"]["secretStoreRefs"]) for one in by_eso
+    ] == [
+        ("stores/out-push", "out", [{"kind": "ClusterSecretStore", "name": "shared"}]),
+        ("stores/out/other/db-push", "out-other-db", [{"kind": "ClusterSecretStore", "name": "other"}]),
+    ]
+    marks = [each["metadata"]["spec"]["annotations"] for one in by_eso for each in one.inputs["spec"]["data"]]
+    assert [*marks[0].values(), *marks[1].values()] == [owner, f"{owner}/other"]
+
+
 def _pushes(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"pushes": SecretStoresSection.model_validate({"pushes": given}).pushes}
 

@@ -169,6 +169,15 @@ def test_entries_that_stay_or_say_their_former_name_go_on(declared: Mapping[str,
     assert losses_of(declared) == []
 
 
+def test_a_push_to_several_stores_is_no_entry_for_each_that_another_could_be_named_after() -> None:
+    declared = entries()
+    parts = declared["secretStores"]
+    parts["stores"]["own"] = {**parts["stores"]["ci"], "providerRef": "own"}
+    parts["providers"]["own"] = parts["providers"]["fake"]
+    parts["pushes"]["more"] = {**parts["pushes"]["key"], "store": "own"}
+    assert losses_of(declared) == []
+
+
 def test_entry_of_another_namespace_or_of_other_keys_is_no_rename() -> None:
     declared = entries("-2", home="tenant-other")
     declared["tenants__other"] = {"namespace": "tenant-other"}

@@ -182,6 +182,15 @@ def test_two_pushes_never_go_to_one_key_of_a_provider() -> None:
     )
 
 
+def test_a_push_goes_to_several_stores_of_different_providers() -> None:
+    other = {"namespace": "tenant-acme", "provider": {"fake": {"data": []}}}
+    for backend in ("direct", "eso"):
+        changes = {"pushes__out__backend": backend, "stores__other": other}
+        assert problems(stores(pushes__out__stores=["other"], **changes)) == ()
+        changes |= {"pushes__out__store": None, "pushes__out__stores": ["own", "other"]}
+        assert problems(stores(**changes)) == ()
+
+
 def test_pushes_to_one_name_in_two_namespaces_do_not_meet() -> None:
     value = {"account": "acme/aws", "key": "accessKeyID", "remoteKey": "copy", "property": "id"}
     here = {"namespace": "tenant-acme", "store": "shared", "data": {"a": value}}
