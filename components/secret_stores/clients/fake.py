@@ -75,9 +75,9 @@ class FakeClient:
         return gather(found)
 
     def look(self, place: Place, owner: str) -> Kept | None:
-        """Read what is there; the spec's own entries are no push's."""
+        """Read what is there; the spec's own entries, each under key and version, are no push's."""
         for entry in self._spec.data:
-            if entry.key == place.key:
+            if entry.key + (entry.version or "") == place.key:
                 return Kept(entry.value.encode(), owned=False)
         pushed = self._pushed.get(place.key)
         return pushed and Kept(pushed.content, owned=pushed.owner == owner, edition=pushed.number)

@@ -74,6 +74,22 @@ def content(client: FakeClient, key: str = "db-password") -> bytes | None:
     return None if there is None else there.content
 
 
+@cases(
+    "entry, there",
+    {
+        "newest": ({"key": "db-password", "value": "v"}, True),
+        "of-a-version": ({"key": "db-password", "value": "v", "version": "1"}, False),
+        "with-its-version": ({"key": "db-", "value": "v", "version": "password"}, True),
+    },
+)
+def test_a_fake_has_a_secret_under_key_and_version_as_the_operator_has(
+    entry: Mapping[str, str], *, there: bool
+) -> None:
+    client = fake(entry)
+    pusher(client, updatePolicy="IfNotExists").write()
+    assert content(client) == (b"v" if there else b"one")
+
+
 def test_a_place_that_is_pushed_to_no_more_is_cleared_and_anothers_is_not() -> None:
     client = fake()
     pusher(client, deletionPolicy="Delete").write()
