@@ -26,7 +26,7 @@ from components.errors import Misconfigured, Misused
 from operations.cli.answer import CommandResult
 from operations.cli.inputs import ask
 from operations.cli.tables import Column, Table
-from operations.pool.access import WritablePoolOptions
+from operations.pool.access import DEFAULT_STACK, WritablePoolOptions
 from operations.pool.key_program import KeyProgram
 from operations.pool.launching import (
     Launcher,
@@ -238,10 +238,27 @@ def load_commands(stack: str) -> Programs:
         raise Misconfigured(
             place="credfleet:accountPool.cleaning",
             problem=f"stack {stack} names no cleaner, so every dirty account would only be quarantined",
-            fix=f"add a command for each type to Pulumi.{stack}.yaml, such as {{aws: [cleaners/aws.sh]}},"
+            fix=f"add accountPool.cleaning to Pulumi.{stack}.yaml, such as {{aws: [cleaners/aws.sh]}},"
             " or give --command",
         )
     return programs
+
+
+def commands_of_pool(stack: str | None, namespace: str) -> Programs:
+    """Return the programs of a stack, or of the default one if the pool is its.
+
+    Raises Misused when the pool is not the default stack's, and as `load_commands`.
+    """
+    from operations.config.settings import settings_of
+
+    section = settings_of(DEFAULT_STACK).account_pool if stack is None else None
+    if section is not None and section.namespace != namespace:
+        raise Misused(
+            place="--stack",
+            problem=f"pool {namespace} is not that of stack {DEFAULT_STACK}, whose commands would clean it",
+            fix="name the stack of the pool with --stack, or give --command",
+        )
+    return load_commands(stack or DEFAULT_STACK)
 
 
 def parse_commands(terms: Sequence[str]) -> Mapping[str, Sequence[str]]:

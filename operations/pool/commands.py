@@ -13,7 +13,6 @@ from operations.cli.answer import CommandResult
 from operations.cli.command import command, group, parameter
 from operations.cli.options import form_option, stack_option
 from operations.pool.access import (
-    DEFAULT_STACK,
     By,
     ClaimOptions,
     NamedPoolOptions,
@@ -252,7 +251,7 @@ def clean(
         keys = load_programs(where.stack).keys if where.stack else {}
         given, folder = cleaning.parse_commands(commands), Path.cwd()
     else:
-        given, keys, folder = cleaning.load_commands(where.stack or DEFAULT_STACK)
+        given, keys, folder = cleaning.commands_of_pool(where.stack, where.namespace)
     limits = cleaning.Limits(
         at_once=at_once,
         seconds=seconds(timeout, option="--timeout"),

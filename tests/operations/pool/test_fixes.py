@@ -228,7 +228,8 @@ def world(server: MemoryServer, project: Path) -> World:
     (project / "Pulumi.dev.yaml").write_text(
         "config:\n"
         "  credfleet:cluster: {context: here}\n"
-        "  credfleet:accountPool: {membersFrom: members.csv, cleaning: {aws: ['true']}}\n"
+        "  credfleet:accountPool:\n"
+        f"    {{namespace: {NAMESPACE}, membersFrom: members.csv, cleaning: {{aws: ['true']}}}}\n"
     )
     return World(fill(server, "m0", "m1"))
 

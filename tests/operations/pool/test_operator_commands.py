@@ -136,12 +136,29 @@ def test_the_commands_of_the_stack_run_in_the_folder_of_the_project(
     (project / "Pulumi.dev.yaml").write_text(
         "config:\n"
         "  credfleet:cluster: {context: here}\n"
-        "  credfleet:accountPool: {membersFrom: members.csv, cleaning: {aws: [./clean.sh, --all]}}\n"
+        "  credfleet:accountPool:\n"
+        f"    {{namespace: {NAMESPACE}, membersFrom: members.csv, cleaning: {{aws: [./clean.sh, --all]}}}}\n"
     )
     cleaner(project, 'echo "$PWD $@"')
     fill(server, **{"aws-1": DIRTY})
     done = json.loads(clean().stdout)["cleaned"][0]
     assert (done["outcome"], Path(done["log"]).read_text()) == ("cleaned", f"{project} --all aws-1\n")
+
+
+def test_commands_of_the_default_stack_clean_no_pool_of_another(
+    server: MemoryServer, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", "mine")
+    (project / "members.csv").write_text("name,type,accountId\naws-1,aws,111111111111\n")
+    pool = "{namespace: another, membersFrom: members.csv, cleaning: {aws: ['true']}}"
+    (project / "Pulumi.dev.yaml").write_text(
+        f"config:\n  credfleet:cluster: {{context: here}}\n  credfleet:accountPool: {pool}\n"
+    )
+    fill(server, **{"aws-1": DIRTY})
+    result = clean()
+    assert result.exit_code == 2
+    assert "whose commands would clean it" in json.loads(result.stdout)["error"]["message"]
+    assert server.member("aws-1").state == "dirty"
 
 
 def test_stack_that_names_no_cleaner_costs_no_account_its_place(server: MemoryServer, project: Path) -> None:
