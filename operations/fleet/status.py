@@ -104,7 +104,7 @@ def _standing(
         waiting=len(held_back(snapshot.resources)),
         files=files,
         updated=deployment["manifest"].get("time") if snapshot.resources else None,
-        failures=(*_failures(snapshot), *backend.last_failure(stack), *problem),
+        failures=(*_failures(stack, snapshot), *backend.last_failure(stack), *problem),
     )
     return _drifted(backend, found, stopped) if drift and snapshot.resources else found
 
@@ -130,10 +130,11 @@ def _files(folders: Folders, stack: str, snapshot: Snapshot) -> tuple[str, tuple
         return _CHANGED, (str(error).partition("\n")[0],)
 
 
-def _failures(snapshot: Snapshot) -> Iterator[str]:
+def _failures(stack: str, snapshot: Snapshot) -> Iterator[str]:
     """Yield what an update left behind."""
+    cleared = f"`pulumi up --stack {stack}`, then `pulumi refresh --clear-pending-creates --stack {stack}`"
     counts = {
-        ("call", "begun and never ended"): len(snapshot.pending),
+        ("call", f"begun and never ended, to clear by {cleared}"): len(snapshot.pending),
         ("resource", "still to delete"): sum(each.delete for each in snapshot.resources),
         ("resource", "failed"): sum(bool(each.init_errors) for each in snapshot.resources),
     }

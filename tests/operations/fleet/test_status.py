@@ -89,6 +89,7 @@ def test_files_that_changed_and_what_an_update_left_behind_are_told(project: Pat
     found = fleet_status()
     told = {each["stack"]: each for each in found.document["stacks"]}
     assert (told[STACK]["files"], found.exit_code) == ("changed since", 1)
-    assert told[STACK]["failures"] == ("1 call begun and never ended",)
+    cleared = f"`pulumi up --stack {STACK}`, then `pulumi refresh --clear-pending-creates --stack {STACK}`"
+    assert told[STACK]["failures"] == (f"1 call begun and never ended, to clear by {cleared}",)
     file.unlink()
     assert {each["stack"]: each["files"] for each in fleet_status().document["stacks"]}[STACK] == "no file"
