@@ -194,6 +194,7 @@ class UserProvidedService(pulumi.ComponentResource):
         secret_name = source_secret(own, legacy=given.legacy)
         migrated = self.migrated(f"{name}-migration", secret_name, self)
         self.content: pulumi.Input[str] = migrated[0].digest if migrated else ""
+        self.holders: Sequence[pulumi.Resource] = ()
         if given.credentials_from is None:
             self.secret_name = migrated[0].target_name
         elif args.referred is not None:
@@ -213,7 +214,7 @@ class UserProvidedService(pulumi.ComponentResource):
                     parent=self, depends_on=migrated, retain_on_delete=bool(self.left) or None
                 ),
             )
-            self.secret_name = source.metadata.name
+            self.holders, self.secret_name = (source,), source.metadata.name
         for warning in given.verdict(args.credentials).warnings:
             pulumi.log.warn(f"{given.entry}: {warning}", self)
         self.register_outputs(
@@ -370,7 +371,10 @@ class ServiceBinding(pulumi.ComponentResource):
                 metadata=ObjectMetaArgs(name=env_name, namespace=namespace, annotations=service.left),
                 type=OPAQUE,
                 data=service.data(lambda content: {VCAP_KEY: vcap_services([(bound, content)])}),
-                opts=pulumi.ResourceOptions(parent=self, depends_on=migrated, retain_on_delete=retained),
+                # its ids change only once the service may have others
+                opts=pulumi.ResourceOptions(
+                    parent=self, depends_on=[*migrated, *service.holders], retain_on_delete=retained
+                ),
             )
             self.secret_name, self.type = files.metadata.name, files.type
             env_secret_name = env.metadata.name

@@ -126,6 +126,11 @@ def test_one_credentials_object_becomes_the_three_secrets_of_an_instance_and_its
     assert vcap == {"user-provided": [ENTRY]}
 
 
+def test_ids_of_a_binding_are_written_after_the_service_has_them() -> None:
+    env = recorded(declare()).named(SECRET, "orders-api-env")
+    assert "orders-db-source" in {each.rpartition("::")[2] for each in env.dependencies}
+
+
 @pytest.mark.parametrize("preview", [True, False])
 def test_outputs_say_where_things_are_and_hold_no_credential(*, preview: bool) -> None:
     assert recorded(declare(), preview=preview).stack_outputs == table(__file__, "OUTPUTS")
