@@ -192,4 +192,6 @@ def _refuse_losses(settings: Settings) -> None:
         raise pulumi.RunError(str(ConfigurationError(locate(losses.refused, file))))
     if settings.allow_removals and not losses.removals:
         key = config_path(ALLOW_REMOVALS)
-        pulumi.log.warn(f"{key} is set, and nothing needs it\n→ pulumi config rm {key}")
+        pulumi.log.warn(
+            f"{key} is set, and nothing needs it\n→ pulumi config rm {key} --stack {pulumi.get_stack()}"
+        )

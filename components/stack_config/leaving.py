@@ -274,8 +274,10 @@ def _renamed_slots(
 
 def _too_many(what: str, going: Collection[str], of: int) -> Iterator[Problem]:
     if len(going) > 1 and len(going) * _UNASKED > of:
+        key = config_path(ALLOW_REMOVALS)
         yield Problem(
             config_path("tenants"),
             f"{len(going)} of {of} {what} would be removed in one update: {', '.join(sorted(going))}",
-            f"put them back; if they are to go, add `--config {config_path(ALLOW_REMOVALS)}=true`",
+            f"put them back; if they are to go, add `--config {key}=true`, which Pulumi keeps in the stack's"
+            f" file, and run `pulumi config rm {key}` after the update",
         )

@@ -68,7 +68,7 @@ def doctor(where: PoolTarget, stack: str | None) -> CommandResult:
             Table(
                 "Health of the pool", ("", Column("Subject", names=True), Column("Finding", folds=True)), rows
             ),
-            f"\n{count} wrong" if count else "\nNothing is wrong.",
+            f"\n{count} wrong" if count else "\nNothing is wrong with the pool.",
         ],
         exit_code=int(count > 0),
     )
