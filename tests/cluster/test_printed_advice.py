@@ -52,7 +52,11 @@ def place(
     namespace: str,
     tmp_path: Path,
 ) -> Place:
-    return made_with(PoolConfigMap(), control_plane, admin, namespace, request.param(tmp_path))
+    folder: Path = request.param(tmp_path)
+    stack = (folder / "Pulumi.dev.yaml").read_text("utf-8")
+    (folder / "Pulumi.dev.yaml").unlink()
+    (folder / "Pulumi.dev.yaml").write_text(stack.replace(": account-pool", f": {namespace}"))
+    return made_with(PoolConfigMap(), control_plane, admin, namespace, folder)
 
 
 def test_advice_is_run_as_it_is_printed_in_the_project_that_prints_it_until_there_is_none(

@@ -101,7 +101,10 @@ def test_account_whose_cleaning_is_killed_at_any_call_is_free_with_a_new_key_onl
     assert "account-" in told
 
     assert any([kill_at(place, calls, *CLEAN, user="janitor") for calls in range(2, 9)])
-    assert place.run("janitor", *CLEAN).code == 0
+    ends = (
+        place.run("janitor", *CLEAN).code for _ in range(10)
+    )  # a killed run's command may not be gone yet
+    assert 0 in ends
     assert place.standings() == {"aws-1": "free"}
     assert alive(place) == [in_use(place)] != [SENTINEL]
     names = {each.metadata.name for each in place.api("Secret").get(namespace=place.namespace).items}
