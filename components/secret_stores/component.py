@@ -25,7 +25,7 @@ from components.projection.provider import CompositionArgs, source_inputs
 from components.projection.settings import CredentialSource
 from components.secret_stores.admission import document_of
 from components.secret_stores.consumers import Backend, DecodingStrategy, ExternalSecret, PushSecret
-from components.secret_stores.entries import PushEntry, ReadEntry
+from components.secret_stores.entries import PushEntry, PushValue, ReadEntry, ReadValue
 from components.secret_stores.eso import V1, V1ALPHA1, compile_push, compile_read, compile_store
 from components.secret_stores.eso_objects import EsoObject, declare
 from components.secret_stores.kinds import KINDS
@@ -214,12 +214,8 @@ class SecretStores(pulumi.ComponentResource):
         self, known: _Foreseen, entry: ReadEntry | PushEntry, place: Callable[[str, Any], tuple[Any, str]]
     ) -> pulumi.Output[Mapping[str, Mapping[str, str]] | None] | None:
         """Return what a preview foresees of Secrets: name → key → digest. place: gives the first two."""
-        values = {
-            key: value
-            for key, value in entry.data.items()
-            if value.account in known
-            and getattr(value, "decoding_strategy", None) in {None, DecodingStrategy.NONE}
-        }
+        given = entry.data.items()
+        values = {key: value for key, value in given if value.account in known and not _is_decoded(value)}
         places = {key: place(key, value) for key, value in values.items()}
 
         def gathered(told: Sequence[Any]) -> Mapping[str, Mapping[str, str]] | None:
@@ -382,6 +378,12 @@ class SecretStores(pulumi.ComponentResource):
     def _credential_of(self, store: str, caller: str = "") -> list[pulumi.Resource]:
         reference = self._reference(store, caller)
         return [] if reference not in self._credentials else [self._credentials[reference]]
+
+
+def _is_decoded(value: ReadValue | PushValue) -> bool:
+    """Whether a Secret gets something else than the account's own value."""
+    as_it_is = (None, DecodingStrategy.NONE)
+    return isinstance(value, ReadValue) and value.decoding_strategy not in as_it_is
 
 
 def _refused(found: Any) -> Mapping[str, str]:
